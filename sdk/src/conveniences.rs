@@ -1,0 +1,157 @@
+//! Short ways to make the contract's values, so that a provider's code shows what matters.
+
+use crate::types::{
+    Capabilities, CaptureResponse, ContextBundle, Continuation, Description, Error, ForgetEffect, ForgetOutcome,
+    ForgetResponse, GetResponse, InvalidRequest, ListPage, Permission, PermissionRequest, RecordId, RetryLater, Scope,
+    Score, Snippet, UpsertResponse,
+};
+
+impl Description {
+    /// A description with no configuration, no permissions, no special capabilities and one instance at a time.
+    pub fn new(provider_key: &str, version: &str, summary: &str) -> Self {
+        Self {
+            provider_key: provider_key.to_owned(),
+            name: provider_key.to_owned(),
+            version: version.to_owned(),
+            summary: summary.to_owned(),
+            config_schema: None,
+            capabilities: Capabilities {
+                multimodal: false,
+                provider_managed_extraction: false,
+                async_extraction: false,
+            },
+            max_concurrency: 1,
+            permissions: Vec::new(),
+        }
+    }
+
+    /// Asks for a permission without which the provider cannot work.
+    #[must_use]
+    pub fn require(mut self, permission: Permission, reason: &str) -> Self {
+        self.permissions.push(PermissionRequest { permission, reason: reason.to_owned(), optional: false });
+        self
+    }
+
+    /// Asks for a permission that the provider can do without.
+    #[must_use]
+    pub fn prefer(mut self, permission: Permission, reason: &str) -> Self {
+        self.permissions.push(PermissionRequest { permission, reason: reason.to_owned(), optional: true });
+        self
+    }
+}
+
+impl Error {
+    /// The request is wrong at `field`, the plan's camelCase name with dots.
+    pub fn invalid(field: &str, message: impl Into<String>) -> Self {
+        Self::InvalidRequest(InvalidRequest { field: Some(field.to_owned()), message: message.into() })
+    }
+
+    /// This provider does not do that.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::Unsupported(message.into())
+    }
+
+    /// Something broke that the caller cannot mend.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::Internal(message.into())
+    }
+
+    /// Not now.
+    pub fn unavailable(message: impl Into<String>, retry_after_ms: Option<u64>) -> Self {
+        Self::Unavailable(RetryLater { message: message.into(), retry_after_ms })
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                Self::QuotaExceeded(format!("no room left in the binding's directory: {error}"))
+            }
+            _ => Self::internal(format!("file access failed: {error}")),
+        }
+    }
+}
+
+impl Snippet {
+    /// A snippet with an id and a text, and nothing else known of it.
+    pub fn new(id: impl Into<RecordId>, text: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            text: text.into(),
+            score: Score::None,
+            summary: None,
+            source: None,
+            metadata: None,
+            created_at: None,
+            updated_at: None,
+        }
+    }
+}
+
+impl Scope {
+    /// The scope of a whole company.
+    pub fn company(company_id: &str) -> Self {
+        Self {
+            company_id: company_id.to_owned(),
+            agent_id: None,
+            project_id: None,
+            issue_id: None,
+            run_id: None,
+            subject_id: None,
+            session_key: None,
+            namespace: None,
+        }
+    }
+}
+
+impl Default for CaptureResponse {
+    fn default() -> Self {
+        Self { records: Vec::new(), jobs: Vec::new(), usage: Vec::new() }
+    }
+}
+
+impl From<Vec<RecordId>> for CaptureResponse {
+    fn from(records: Vec<RecordId>) -> Self {
+        Self { records, ..Self::default() }
+    }
+}
+
+impl From<Vec<RecordId>> for UpsertResponse {
+    fn from(records: Vec<RecordId>) -> Self {
+        Self { records, usage: Vec::new() }
+    }
+}
+
+impl From<Vec<Snippet>> for ContextBundle {
+    fn from(snippets: Vec<Snippet>) -> Self {
+        Self { snippets, profile_summary: None, usage: Vec::new() }
+    }
+}
+
+impl Default for ListPage {
+    fn default() -> Self {
+        Self { items: Vec::new(), continuation: Continuation::End, usage: Vec::new() }
+    }
+}
+
+impl Default for GetResponse {
+    fn default() -> Self {
+        Self { snippet: None, usage: Vec::new() }
+    }
+}
+
+impl From<Option<Snippet>> for GetResponse {
+    fn from(snippet: Option<Snippet>) -> Self {
+        Self { snippet, usage: Vec::new() }
+    }
+}
+
+impl ForgetResponse {
+    /// The same effect for every id.
+    pub fn all(ids: Vec<RecordId>, effect: ForgetEffect) -> Self {
+        let outcomes = ids.into_iter().map(|id| ForgetOutcome { id, effect }).collect();
+        Self { outcomes, usage: Vec::new() }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a memory provider author depends on.
+//!
+//! Implement [`Provider`] and write `memhost_sdk::export!(MyProvider);`. Each optional interface of the contract is
+//! another trait and another line: [`Correction`] with `export_correction!`, and so on. Nothing else has to be learned:
+//! the types in [`types`] are the contract's own, [`storage`] keeps values between calls, [`directory`] is the granted
+//! directory, `log`'s macros reach the operator, and [`testing`] runs a provider natively under `cargo test`.
+//!
+//! ```
+//! use memhost_sdk::{types::*, Provider};
+//!
+//! struct Echo;
+//!
+//! impl Provider for Echo {
+//!     type Config = memhost_sdk::NoConfig;
+//!     fn describe() -> Description {
+//!         Description::new("echo", env!("CARGO_PKG_VERSION"), "Remembers nothing and repeats the question")
+//!     }
+//!     fn open(_: Self::Config) -> Result<Self, Error> { Ok(Echo) }
+//!     fn capture(&mut self, _: CaptureRequest) -> Result<CaptureResponse, Error> { Ok(CaptureResponse::default()) }
+//!     fn upsert_records(&mut self, _: UpsertRequest) -> Result<UpsertResponse, Error> {
+//!         Err(Error::unsupported("echo keeps no records"))
+//!     }
+//!     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
+//!         Ok(ContextBundle::from(vec![Snippet::new("echo", request.query)]))
+//!     }
+//!     fn list_records(&mut self, _: ListRequest) -> Result<ListPage, Error> { Ok(ListPage::default()) }
+//!     fn get_record(&mut self, _: RecordId, _: Scope) -> Result<GetResponse, Error> { Ok(GetResponse::default()) }
+//!     fn forget(&mut self, ids: Vec<RecordId>, _: Scope) -> Result<ForgetResponse, Error> {
+//!         Ok(ForgetResponse::all(ids, ForgetEffect::NotFound))
+//!     }
+//! }
+//!
+//! memhost_sdk::export!(Echo);
+//! # fn main() {
+//! let mut echo = memhost_sdk::testing::open::<Echo>(serde_json::json!({})).unwrap();
+//! let bundle = echo.query(memhost_sdk::testing::query("hello")).unwrap();
+//! assert_eq!(bundle.snippets[0].text, "hello");
+//! # }
+//! ```
+
+#[doc(hidden)]
+pub mod bindings;
+mod config;
+mod conveniences;
+mod directory;
+mod exports;
+mod host;
+mod logging;
+mod optional;
+mod provider;
+pub mod storage;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
+pub mod types;
+
+pub use config::{NoConfig, check_config, parse_config};
+pub use directory::directory;
+#[doc(hidden)]
+pub use exports::Adapter;
+pub use log;
+pub use optional::{Browse, Correction, Explain, Extraction, Profile, Review, Transfer};
+pub use provider::Provider;
