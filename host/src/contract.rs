@@ -1,0 +1,38 @@
+//! The plan's types, ids, limits and cursors. Knows no storage, no HTTP and no wasmtime; every other room knows it.
+//!
+//! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave absent fields out.
+
+mod binding;
+mod clock;
+mod cursor;
+mod failure;
+mod ids;
+pub mod limits;
+mod operation;
+mod permission;
+mod provenance;
+mod request;
+mod response;
+mod storage;
+mod usage;
+
+pub use binding::{Binding, BindingLimits, Target};
+pub use clock::{Clock, SystemClock};
+pub use cursor::{CursorError, CursorKey, QueryDigest};
+pub use failure::{FieldError, ProviderError};
+pub use ids::{AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId};
+pub use operation::{
+    LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
+};
+pub use permission::{Grants, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription};
+pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
+pub use request::{
+    CaptureMode, CaptureRequest, ForgetRequest, GetRequest, Intent, JsonObject, ListRequest, QueryRequest, RecordWrite,
+    UpsertRequest,
+};
+pub use response::{
+    CaptureResponse, ContextBundle, ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse, JobStatus, ListPage,
+    RecordHandle, ScoreKind, Snippet, UpsertResponse,
+};
+pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageWrite};
+pub use usage::{AttributionMode, BillingType, Microcents, Usage};

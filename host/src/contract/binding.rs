@@ -1,0 +1,81 @@
+//! Bindings: which provider answers for a company or an agent, and how.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{AgentId, BindingId, BindingKey, CompanyId, Grants, JsonObject, ProviderKey};
+
+/// A company's configured provider. Selected by its key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Binding {
+    /// Never reused.
+    pub id: BindingId,
+    /// The one company that it belongs to.
+    pub company_id: CompanyId,
+    /// Unique in the company.
+    pub key: BindingKey,
+    /// Which provider answers.
+    pub provider_key: ProviderKey,
+    /// The provider's configuration, as its `validate-config` accepted it.
+    pub config: JsonObject,
+    /// A disabled binding refuses every operation.
+    pub enabled: bool,
+    /// What the provider may reach.
+    pub grants: Grants,
+    /// What the provider may use.
+    pub limits: BindingLimits,
+    /// Counts changes, from 1.
+    pub revision: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What one binding's provider may use. Every limit has a default that protects its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct BindingLimits {
+    /// Linear memory of one instance, all its memories together, in bytes.
+    pub memory_bytes: u64,
+    /// Elements of all tables of one instance.
+    pub table_elements: u64,
+    /// How long one call may take, in milliseconds of wall time, instantiation included.
+    pub call_timeout_ms: u64,
+    /// How long one call may compute, in milliseconds.
+    pub call_cpu_ms: u64,
+    /// How many calls may be at work at once; the provider's own `max-concurrency` also holds.
+    pub concurrent_calls: u32,
+    /// How many calls may wait for their turn; one more is refused.
+    pub queued_calls: u32,
+    /// How much a call may hand over in either direction, in bytes.
+    pub transfer_bytes: u64,
+    /// How much log of one call is kept, in bytes.
+    pub log_bytes: u64,
+}
+
+impl Default for BindingLimits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 256 * 1024 * 1024,
+            table_elements: 100_000,
+            call_timeout_ms: 30_000,
+            call_cpu_ms: 20_000,
+            concurrent_calls: 4,
+            queued_calls: 256,
+            transfer_bytes: 32 * 1024 * 1024,
+            log_bytes: 64 * 1024,
+        }
+    }
+}
+
+/// What a binding is resolved for. V1 of the plan has no target for a project.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type", content = "id")]
+pub enum Target {
+    /// The company's default.
+    Company,
+    /// The override for one agent.
+    Agent(AgentId),
+}

@@ -1,0 +1,219 @@
+//! Scope, source, hook and payload: who a call is about, and where a memory came from.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{AgentId, CompanyId, JsonObject};
+
+/// Who and what a call is about. See `scope` in `wit/types.wit` for which fields partition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Scope {
+    /// The company; always the one that the caller acts in.
+    pub company_id: CompanyId,
+    /// The agent that acts or is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// The project, as context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// The issue, as context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue_id: Option<String>,
+    /// The heartbeat run, as context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// An external or user identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject_id: Option<String>,
+    /// For providers that organize memory around sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// For providers that need an explicit partition hint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+}
+
+impl Scope {
+    /// The scope of a whole company.
+    pub fn company(company_id: CompanyId) -> Self {
+        Self {
+            company_id,
+            agent_id: None,
+            project_id: None,
+            issue_id: None,
+            run_id: None,
+            subject_id: None,
+            session_key: None,
+            namespace: None,
+        }
+    }
+}
+
+/// What kind of thing a memory came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub enum SourceKind {
+    IssueComment,
+    IssueDocument,
+    Issue,
+    Run,
+    Activity,
+    ManualNote,
+    ExternalDocument,
+}
+
+impl SourceKind {
+    /// Every kind, in the plan's order.
+    pub const ALL: [Self; 7] = [
+        Self::IssueComment,
+        Self::IssueDocument,
+        Self::Issue,
+        Self::Run,
+        Self::Activity,
+        Self::ManualNote,
+        Self::ExternalDocument,
+    ];
+
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::IssueComment => "issue_comment",
+            Self::IssueDocument => "issue_document",
+            Self::Issue => "issue",
+            Self::Run => "run",
+            Self::Activity => "activity",
+            Self::ManualNote => "manual_note",
+            Self::ExternalDocument => "external_document",
+        }
+    }
+}
+
+impl fmt::Display for SourceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where a memory came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct SourceRef {
+    pub kind: SourceKind,
+    pub company_id: CompanyId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_ref: Option<String>,
+}
+
+impl SourceRef {
+    /// A source of this kind with nothing else known of it.
+    pub fn new(kind: SourceKind, company_id: CompanyId) -> Self {
+        Self {
+            kind,
+            company_id,
+            issue_id: None,
+            comment_id: None,
+            document_key: None,
+            run_id: None,
+            activity_id: None,
+            external_ref: None,
+        }
+    }
+}
+
+/// What triggered an automatic call. Kinds beyond the plan's five are carried by name, so that one can be added
+/// without a change of the core.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub enum HookKind {
+    PreRunHydrate,
+    PostRunCapture,
+    IssueCommentCapture,
+    IssueDocumentCapture,
+    ManualCapture,
+    Other(String),
+}
+
+impl HookKind {
+    /// The name in JSON.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::PreRunHydrate => "pre_run_hydrate",
+            Self::PostRunCapture => "post_run_capture",
+            Self::IssueCommentCapture => "issue_comment_capture",
+            Self::IssueDocumentCapture => "issue_document_capture",
+            Self::ManualCapture => "manual_capture",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl From<String> for HookKind {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "pre_run_hydrate" => Self::PreRunHydrate,
+            "post_run_capture" => Self::PostRunCapture,
+            "issue_comment_capture" => Self::IssueCommentCapture,
+            "issue_document_capture" => Self::IssueDocumentCapture,
+            "manual_capture" => Self::ManualCapture,
+            _ => Self::Other(name),
+        }
+    }
+}
+
+impl From<HookKind> for String {
+    fn from(kind: HookKind) -> Self {
+        kind.as_str().to_owned()
+    }
+}
+
+/// The delivery that a call belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HookContext {
+    /// What triggered it.
+    pub hook_kind: HookKind,
+    /// The same for every delivery of one event.
+    pub hook_id: String,
+    /// When it happened.
+    pub triggered_at: Timestamp,
+    /// Whose action triggered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor_agent_id: Option<AgentId>,
+    /// The run that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_run_id: Option<String>,
+}
+
+/// The captured thing itself: text, or a structured object, or both.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SourcePayload {
+    /// At most 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What the text is, such as `text/markdown`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Free-form; at most 256 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<JsonObject>,
+    /// The structured Paperclip object; at most 256 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<JsonObject>,
+}

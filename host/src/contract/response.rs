@@ -1,0 +1,177 @@
+//! What callers get back.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{HookKind, JsonObject, OperationId, ProviderKey, RecordId, SourceRef, Usage};
+
+/// A record of a provider. The provider key is stamped by the host.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RecordHandle {
+    /// Whose record it is.
+    pub provider_key: ProviderKey,
+    /// The provider's own name for it.
+    pub provider_record_id: RecordId,
+}
+
+/// What a score means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScoreKind {
+    /// 0 to 1, comparable between results.
+    Similarity,
+    /// 0 to 1, comparable only within one result.
+    Rank,
+}
+
+/// A record as it is returned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct Snippet {
+    pub handle: RecordHandle,
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// Absent where there is no score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_kind: Option<ScoreKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<JsonObject>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// Where an extraction job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub enum JobStatus {
+    Queued,
+    Running,
+    Succeeded,
+    Failed,
+    Cancelled,
+}
+
+/// Extraction that goes on after the call that caused it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct ExtractionJob {
+    pub provider_job_id: String,
+    pub status: JobStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook_kind: Option<HookKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// How many records came of it; a succeeded job with 0 found nothing worth keeping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_count: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+}
+
+/// The answer to `capture`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct CaptureResponse {
+    pub operation_id: OperationId,
+    pub records: Vec<RecordHandle>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<ExtractionJob>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+}
+
+/// The answer to `upsertRecords`: one handle for each record of the request, in its order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct UpsertResponse {
+    pub operation_id: OperationId,
+    pub records: Vec<RecordHandle>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+}
+
+/// The answer to `query`, best first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct ContextBundle {
+    pub operation_id: OperationId,
+    pub snippets: Vec<Snippet>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+}
+
+/// One page of `list`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListPage {
+    /// The operation that made it.
+    pub operation_id: OperationId,
+    /// In the provider's own stable order.
+    pub items: Vec<Snippet>,
+    /// Where the next page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// There may be more, but the system behind the provider offers no way to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// What it used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+}
+
+/// What became of a record that was to be forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ForgetEffect {
+    /// Gone, with whatever was derived from it.
+    Hard,
+    /// Hidden, and still stored.
+    Soft,
+    /// Hidden here, and readable in a history elsewhere.
+    HistoryKept,
+    /// There was no such record in this scope.
+    NotFound,
+}
+
+/// The effect on one record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForgetOutcome {
+    /// Which record.
+    pub handle: RecordHandle,
+    /// What became of it.
+    pub effect: ForgetEffect,
+}
+
+/// The answer to `forget`: one outcome for each handle of the request, in its order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct ForgetResponse {
+    pub operation_id: OperationId,
+    pub outcomes: Vec<ForgetOutcome>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+}

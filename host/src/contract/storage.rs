@@ -1,0 +1,70 @@
+//! What a provider sees of storage, as a trait: the sandbox calls it, the store implements it, neither knows the other.
+
+/// One key and its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageEntry {
+    /// 1 to 1,024 bytes.
+    pub key: Vec<u8>,
+    /// At most 4 MiB.
+    pub value: Vec<u8>,
+}
+
+/// One write of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StorageWrite {
+    /// Sets a value.
+    Put(StorageEntry),
+    /// Removes a key; one that is not there is no error.
+    Delete(Vec<u8>),
+}
+
+/// One page of a scan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoragePage {
+    /// In key order.
+    pub entries: Vec<StorageEntry>,
+    /// The key at which the next page begins, if more follow.
+    pub next: Option<Vec<u8>>,
+}
+
+/// Why storage refused or failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StorageError {
+    /// A key, value, batch or total over its limit.
+    #[error("{0}")]
+    LimitExceeded(String),
+    /// Nothing of the call was written.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The key-value store of one binding. See `storage` in `wit/host.wit` for ordering and limits. Calls are short and
+/// block only where the disk must be read.
+pub trait BindingStorage: Send + Sync {
+    /// The value at a key.
+    ///
+    /// # Errors
+    /// Where the key is over its limit or the disk fails.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// One page of the entries under a prefix, from `cursor` on; a limit of 0 means as many as a page may hold.
+    ///
+    /// # Errors
+    /// Where the disk fails.
+    fn scan(&self, prefix: &[u8], cursor: Option<&[u8]>, limit: usize) -> Result<StoragePage, StorageError>;
+
+    /// All writes or none.
+    ///
+    /// # Errors
+    /// Where a limit is reached or the disk fails; then nothing is written.
+    fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError>;
+
+    /// Sets `key` to `new` (none deletes) if its value is `expected` (none: absent), and answers whether it did.
+    ///
+    /// # Errors
+    /// Where a limit is reached or the disk fails; then nothing is written.
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError>;
+
+    /// Bytes that the binding's keys and values take now.
+    fn used_bytes(&self) -> u64;
+}

@@ -1,0 +1,226 @@
+//! What lasts: the operation log, and tables of small records that change together. `store/sled` is the embedded
+//! default; nothing outside it may name a sled type.
+//!
+//! Durability: a write is on disk when its [`Commit`] says so. Commits are shared: whoever waits at the same time
+//! waits for one flush.
+
+mod sled;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+pub use self::sled::{SledOptions, SledStore};
+use crate::contract::{BindingStorage, CompanyId, Operation, OperationFilter, OperationId};
+
+/// What can go wrong below.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// The data directory holds something that is not ours.
+    #[error("{path} is not a memhost data directory: {found}; choose an empty directory or one that memhost made")]
+    NotOurs {
+        /// The directory.
+        path: String,
+        /// What is in the way.
+        found: String,
+    },
+    /// The data directory was written by a newer version.
+    #[error("{path} has format {found}, and this version of memhost reads up to {known}; run a newer memhost")]
+    TooNew {
+        /// The directory.
+        path: String,
+        /// Its format version.
+        found: u32,
+        /// The newest that is known here.
+        known: u32,
+    },
+    /// Another process has the data directory.
+    #[error("{path} is in use by another process; stop that one, or talk to it over HTTP with --url")]
+    InUse {
+        /// The directory.
+        path: String,
+    },
+    /// The disk or the database failed.
+    #[error("{action} failed: {message}; nothing was acknowledged, check disk space and permissions")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        message: String,
+    },
+    /// A stored value cannot be read.
+    #[error("the stored {what} cannot be read: {message}")]
+    Corrupt {
+        /// What it was.
+        what: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// Resolves when what was written is on disk, or could not be. Dropping it does not undo the write.
+#[must_use = "a write is only acknowledged when its commit resolves"]
+#[derive(Debug)]
+pub struct Commit(oneshot::Receiver<Result<(), StoreError>>);
+
+impl Commit {
+    pub(crate) fn pair() -> (oneshot::Sender<Result<(), StoreError>>, Self) {
+        let (sender, receiver) = oneshot::channel();
+        (sender, Self(receiver))
+    }
+}
+
+impl Future for Commit {
+    type Output = Result<(), StoreError>;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context).map(|received| {
+            received.unwrap_or_else(|_| {
+                Err(StoreError::Io { action: "writing", message: "the store was closed meanwhile".to_owned() })
+            })
+        })
+    }
+}
+
+/// The kinds of small records. Keys begin with the company, except in `Host`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Table {
+    /// Facts about this host, such as its secrets' digests.
+    Host,
+    /// One record for each company that was ever seen.
+    Companies,
+    /// Bindings by key.
+    Bindings,
+    /// Which binding a company or agent is resolved to.
+    Targets,
+}
+
+/// One change of a table, made only if the present value is the expected one.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Where.
+    pub table: Table,
+    /// Which record.
+    pub key: Vec<u8>,
+    /// What must be there for the whole transaction to happen.
+    pub expected: Expected,
+    /// What will be there; none deletes.
+    pub new: Option<Vec<u8>>,
+}
+
+/// A condition on a record's present value.
+#[derive(Debug, Clone)]
+pub enum Expected {
+    /// No condition.
+    Anything,
+    /// There is no such record.
+    Absent,
+    /// Exactly this value.
+    Value(Vec<u8>),
+}
+
+/// What became of a transaction.
+#[derive(Debug)]
+pub enum Transacted {
+    /// All changes were made.
+    Done(Commit),
+    /// Nothing was changed: the change at this index found something else than it expected.
+    Conflict(usize),
+}
+
+/// One page of a table's records.
+#[derive(Debug, Clone, Default)]
+pub struct TablePage {
+    /// Keys and values, in key order.
+    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where the next page begins.
+    pub next: Option<Vec<u8>>,
+}
+
+/// One page of the log, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct LogPage {
+    /// At most as many as asked for.
+    pub operations: Vec<Operation>,
+    /// Pass it as `before` to go on; none: these were the last ones.
+    pub next_before: Option<u64>,
+}
+
+/// The store. Calls other than waiting for a [`Commit`] are short and block only where the disk must be read.
+pub trait Store: Send + Sync + 'static {
+    /// The number of the company's next operation, from 1. Never given twice, not even after a crash, but numbers may
+    /// be left out.
+    ///
+    /// # Errors
+    /// Where the log's end cannot be read.
+    fn next_sequence(&self, company: &CompanyId) -> Result<u64, StoreError>;
+
+    /// Writes an operation's record. The first write of an id appends; a second one replaces it, which only a
+    /// completion after an intent does. A record whose outcome is `in_progress` when the store is opened the next
+    /// time is rewritten as `interrupted`.
+    fn write_operation(&self, operation: &Operation) -> Commit;
+
+    /// One operation.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError>;
+
+    /// Operations that match, newest first, from below `before` on. What was written before this call began is seen,
+    /// whether or not it is on disk yet.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    fn operations(
+        &self,
+        company: &CompanyId,
+        filter: &OperationFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<LogPage, StoreError>;
+
+    /// One record of a table.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Records of a table under a prefix, in key order, at most `limit` of them, from `cursor` on.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<TablePage, StoreError>;
+
+    /// Makes all changes or none.
+    ///
+    /// # Errors
+    /// Where the disk fails; then nothing was changed.
+    fn transact(&self, changes: &[Change]) -> Result<Transacted, StoreError>;
+
+    /// Resolves when everything that was written before this call, to whatever part, is on disk.
+    fn commit(&self) -> Commit;
+
+    /// The private storage of one binding. `partition` begins with the company and never comes back once its binding
+    /// is deleted; `limit_bytes` is what the binding was granted.
+    ///
+    /// # Errors
+    /// Where its present size cannot be read.
+    fn binding_storage(
+        &self,
+        partition: &[u8],
+        limit_bytes: u64,
+    ) -> Result<std::sync::Arc<dyn BindingStorage>, StoreError>;
+
+    /// Checks everything that is stored against its indexes and reports what does not fit, one line a finding.
+    ///
+    /// # Errors
+    /// Where reading fails.
+    fn verify(&self) -> Result<Vec<String>, StoreError>;
+}

@@ -1,0 +1,5 @@
+//! placeholder
+#[derive(Debug)]
+pub struct SledStore;
+#[derive(Debug)]
+pub struct SledOptions;
