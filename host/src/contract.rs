@@ -19,6 +19,7 @@ mod usage;
 pub use binding::{Binding, BindingLimits, Target};
 pub use clock::{Clock, SystemClock};
 pub use cursor::{CursorError, CursorKey, QueryDigest};
+pub(crate) use failure::cut_message;
 pub use failure::{FieldError, ProviderError};
 pub use ids::{AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId};
 pub use operation::{
@@ -27,11 +28,12 @@ pub use operation::{
 pub use permission::{Grants, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription};
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use request::{
-    CaptureMode, CaptureRequest, ForgetRequest, GetRequest, Intent, JsonObject, ListRequest, QueryRequest, RecordWrite,
+    CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JsonObject, ListRequest, QueryRequest, RecordWrite,
     UpsertRequest,
 };
 pub use response::{
-    CaptureResponse, ContextBundle, ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse, JobStatus, ListPage,
+    CaptureResponse, ContextBundle, CorrectResponse, ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse,
+    GetResponse, JobStatus, ListPage,
     RecordHandle, ScoreKind, Snippet, UpsertResponse,
 };
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageWrite};

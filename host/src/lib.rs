@@ -1,4 +1,12 @@
-//! `memhost` as a library. The rooms in the order in which a request travels.
+//! `memhost` as a library: open a [`service::Service`] on a data directory and call its operations.
+//!
+//! The rooms, in the order in which a request travels. Calls go down this list, never up.
+
+pub mod service;
+
+pub mod bindings;
+pub mod plugins;
+pub mod sandbox;
+pub mod store;
 
 pub mod contract;
-pub mod store;

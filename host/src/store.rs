@@ -5,6 +5,7 @@
 //! waits for one flush.
 
 mod sled;
+mod value;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,6 +14,7 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 pub use self::sled::{SledOptions, SledStore};
+pub use self::value::{decode, encode};
 use crate::contract::{BindingStorage, CompanyId, Operation, OperationFilter, OperationId};
 
 /// What can go wrong below.

@@ -135,6 +135,30 @@ pub struct ForgetRequest {
     pub handles: Vec<RecordHandle>,
 }
 
+/// How a record is to be corrected: exactly one of the two.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CorrectionPatch {
+    /// In natural language, for providers that understand it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
+    /// The record as it should be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordWrite>,
+}
+
+/// `correct`: somebody said that a record is wrong. Needs a provider with the interface `correction`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct CorrectRequest {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    pub scope: Scope,
+    pub handle: RecordHandle,
+    pub patch: CorrectionPatch,
+}
+
 type Checked = Result<(), FieldError>;
 
 impl CaptureRequest {
@@ -179,11 +203,7 @@ impl UpsertRequest {
         }
         check_count("records", self.records.len())?;
         for (index, record) in self.records.iter().enumerate() {
-            check_bytes(&format!("records.{index}.text"), &record.text, limits::MAX_TEXT_BYTES)?;
-            if let Some(summary) = &record.summary {
-                check_bytes(&format!("records.{index}.summary"), summary, limits::MAX_SUMMARY_BYTES)?;
-            }
-            check_json(&format!("records.{index}.metadata"), record.metadata.as_ref())?;
+            check_record(&format!("records.{index}"), record)?;
         }
         Ok(())
     }
@@ -233,6 +253,29 @@ impl ForgetRequest {
         check_scope(&self.scope)?;
         check_count("handles", self.handles.len())
     }
+}
+
+impl CorrectRequest {
+    /// Checks the scope and that the patch is one of the two kinds.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Checked {
+        check_scope(&self.scope)?;
+        match (&self.patch.instruction, &self.patch.record) {
+            (Some(instruction), None) => check_bytes("patch.instruction", instruction, limits::MAX_QUERY_BYTES),
+            (None, Some(record)) => check_record("patch.record", record),
+            _ => Err(FieldError::new("patch", "needs exactly one of `instruction` and `record`")),
+        }
+    }
+}
+
+fn check_record(field: &str, record: &RecordWrite) -> Checked {
+    check_bytes(&format!("{field}.text"), &record.text, limits::MAX_TEXT_BYTES)?;
+    if let Some(summary) = &record.summary {
+        check_bytes(&format!("{field}.summary"), summary, limits::MAX_SUMMARY_BYTES)?;
+    }
+    check_json(&format!("{field}.metadata"), record.metadata.as_ref())
 }
 
 fn check_scope(scope: &Scope) -> Checked {

@@ -175,3 +175,30 @@ pub struct ForgetResponse {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
 }
+
+/// The answer to `correct`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CorrectResponse {
+    /// The operation that made it.
+    pub operation_id: OperationId,
+    /// The record that now holds.
+    pub record: RecordHandle,
+    /// The record that no longer holds, where another took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<RecordHandle>,
+    /// What it used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+}
+
+/// The answer to `get`; the record is absent where there is none in this scope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the plan's names say it")]
+pub struct GetResponse {
+    pub operation_id: OperationId,
+    pub record: Option<Snippet>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+}

@@ -1,0 +1,8 @@
+//! Bindings and their targets: which provider answers for whom. Reads are served from memory; a change is durable
+//! before it is seen.
+
+mod error;
+mod registry;
+
+pub use error::BindingError;
+pub use registry::{Bindings, NewBinding, Resolution, Why};

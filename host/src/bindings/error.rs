@@ -1,0 +1,43 @@
+//! What this room fails with.
+
+use crate::contract::{AgentId, BindingKey, CompanyId};
+use crate::store::StoreError;
+
+/// Why a binding was not made, changed or found.
+#[derive(Debug, thiserror::Error)]
+pub enum BindingError {
+    /// The key is in use.
+    #[error("the company {company} has a binding `{key}` already; choose another key or change that one")]
+    Exists {
+        /// Whose.
+        company: CompanyId,
+        /// Which key.
+        key: BindingKey,
+    },
+    /// There is no such binding.
+    #[error("the company {company} has no binding `{key}`; `memhost binding list` shows those that it has")]
+    NotFound {
+        /// Whose.
+        company: CompanyId,
+        /// Which key.
+        key: BindingKey,
+    },
+    /// Nothing answers for this agent.
+    #[error("no binding answers for {}the company {company}: it has no default; make one with `memhost binding create --default`",
+        agent.as_ref().map(|agent| format!("agent {agent} of ")).unwrap_or_default())]
+    NoDefault {
+        /// Whose.
+        company: CompanyId,
+        /// For which agent.
+        agent: Option<AgentId>,
+    },
+    /// Somebody else changed the same thing at the same time.
+    #[error("the bindings of the company {company} were changed by somebody else meanwhile; look again and repeat")]
+    Conflict {
+        /// Whose.
+        company: CompanyId,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,281 @@
+//! All bindings, in memory and in the store.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use serde::{Deserialize, Serialize};
+
+use super::BindingError;
+use crate::contract::{
+    AgentId, Binding, BindingId, BindingKey, BindingLimits, Clock, CompanyId, Grants, JsonObject, ProviderKey, Target,
+};
+use crate::store::{self, Change, Expected, Store, Table, Transacted};
+
+/// What is needed to make a binding.
+#[derive(Debug, Clone)]
+pub struct NewBinding {
+    /// Unique in the company.
+    pub key: BindingKey,
+    /// Which provider answers.
+    pub provider_key: ProviderKey,
+    /// Accepted by the provider before it comes here.
+    pub config: JsonObject,
+    /// What the provider may reach.
+    pub grants: Grants,
+    /// What the provider may use.
+    pub limits: BindingLimits,
+    /// Whether it becomes the company's default at once.
+    pub make_default: bool,
+}
+
+/// Why a binding was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The request names it.
+    ExplicitKey,
+    /// The agent has it as its override.
+    AgentOverride,
+    /// It is the company's default.
+    CompanyDefault,
+}
+
+/// A chosen binding and why.
+#[derive(Debug, Clone)]
+pub struct Resolution {
+    /// The binding.
+    pub binding: Arc<Binding>,
+    /// Why this one.
+    pub why: Why,
+}
+
+#[derive(Default)]
+struct Company {
+    bindings: BTreeMap<BindingKey, Arc<Binding>>,
+    default: Option<BindingKey>,
+    overrides: HashMap<AgentId, BindingKey>,
+}
+
+/// Every company's bindings.
+pub struct Bindings {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    companies: RwLock<HashMap<CompanyId, Company>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredTarget {
+    company_id: CompanyId,
+    target: Target,
+    binding_key: BindingKey,
+}
+
+impl Bindings {
+    /// Reads all bindings.
+    ///
+    /// # Errors
+    /// Where one cannot be read.
+    pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, BindingError> {
+        let mut companies: HashMap<CompanyId, Company> = HashMap::new();
+        each(&*store, Table::Bindings, |value| {
+            let binding: Binding = store::decode("binding", value)?;
+            let company = companies.entry(binding.company_id.clone()).or_default();
+            company.bindings.insert(binding.key.clone(), Arc::new(binding));
+            Ok(())
+        })?;
+        each(&*store, Table::Targets, |value| {
+            let stored: StoredTarget = store::decode("binding target", value)?;
+            let company = companies.entry(stored.company_id).or_default();
+            match stored.target {
+                Target::Company => company.default = Some(stored.binding_key),
+                Target::Agent(agent) => drop(company.overrides.insert(agent, stored.binding_key)),
+            }
+            Ok(())
+        })?;
+        Ok(Self { store, clock, companies: RwLock::new(companies) })
+    }
+
+    /// Makes a binding; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Where the key is taken or the store fails.
+    pub async fn create(&self, company_id: &CompanyId, new: NewBinding) -> Result<Arc<Binding>, BindingError> {
+        let now = self.clock.now();
+        let id = uuid::Builder::from_unix_timestamp_millis(
+            u64::try_from(now.as_millisecond()).unwrap_or(0),
+            &self.clock.random().to_be_bytes()[..10].try_into().unwrap_or_default(),
+        );
+        let binding = Arc::new(Binding {
+            id: BindingId(id.into_uuid()),
+            company_id: company_id.clone(),
+            key: new.key,
+            provider_key: new.provider_key,
+            config: new.config,
+            enabled: true,
+            grants: new.grants,
+            limits: new.limits,
+            revision: 1,
+            created_at: now,
+            updated_at: now,
+        });
+        let mut changes = vec![Change {
+            table: Table::Bindings,
+            key: key(company_id, binding.key.as_str()),
+            expected: Expected::Absent,
+            new: Some(store::encode("binding", &*binding)?),
+        }];
+        if new.make_default {
+            changes.push(target_change(company_id, &Target::Company, &binding.key)?);
+        }
+        match self.store.transact(&changes)? {
+            Transacted::Done(commit) => commit.await?,
+            Transacted::Conflict(_) => {
+                return Err(BindingError::Exists { company: company_id.clone(), key: binding.key.clone() });
+            }
+        }
+        let mut companies = self.companies.write();
+        let company = companies.entry(company_id.clone()).or_default();
+        company.bindings.insert(binding.key.clone(), Arc::clone(&binding));
+        if new.make_default {
+            company.default = Some(binding.key.clone());
+        }
+        Ok(binding)
+    }
+
+    /// Points the company or an agent at a binding; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Where there is no such binding or the store fails.
+    pub async fn set_target(
+        &self,
+        company_id: &CompanyId,
+        target: Target,
+        binding_key: &BindingKey,
+    ) -> Result<(), BindingError> {
+        let binding = self.get(company_id, binding_key)?;
+        // The condition makes sure that the binding still exists when its target is written.
+        let unchanged = Change {
+            table: Table::Bindings,
+            key: key(company_id, binding_key.as_str()),
+            expected: Expected::Value(store::encode("binding", &*binding)?),
+            new: Some(store::encode("binding", &*binding)?),
+        };
+        match self.store.transact(&[unchanged, target_change(company_id, &target, binding_key)?])? {
+            Transacted::Done(commit) => commit.await?,
+            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
+        }
+        let mut companies = self.companies.write();
+        let company = companies.entry(company_id.clone()).or_default();
+        match target {
+            Target::Company => company.default = Some(binding_key.clone()),
+            Target::Agent(agent) => drop(company.overrides.insert(agent, binding_key.clone())),
+        }
+        Ok(())
+    }
+
+    /// One binding.
+    ///
+    /// # Errors
+    /// Where there is none of this key.
+    pub fn get(&self, company_id: &CompanyId, binding_key: &BindingKey) -> Result<Arc<Binding>, BindingError> {
+        let companies = self.companies.read();
+        companies.get(company_id).and_then(|company| company.bindings.get(binding_key)).cloned().ok_or_else(|| {
+            BindingError::NotFound { company: company_id.clone(), key: binding_key.clone() }
+        })
+    }
+
+    /// The company's bindings, by key.
+    pub fn list(&self, company_id: &CompanyId) -> Vec<Arc<Binding>> {
+        let companies = self.companies.read();
+        companies.get(company_id).map(|company| company.bindings.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// What the company and its agents are pointed at.
+    pub fn targets(&self, company_id: &CompanyId) -> Vec<(Target, BindingKey)> {
+        let companies = self.companies.read();
+        let Some(company) = companies.get(company_id) else { return Vec::new() };
+        let mut targets: Vec<_> =
+            company.overrides.iter().map(|(agent, key)| (Target::Agent(agent.clone()), key.clone())).collect();
+        targets.sort_by(|(_, a), (_, b)| a.cmp(b));
+        targets.splice(0..0, company.default.iter().map(|key| (Target::Company, key.clone())));
+        targets
+    }
+
+    /// The companies that have bindings.
+    pub fn companies(&self) -> Vec<CompanyId> {
+        let mut all: Vec<CompanyId> = self.companies.read().keys().cloned().collect();
+        all.sort();
+        all
+    }
+
+    /// The binding that answers: the one named, else the agent's override, else the company's default.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn resolve(
+        &self,
+        company_id: &CompanyId,
+        agent: Option<&AgentId>,
+        named: Option<&BindingKey>,
+    ) -> Result<Resolution, BindingError> {
+        let companies = self.companies.read();
+        let company = companies.get(company_id);
+        let find = |key: &BindingKey| {
+            company.and_then(|company| company.bindings.get(key)).cloned().ok_or_else(|| BindingError::NotFound {
+                company: company_id.clone(),
+                key: key.clone(),
+            })
+        };
+        if let Some(key) = named {
+            return Ok(Resolution { binding: find(key)?, why: Why::ExplicitKey });
+        }
+        let overridden = agent.and_then(|agent| company.and_then(|company| company.overrides.get(agent)));
+        if let Some(key) = overridden {
+            return Ok(Resolution { binding: find(key)?, why: Why::AgentOverride });
+        }
+        match company.and_then(|company| company.default.as_ref()) {
+            Some(key) => Ok(Resolution { binding: find(key)?, why: Why::CompanyDefault }),
+            None => Err(BindingError::NoDefault { company: company_id.clone(), agent: agent.cloned() }),
+        }
+    }
+}
+
+fn key(company: &CompanyId, rest: &str) -> Vec<u8> {
+    // Ids hold no control characters, so that a zero byte cannot be part of one.
+    [company.as_str().as_bytes(), b"\0", rest.as_bytes()].concat()
+}
+
+fn target_change(company: &CompanyId, target: &Target, binding: &BindingKey) -> Result<Change, BindingError> {
+    let name = match target {
+        Target::Company => "company".to_owned(),
+        Target::Agent(agent) => format!("agent\0{agent}"),
+    };
+    let stored =
+        StoredTarget { company_id: company.clone(), target: target.clone(), binding_key: binding.clone() };
+    Ok(Change {
+        table: Table::Targets,
+        key: key(company, &name),
+        expected: Expected::Anything,
+        new: Some(store::encode("binding target", &stored)?),
+    })
+}
+
+fn each(
+    store: &dyn Store,
+    table: Table,
+    mut record: impl FnMut(&[u8]) -> Result<(), BindingError>,
+) -> Result<(), BindingError> {
+    let mut cursor = None;
+    loop {
+        let page = store.scan(table, b"", cursor.as_deref(), 1_000)?;
+        for (_, value) in &page.entries {
+            record(value)?;
+        }
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(()),
+        }
+    }
+}

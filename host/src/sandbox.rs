@@ -1,0 +1,24 @@
+//! Runs providers without trusting them: the wasmtime engine, the instances of each binding, their limits, and the
+//! host's side of every import. Only this room names wasmtime. It knows the contract and nothing of what a binding
+//! means: it is handed a configuration, a storage and a directory.
+
+mod bindings;
+mod cache;
+mod component;
+mod convert;
+mod engine;
+mod error;
+mod imports;
+mod instance;
+mod instances;
+mod limiter;
+mod log;
+mod normalize;
+
+pub use cache::CacheKey;
+pub use component::{Component, Digest, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};
+pub use engine::{Sandbox, SandboxOptions};
+pub use error::{AdmissionError, CallError, Failure, LimitKind};
+pub use instances::{
+    Answer, CaptureAnswer, Correction, ForgetAnswer, InstanceSetup, Instances, ListAnswer, QueryAnswer, RecordsAnswer,
+};

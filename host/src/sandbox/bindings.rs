@@ -1,0 +1,23 @@
+//! Generated from `wit/`: the host's side of the contract. One module a world; types are shared.
+
+#![allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
+
+pub(super) mod provider {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "memory-provider",
+        imports: { default: trappable },
+        exports: { default: async },
+    });
+}
+
+pub(super) mod correction {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "correction-provider",
+        imports: { default: trappable },
+        exports: { default: async },
+        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
+    });
+}

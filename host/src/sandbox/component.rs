@@ -1,0 +1,448 @@
+//! From a file's bytes to a provider that can be instantiated: admission. Everything that can be told without running
+//! the component is told first; then `describe` runs in a sandbox with no grants and tight limits.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use wasmtime::component::InstancePre;
+
+use super::bindings::correction::{CorrectionProvider, CorrectionProviderIndices};
+use super::bindings::provider::exports::paperclip::memory::provider as wire;
+use super::bindings::provider::{MemoryProvider, MemoryProviderIndices};
+use super::cache::CacheKey;
+use super::engine::Sandbox;
+use super::error::AdmissionError;
+use super::imports::State;
+use super::instance::{Instance, InstanceSetup};
+use crate::contract::{
+    BindingLimits, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
+    ProviderKey, TextId, limits,
+};
+
+/// The largest component that is looked at, in bytes.
+pub const MAX_COMPONENT_BYTES: u64 = 64 << 20;
+
+/// The package whose interfaces make the contract.
+const PACKAGE: &str = "paperclip:memory";
+/// The contract versions that this host serves. Within a minor version there are only additions.
+const KNOWN_VERSIONS: &str = "0.1.x";
+/// How long `describe` may take.
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The SHA-256 digest of a component's bytes: what a version is told by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The optional interfaces of the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the contract's names; `wit/optional.wit` says what each is")]
+pub enum OptionalInterface {
+    Correction,
+    Profile,
+    Extraction,
+    Explain,
+    Browse,
+    Review,
+    Transfer,
+}
+
+impl OptionalInterface {
+    const ALL: [(&'static str, Self); 7] = [
+        ("correction", Self::Correction),
+        ("profile", Self::Profile),
+        ("extraction", Self::Extraction),
+        ("explain", Self::Explain),
+        ("browse", Self::Browse),
+        ("review", Self::Review),
+        ("transfer", Self::Transfer),
+    ];
+}
+
+/// What is known of a component without a binding.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inspection {
+    /// Of the file's bytes.
+    pub digest: Digest,
+    /// The file's size in bytes.
+    pub bytes: u64,
+    /// The contract version that it was built for.
+    pub contract_version: String,
+    /// Which optional interfaces it exports.
+    pub interfaces: Vec<OptionalInterface>,
+    /// Everything that it exports, by full name.
+    pub exports: Vec<String>,
+    /// Everything that it imports, by full name.
+    pub imports: Vec<String>,
+    /// What it says of itself.
+    pub description: ProviderDescription,
+}
+
+/// An admitted component. Cheap to clone.
+#[derive(Clone)]
+pub struct Component(Arc<Inner>);
+
+struct Inner {
+    pre: InstancePre<State>,
+    provider: MemoryProviderIndices,
+    correction: Option<CorrectionProviderIndices>,
+    inspection: Inspection,
+}
+
+impl fmt::Debug for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Component").field(&self.0.inspection).finish()
+    }
+}
+
+impl Component {
+    /// Admits a component, compiling it off the executor unless the cache has its compiled form.
+    ///
+    /// # Errors
+    /// Why the component is kept out.
+    pub async fn admit(sandbox: &Sandbox, bytes: Vec<u8>, cache: Option<&CacheKey>) -> Result<Self, AdmissionError> {
+        let size = bytes.len() as u64;
+        check_format(&bytes)?;
+        let (sandbox, cache) = (sandbox.clone(), cache.cloned());
+        let worker = sandbox.clone();
+        let prepared = tokio::task::spawn_blocking(move || prepare(&worker, &bytes, size, cache.as_ref())).await;
+        let (mut inner, described, cache) = prepared.map_err(|error| AdmissionError::Io {
+            action: "compiling",
+            what: "the component".to_owned(),
+            message: error.to_string(),
+        })??;
+        if described {
+            return Ok(Self(Arc::new(inner)));
+        }
+        let component = Self(Arc::new(inner));
+        let description = component.describe(&sandbox).await?;
+        inner = match Arc::try_unwrap(component.0) {
+            Ok(inner) => inner,
+            Err(_) => return Err(AdmissionError::Describe("it is still at work".to_owned())),
+        };
+        inner.inspection.description = description;
+        if let Some(pending) = cache {
+            // A cache that cannot be written costs time at the next start and nothing else.
+            if let Err(error) = pending.key.write(&sandbox, &inner.inspection, &pending.compiled) {
+                tracing::warn!(%error, "the compiled component is not cached");
+            }
+        }
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// What is known of it.
+    pub fn inspection(&self) -> &Inspection {
+        &self.0.inspection
+    }
+
+    /// What it says of itself.
+    pub fn description(&self) -> &ProviderDescription {
+        &self.0.inspection.description
+    }
+
+    pub(super) async fn instantiate(
+        &self,
+        store: &mut wasmtime::Store<State>,
+    ) -> wasmtime::Result<(MemoryProvider, Option<CorrectionProvider>)> {
+        let instance = self.0.pre.instantiate_async(&mut *store).await?;
+        let provider = self.0.provider.load(&mut *store, &instance)?;
+        let correction = match &self.0.correction {
+            Some(indices) => Some(indices.load(&mut *store, &instance)?),
+            None => None,
+        };
+        Ok((provider, correction))
+    }
+
+    async fn describe(&self, sandbox: &Sandbox) -> Result<ProviderDescription, AdmissionError> {
+        let describe = |message: String| AdmissionError::Describe(message);
+        let slot =
+            sandbox.slot().ok_or_else(|| describe("all instances of the host are at work; try again".to_owned()))?;
+        let setup = InstanceSetup {
+            config: "{}".into(),
+            storage: None,
+            directory: None,
+            embeddings: false,
+            limits: BindingLimits {
+                memory_bytes: 64 << 20,
+                call_cpu_ms: u64::try_from(DESCRIBE_TIMEOUT.as_millis()).unwrap_or(1_000),
+                ..BindingLimits::default()
+            },
+        };
+        let call = async {
+            let mut instance = Instance::new(sandbox, self, &setup, slot).await?;
+            instance.arm(&setup.limits);
+            let Instance { store, provider, .. } = &mut instance;
+            provider.paperclip_memory_provider().call_describe(store).await
+        };
+        let answer = match tokio::time::timeout(DESCRIBE_TIMEOUT, call).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => return Err(describe(crate::contract::cut_message(error.root_cause().to_string()))),
+            Err(_) => return Err(describe(format!("it took longer than {} s", DESCRIBE_TIMEOUT.as_secs()))),
+        };
+        check_description(answer, &self.0.inspection.interfaces)
+    }
+}
+
+/// The compiled form on its way into the cache, once the description is known.
+struct PendingCache {
+    key: CacheKey,
+    compiled: Vec<u8>,
+}
+
+fn prepare(
+    sandbox: &Sandbox,
+    bytes: &[u8],
+    size: u64,
+    cache: Option<&CacheKey>,
+) -> Result<(Inner, bool, Option<PendingCache>), AdmissionError> {
+    let engine = &sandbox.0.engine;
+    let digest = Digest::of(bytes);
+    let cached = cache.and_then(|cache| {
+        cache.read(sandbox, digest).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the compiled component is not used");
+            None
+        })
+    });
+    let (component, description) = match cached {
+        Some((component, description)) => (component, Some(description)),
+        None => {
+            let component = wasmtime::component::Component::from_binary(engine, bytes)
+                .map_err(|error| AdmissionError::Malformed(format!("{:#}", error.root_cause())))?;
+            (component, None)
+        }
+    };
+    let ty = component.component_type();
+    let exports: Vec<String> = ty.exports(engine).map(|(name, _)| name.to_owned()).collect();
+    let imports: Vec<String> = ty.imports(engine).map(|(name, _)| name.to_owned()).collect();
+    let contract_version = check_contract(&exports)?;
+    check_resources(sandbox, &component)?;
+    let unlinkable = |error: wasmtime::Error| AdmissionError::Unlinkable(format!("{error:#}"));
+    let pre = sandbox.0.linker.instantiate_pre(&component).map_err(unlinkable)?;
+    let provider = MemoryProviderIndices::new(&pre).map_err(unlinkable)?;
+    let interfaces: Vec<OptionalInterface> = OptionalInterface::ALL
+        .iter()
+        .filter(|(name, _)| exports.iter().any(|export| export.starts_with(&format!("{PACKAGE}/{name}@"))))
+        .map(|(_, interface)| *interface)
+        .collect();
+    let correction = match interfaces.contains(&OptionalInterface::Correction) {
+        true => Some(CorrectionProviderIndices::new(&pre).map_err(unlinkable)?),
+        false => None,
+    };
+    let pending = match (cache, &description) {
+        (Some(key), None) => match component.serialize() {
+            Ok(compiled) => Some(PendingCache { key: key.clone(), compiled }),
+            Err(error) => {
+                tracing::warn!(%error, "the compiled component is not cached");
+                None
+            }
+        },
+        _ => None,
+    };
+    let described = description.is_some();
+    let description = match description {
+        Some(description) => description,
+        None => undescribed()?,
+    };
+    let inspection =
+        Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
+    Ok((Inner { pre, provider, correction, inspection }, described, pending))
+}
+
+/// Stands in until `describe` has answered; never leaves this file.
+fn undescribed() -> Result<ProviderDescription, AdmissionError> {
+    let provider_key = ProviderKey::parse("undescribed")
+        .map_err(|error| AdmissionError::Description { field: "providerKey", message: error.problem })?;
+    Ok(ProviderDescription {
+        provider_key,
+        name: String::new(),
+        version: String::new(),
+        summary: String::new(),
+        config_schema: None,
+        capabilities: ProviderCapabilities::default(),
+        max_concurrency: 1,
+        permissions: Vec::new(),
+    })
+}
+
+/// Tells what a file is by its first bytes, before anything parses it.
+fn check_format(bytes: &[u8]) -> Result<(), AdmissionError> {
+    const CORE: &[u8] = b"\0asm\x01\0\0\0";
+    const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+    if bytes.len() as u64 > MAX_COMPONENT_BYTES {
+        return Err(AdmissionError::TooLarge { bytes: bytes.len() as u64, max: MAX_COMPONENT_BYTES });
+    }
+    if bytes.starts_with(b"\x7fELF") {
+        return Err(AdmissionError::NativeCode);
+    }
+    if bytes.starts_with(CORE) {
+        return Err(AdmissionError::CoreModule);
+    }
+    if !bytes.starts_with(COMPONENT) {
+        let found = match bytes.get(..8.min(bytes.len())) {
+            Some([]) | None => "nothing, it is empty".to_owned(),
+            Some(first) => format!("{first:02x?}"),
+        };
+        return Err(AdmissionError::NotWasm { found });
+    }
+    Ok(())
+}
+
+fn check_contract(exports: &[String]) -> Result<String, AdmissionError> {
+    let prefix = format!("{PACKAGE}/provider@");
+    let Some(version) = exports.iter().find_map(|name| name.strip_prefix(&prefix)) else {
+        let found = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
+        return Err(AdmissionError::NoProvider { found });
+    };
+    if version == "0.1" || version.starts_with("0.1.") {
+        return Ok(version.to_owned());
+    }
+    Err(AdmissionError::UnknownContract { found: version.to_owned(), known: KNOWN_VERSIONS })
+}
+
+fn check_resources(
+    sandbox: &Sandbox,
+    component: &wasmtime::component::Component,
+) -> Result<(), AdmissionError> {
+    // None: the component embeds others whose needs are only known at run time; the pool's own limits hold then.
+    let Some(needs) = component.resources_required() else { return Ok(()) };
+    let at_most = |what: String, needed: u64, max: u64| {
+        if needed > max { Err(AdmissionError::TooDemanding { what, max }) } else { Ok(()) }
+    };
+    let memory = needs.max_initial_memory_size.unwrap_or(0).saturating_mul(64 << 10);
+    at_most(format!("{memory} bytes of memory to begin with"), memory, sandbox.options().max_memory_bytes)?;
+    at_most(format!("{} memories", needs.num_memories), u64::from(needs.num_memories), 4)?;
+    at_most(format!("{} tables", needs.num_tables), u64::from(needs.num_tables), 16)
+}
+
+fn check_description(
+    answer: wire::Description,
+    interfaces: &[OptionalInterface],
+) -> Result<ProviderDescription, AdmissionError> {
+    fn wrong<T>(field: &'static str, message: impl Into<String>) -> Result<T, AdmissionError> {
+        Err(AdmissionError::Description { field, message: message.into() })
+    }
+    let provider_key = match ProviderKey::parse(&answer.provider_key) {
+        Ok(key) => key,
+        Err(error) => return wrong("providerKey", error.problem),
+    };
+    for (field, text, max) in [
+        ("name", &answer.name, limits::MAX_RECORD_ID_BYTES),
+        ("version", &answer.version, 64),
+        ("summary", &answer.summary, limits::MAX_MESSAGE_BYTES),
+    ] {
+        if text.is_empty() || text.len() > max || text.chars().any(char::is_control) {
+            return wrong(field, format!("is not 1 to {max} printable bytes"));
+        }
+    }
+    if !is_semver(&answer.version) {
+        return wrong("version", format!("is not a semantic version: {}", answer.version));
+    }
+    let config_schema = match answer.config_schema.as_deref().map(serde_json::from_str).transpose() {
+        Ok(schema) => schema,
+        Err(error) => return wrong("configSchema", format!("is not JSON: {error}")),
+    };
+    if answer.max_concurrency == 0 {
+        return wrong("maxConcurrency", "is 0; at least 1 is needed");
+    }
+    if answer.permissions.len() > 64 {
+        return wrong("permissions", format!("asks for {} things; at most 64 are allowed", answer.permissions.len()));
+    }
+    let has = |interface| interfaces.contains(&interface);
+    Ok(ProviderDescription {
+        provider_key,
+        name: answer.name,
+        version: answer.version,
+        summary: answer.summary,
+        config_schema,
+        capabilities: ProviderCapabilities {
+            profile: has(OptionalInterface::Profile),
+            correction: has(OptionalInterface::Correction),
+            multimodal: answer.capabilities.multimodal,
+            provider_managed_extraction: answer.capabilities.provider_managed_extraction,
+            async_extraction: answer.capabilities.async_extraction,
+            provider_native_browse: has(OptionalInterface::Browse),
+        },
+        max_concurrency: answer.max_concurrency,
+        permissions: answer.permissions.into_iter().map(permission_request).collect(),
+    })
+}
+
+fn is_semver(version: &str) -> bool {
+    let core = version.split(['-', '+']).next().unwrap_or_default();
+    let mut parts = core.split('.');
+    let number = |part: Option<&str>| part.is_some_and(|part| part.parse::<u64>().is_ok());
+    number(parts.next()) && number(parts.next()) && number(parts.next()) && parts.next().is_none()
+}
+
+fn permission_request(request: wire::PermissionRequest) -> PermissionRequest {
+    let permission = match request.permission {
+        wire::Permission::Storage(bytes) => Permission::Storage(bytes),
+        wire::Permission::Directory(bytes) => Permission::Directory(bytes),
+        wire::Permission::Embeddings => Permission::Embeddings,
+        wire::Permission::Http(http) => {
+            Permission::Http(HttpPermission { origin: http.origin, methods: http.methods })
+        }
+        wire::Permission::Secret(name) => Permission::Secret(name),
+    };
+    PermissionRequest { permission, reason: crate::contract::cut_message(request.reason), optional: request.optional }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_no_components_are_told_apart() {
+        let error = |bytes: &[u8]| check_format(bytes).unwrap_err().to_string();
+        assert!(error(b"\x7fELF\x02\x01\x01\0").contains("native code"));
+        assert!(error(b"\0asm\x01\0\0\0").contains("core module"));
+        assert!(error(b"#!/bin/sh").contains("not WebAssembly"));
+        assert!(error(b"").contains("empty"));
+        assert!(check_format(b"\0asm\x0d\0\x01\0").is_ok());
+    }
+
+    #[test]
+    fn contract_versions_are_told_apart() {
+        let check = |name: &str| check_contract(&[name.to_owned()]);
+        assert_eq!(check("paperclip:memory/provider@0.1.7").unwrap(), "0.1.7");
+        let error = check("paperclip:memory/provider@9.0.0").unwrap_err().to_string();
+        assert!(error.contains("9.0.0") && error.contains(KNOWN_VERSIONS), "{error}");
+        assert!(matches!(check("wasi:cli/run@0.2.0").unwrap_err(), AdmissionError::NoProvider { .. }));
+    }
+
+    #[test]
+    fn versions_are_semantic() {
+        assert!(is_semver("1.2.3") && is_semver("0.1.0-rc.1+build"));
+        assert!(!is_semver("1.2") && !is_semver("1.2.3.4") && !is_semver("v1.2.3"));
+    }
+}

@@ -1,0 +1,177 @@
+//! The one engine of a host: configuration, the pool of instance slots, the clock that ends runaway guests.
+
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use super::bindings;
+use super::error::AdmissionError;
+use super::imports::State;
+use super::instances::IdleInstances;
+
+/// How often the epoch advances, and with it the longest time that a guest computes before it yields.
+pub(super) const TICK: Duration = Duration::from_millis(1);
+
+/// What a host gives to all of its guests together.
+#[derive(Debug, Clone, Copy)]
+pub struct SandboxOptions {
+    /// The most instances at once, idle ones included.
+    pub instances: u32,
+    /// The most that one linear memory can ever be granted, in bytes. Bindings are limited below it.
+    pub max_memory_bytes: u64,
+}
+
+impl Default for SandboxOptions {
+    fn default() -> Self {
+        Self { instances: 1_000, max_memory_bytes: 1 << 30 }
+    }
+}
+
+/// The engine and what hangs on it. Cheap to clone.
+#[derive(Clone)]
+pub struct Sandbox(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) engine: Engine,
+    pub(super) linker: Linker<State>,
+    pub(super) options: SandboxOptions,
+    slots: Arc<Semaphore>,
+    /// Where idle instances wait, so that one can be given up when the pool is empty.
+    idle: Mutex<Vec<Weak<IdleInstances>>>,
+    stop_ticker: Arc<AtomicBool>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop_ticker.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Sandbox {
+    /// An engine with its pool and its ticking clock.
+    ///
+    /// # Errors
+    /// Where this machine cannot reserve the address space or start the clock's thread.
+    pub fn new(options: SandboxOptions) -> Result<Self, AdmissionError> {
+        let engine = Engine::new(&config(&options)).map_err(|error| AdmissionError::Io {
+            action: "starting",
+            what: "the WebAssembly engine".to_owned(),
+            message: format!("{error:#}"),
+        })?;
+        let linker = linker(&engine).map_err(|error| AdmissionError::Io {
+            action: "linking",
+            what: "the host's imports".to_owned(),
+            message: format!("{error:#}"),
+        })?;
+        let stop_ticker = Arc::new(AtomicBool::new(false));
+        start_ticker(&engine, &stop_ticker)?;
+        Ok(Self(Arc::new(Inner {
+            engine,
+            linker,
+            options,
+            slots: Arc::new(Semaphore::new(options.instances as usize)),
+            idle: Mutex::default(),
+            stop_ticker,
+        })))
+    }
+
+    /// What this host gives to all guests together.
+    pub fn options(&self) -> &SandboxOptions {
+        &self.0.options
+    }
+
+    /// Tells compiled code of this engine, version and machine from any other.
+    pub(super) fn engine_fingerprint(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        self.0.engine.precompile_compatibility_hash().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    pub(super) fn register(&self, idle: &Arc<IdleInstances>) {
+        let mut all = self.0.idle.lock();
+        all.retain(|idle| idle.strong_count() > 0);
+        all.push(Arc::downgrade(idle));
+    }
+
+    /// A place in the pool, if need be one that an idle instance of any binding gives up.
+    pub(super) fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if let Ok(slot) = Arc::clone(&self.0.slots).try_acquire_owned() {
+                return Some(slot);
+            }
+            let idle: Vec<_> = self.0.idle.lock().iter().filter_map(Weak::upgrade).collect();
+            let oldest = idle.iter().filter_map(|idle| Some((idle.oldest()?, idle))).min_by_key(|(since, _)| *since)?;
+            // Another task may have taken it meanwhile; then the next round finds out.
+            oldest.1.give_up_oldest();
+        }
+    }
+}
+
+fn config(options: &SandboxOptions) -> Config {
+    let mut pool = PoolingAllocationConfig::new();
+    let instances = options.instances;
+    // A Rust component for wasip2 is made of about four core instances and two tables.
+    pool.total_component_instances(instances)
+        .total_core_instances(instances.saturating_mul(8))
+        .total_memories(instances.saturating_mul(2))
+        .total_tables(instances.saturating_mul(6))
+        .total_stacks(instances)
+        .max_core_instances_per_component(16)
+        .max_memories_per_component(4)
+        .max_tables_per_component(16)
+        .max_memories_per_module(2)
+        .table_elements(100_000)
+        .max_component_instance_size(2 << 20)
+        .max_core_instance_size(2 << 20)
+        .max_memory_size(usize::try_from(options.max_memory_bytes).unwrap_or(usize::MAX))
+        // Keeps a fresh instance's first pages mapped, so that clearing them is a memset and no page fault.
+        .linear_memory_keep_resident(256 << 10)
+        .table_keep_resident(16 << 10)
+        .async_stack_keep_resident(16 << 10);
+    let mut config = Config::new();
+    config
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
+        .epoch_interruption(true)
+        .wasm_component_model(true)
+        .wasm_memory64(false)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16))
+        .max_wasm_stack(512 << 10)
+        .async_stack_size(1 << 20);
+    config
+}
+
+fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    bindings::provider::MemoryProvider::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    Ok(linker)
+}
+
+/// The epoch must advance when every executor thread is held by a guest: hence a thread of its own.
+fn start_ticker(engine: &Engine, stop: &Arc<AtomicBool>) -> Result<(), AdmissionError> {
+    let engine = engine.weak();
+    let stop = Arc::clone(stop);
+    std::thread::Builder::new()
+        .name("memhost-epoch".to_owned())
+        .spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
+                match engine.upgrade() {
+                    Some(engine) => engine.increment_epoch(),
+                    None => return,
+                }
+            }
+        })
+        .map(drop)
+        .map_err(|error| AdmissionError::Io {
+            action: "starting",
+            what: "the epoch's thread".to_owned(),
+            message: error.to_string(),
+        })
+}

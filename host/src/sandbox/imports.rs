@@ -1,0 +1,129 @@
+//! The host's side of every import. What was not granted is linked all the same and answers that it is denied.
+
+use std::sync::Arc;
+
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use super::bindings::provider::paperclip::memory::{binding, embeddings, storage, types};
+use super::limiter::Limiter;
+use super::log::GuestLog;
+use crate::contract::{BindingStorage, StorageEntry, StorageError, StorageWrite};
+
+/// What belongs to one instance.
+pub(super) struct State {
+    pub(super) wasi: WasiCtx,
+    pub(super) table: ResourceTable,
+    pub(super) limiter: Limiter,
+    pub(super) log: GuestLog,
+    pub(super) config: Arc<str>,
+    pub(super) storage: Option<Arc<dyn BindingStorage>>,
+    pub(super) embeddings_granted: bool,
+    /// How long the present call may still compute, in ticks of the epoch. Time in which the guest waits in a host
+    /// call does not count: the epoch's callback runs only while the guest computes.
+    pub(super) cpu_ticks_left: u64,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl types::Host for State {}
+
+impl binding::Host for State {
+    fn config(&mut self) -> wasmtime::Result<String> {
+        Ok(self.config.to_string())
+    }
+}
+
+impl State {
+    fn storage(&self) -> Result<&dyn BindingStorage, storage::Error> {
+        self.storage.as_deref().ok_or_else(|| {
+            storage::Error::Denied("this binding has no grant for `storage`; an operator can grant it".to_owned())
+        })
+    }
+}
+
+impl From<StorageError> for storage::Error {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::LimitExceeded(message) => Self::LimitExceeded(message),
+            StorageError::Failed(message) => Self::Failed(message),
+        }
+    }
+}
+
+fn answer<T>(result: Result<T, storage::Error>) -> wasmtime::Result<Result<T, storage::Error>> {
+    Ok(result)
+}
+
+impl storage::Host for State {
+    fn get(&mut self, key: Vec<u8>) -> wasmtime::Result<Result<Option<Vec<u8>>, storage::Error>> {
+        answer(self.storage().and_then(|storage| Ok(storage.get(&key)?)))
+    }
+
+    fn scan(
+        &mut self,
+        prefix: Vec<u8>,
+        cursor: Option<Vec<u8>>,
+        limit: u32,
+    ) -> wasmtime::Result<Result<storage::Page, storage::Error>> {
+        answer(self.storage().and_then(|storage| {
+            let page = storage.scan(&prefix, cursor.as_deref(), limit as usize)?;
+            let entries =
+                page.entries.into_iter().map(|StorageEntry { key, value }| storage::Entry { key, value }).collect();
+            Ok(storage::Page { entries, next: page.next })
+        }))
+    }
+
+    fn apply(&mut self, batch: Vec<storage::Write>) -> wasmtime::Result<Result<(), storage::Error>> {
+        answer(self.storage().and_then(|storage| {
+            let batch = batch
+                .into_iter()
+                .map(|write| match write {
+                    storage::Write::Put(storage::Entry { key, value }) => {
+                        StorageWrite::Put(StorageEntry { key, value })
+                    }
+                    storage::Write::Delete(key) => StorageWrite::Delete(key),
+                })
+                .collect();
+            Ok(storage.apply(batch)?)
+        }))
+    }
+
+    fn compare_and_swap(
+        &mut self,
+        key: Vec<u8>,
+        expected: Option<Vec<u8>>,
+        new: Option<Vec<u8>>,
+    ) -> wasmtime::Result<Result<bool, storage::Error>> {
+        answer(
+            self.storage()
+                .and_then(|storage| Ok(storage.compare_and_swap(&key, expected.as_deref(), new.as_deref())?)),
+        )
+    }
+}
+
+impl State {
+    fn no_embeddings(&self) -> embeddings::Error {
+        if self.embeddings_granted {
+            embeddings::Error::Unavailable("this host has no embedding model".to_owned())
+        } else {
+            embeddings::Error::Denied(
+                "this binding has no grant for `embeddings`; an operator can grant it".to_owned(),
+            )
+        }
+    }
+}
+
+impl embeddings::Host for State {
+    fn get_model(&mut self) -> wasmtime::Result<Result<embeddings::Model, embeddings::Error>> {
+        Ok(Err(self.no_embeddings()))
+    }
+
+    fn embed(&mut self, _texts: Vec<String>) -> wasmtime::Result<Result<embeddings::Embedded, embeddings::Error>> {
+        Ok(Err(self.no_embeddings()))
+    }
+}

@@ -1,0 +1,110 @@
+//! One instance of a component in a store of its own, made for one binding and never used by another.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use wasmtime::{Store, UpdateDeadline};
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+
+use super::bindings::correction::CorrectionProvider;
+use super::bindings::provider::MemoryProvider;
+use super::component::Component;
+use super::engine::{Sandbox, TICK};
+use super::imports::State;
+use super::limiter::Limiter;
+use super::log::GuestLog;
+use crate::contract::{BindingLimits, BindingStorage};
+
+/// Handles that one instance may hold at once: files, streams, pollables.
+const MAX_HANDLES: usize = 4_096;
+/// Random bytes that a guest may ask for in one call.
+const MAX_RANDOM_BYTES: u64 = 64 << 10;
+
+/// What a binding gives its instances.
+#[derive(Clone)]
+pub struct InstanceSetup {
+    /// The configuration, an object.
+    pub config: Arc<str>,
+    /// The private storage, if granted.
+    pub storage: Option<Arc<dyn BindingStorage>>,
+    /// The private directory on the host, if granted. The guest sees it as `/data`.
+    pub directory: Option<PathBuf>,
+    /// Whether texts may be embedded.
+    pub embeddings: bool,
+    /// What an instance may use.
+    pub limits: BindingLimits,
+}
+
+/// The guest's computing went on for longer than its budget.
+#[derive(Debug, thiserror::Error)]
+#[error("computed for longer than its budget")]
+pub(super) struct CpuBudgetSpent;
+
+pub(super) struct Instance {
+    pub(super) store: Store<State>,
+    pub(super) provider: MemoryProvider,
+    pub(super) correction: Option<CorrectionProvider>,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Instance {
+    /// Instantiates. Start functions run in here: whoever calls must bound the time.
+    pub(super) async fn new(
+        sandbox: &Sandbox,
+        component: &Component,
+        setup: &InstanceSetup,
+        slot: OwnedSemaphorePermit,
+    ) -> wasmtime::Result<Self> {
+        let log = GuestLog::new(setup.limits.log_bytes);
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.stdout(log.stdout())
+            .stderr(log.stderr())
+            .max_random_size(MAX_RANDOM_BYTES)
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false);
+        if let Some(directory) = &setup.directory {
+            wasi.preopened_dir(directory, "/data", FsPerms::ReadWrite)?;
+        }
+        let mut table = wasmtime::component::ResourceTable::new();
+        table.set_max_capacity(MAX_HANDLES);
+        let state = State {
+            wasi: wasi.build(),
+            table,
+            limiter: Limiter::new(&setup.limits),
+            log,
+            config: Arc::clone(&setup.config),
+            storage: setup.storage.clone(),
+            embeddings_granted: setup.embeddings,
+            cpu_ticks_left: 0,
+        };
+        let mut store = Store::new(&sandbox.0.engine, state);
+        store.limiter(|state| &mut state.limiter);
+        store.set_max_component_handles(MAX_HANDLES);
+        store.set_hostcall_fuel(usize::try_from(setup.limits.transfer_bytes).unwrap_or(usize::MAX));
+        store.epoch_deadline_callback(|mut context| {
+            let left = &mut context.data_mut().cpu_ticks_left;
+            if *left == 0 {
+                return Err(CpuBudgetSpent.into());
+            }
+            *left -= 1;
+            Ok(UpdateDeadline::Yield(1))
+        });
+        arm(&mut store, &setup.limits);
+        let (provider, correction) = component.instantiate(&mut store).await?;
+        Ok(Self { store, provider, correction, _slot: slot })
+    }
+
+    /// Gives the next call its full budget.
+    pub(super) fn arm(&mut self, limits: &BindingLimits) {
+        arm(&mut self.store, limits);
+        self.store.data_mut().limiter.forget_hit();
+    }
+}
+
+fn arm(store: &mut Store<State>, limits: &BindingLimits) {
+    let tick_ms = u64::try_from(TICK.as_millis()).unwrap_or(1);
+    store.data_mut().cpu_ticks_left = limits.call_cpu_ms / tick_ms;
+    store.set_epoch_deadline(1);
+}

@@ -1,0 +1,389 @@
+//! The instances of one binding: who may call when, what a call may take, and what becomes of an instance after it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout_at;
+
+use super::bindings::provider::paperclip::memory::types as wit;
+use super::component::Component;
+use super::convert;
+use super::engine::Sandbox;
+use super::error::{CallError, Failure, LimitKind};
+use super::instance::{CpuBudgetSpent, Instance};
+pub use super::instance::InstanceSetup;
+use super::normalize::Normalize;
+use crate::contract::{
+    CaptureRequest, CorrectRequest, ExtractionJob, ForgetOutcome, ForgetRequest, GetRequest, ListRequest, LogLine,
+    OperationId, QueryRequest, RecordHandle, Snippet, UpsertRequest, Usage,
+};
+
+/// An answer that has been checked, with what is known about the call.
+#[derive(Debug)]
+pub struct Answer<T> {
+    /// What the provider answered.
+    pub value: T,
+    /// What the guest logged.
+    pub log: Vec<LogLine>,
+    /// Microseconds in the provider, instantiation included.
+    pub provider_us: u64,
+}
+
+/// What `capture` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct CaptureAnswer {
+    pub records: Vec<RecordHandle>,
+    pub jobs: Vec<ExtractionJob>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `upsert-records` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct RecordsAnswer {
+    pub records: Vec<RecordHandle>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `query` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct QueryAnswer {
+    pub snippets: Vec<Snippet>,
+    pub profile_summary: Option<String>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `list-records` answered.
+#[derive(Debug)]
+pub struct ListAnswer {
+    /// At most as many as asked for.
+    pub items: Vec<Snippet>,
+    /// The provider's own cursor.
+    pub next: Option<String>,
+    /// There may be more, without a way to it.
+    pub truncated: bool,
+    /// What it used.
+    pub usage: Vec<Usage>,
+}
+
+/// What `forget` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct ForgetAnswer {
+    pub outcomes: Vec<ForgetOutcome>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `correct` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct Correction {
+    pub record: RecordHandle,
+    pub superseded: Option<RecordHandle>,
+    pub usage: Vec<Usage>,
+}
+
+/// Instances that wait for the next call. An instance is in here or with one call, never elsewhere.
+#[derive(Default)]
+pub(super) struct IdleInstances(Mutex<Vec<(Instant, Box<Instance>)>>);
+
+impl IdleInstances {
+    /// Since when the oldest one waits.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.0.lock().first().map(|(since, _)| *since)
+    }
+
+    pub(super) fn give_up_oldest(&self) {
+        let mut all = self.0.lock();
+        if !all.is_empty() {
+            let oldest = all.remove(0);
+            drop(all);
+            drop(oldest);
+        }
+    }
+}
+
+/// All instances of one binding with one component and one configuration.
+pub struct Instances {
+    sandbox: Sandbox,
+    component: Component,
+    setup: InstanceSetup,
+    idle: Arc<IdleInstances>,
+    turns: Semaphore,
+    waiting: AtomicU32,
+    normalize: Normalize,
+}
+
+struct Call<'a> {
+    instance: Box<Instance>,
+    _turn: SemaphorePermit<'a>,
+    started: Instant,
+    deadline: tokio::time::Instant,
+}
+
+type Called<T> = Result<wasmtime::Result<Result<T, wit::Error>>, Elapsed>;
+
+impl Instances {
+    /// No instance is made before the first call.
+    pub fn new(sandbox: &Sandbox, component: &Component, setup: InstanceSetup) -> Self {
+        let idle = Arc::new(IdleInstances::default());
+        sandbox.register(&idle);
+        let description = component.description();
+        let turns = setup.limits.concurrent_calls.min(description.max_concurrency).max(1);
+        Self {
+            sandbox: sandbox.clone(),
+            component: component.clone(),
+            idle,
+            turns: Semaphore::new(turns as usize),
+            waiting: AtomicU32::new(0),
+            normalize: Normalize::new(description.provider_key.clone()),
+            setup,
+        }
+    }
+
+    /// The component that serves.
+    pub fn component(&self) -> &Component {
+        &self.component
+    }
+
+    /// Takes in something that happened.
+    ///
+    /// # Errors
+    /// As [`CallError`] says; the same for every call below.
+    pub async fn capture(&self, id: OperationId, request: &CaptureRequest) -> Result<Answer<CaptureAnswer>, Failure> {
+        let request = convert::capture(id, request);
+        let mut call = self.begin().await?;
+        let Instance { store, provider, .. } = &mut *call.instance;
+        let called =
+            timeout_at(call.deadline, provider.paperclip_memory_provider().call_capture(store, &request)).await;
+        self.finish(call, called, |answer| self.normalize.capture(answer))
+    }
+
+    /// Writes records as they are.
+    ///
+    /// # Errors
+    /// As [`CallError`] says.
+    pub async fn upsert(&self, id: OperationId, request: &UpsertRequest) -> Result<Answer<RecordsAnswer>, Failure> {
+        let count = request.records.len();
+        let request = convert::upsert(id, request);
+        let mut call = self.begin().await?;
+        let Instance { store, provider, .. } = &mut *call.instance;
+        let called =
+            timeout_at(call.deadline, provider.paperclip_memory_provider().call_upsert_records(store, &request)).await;
+        self.finish(call, called, |answer| self.normalize.upsert(answer, count))
+    }
+
+    /// Finds what fits.
+    ///
+    /// # Errors
+    /// As [`CallError`] says.
+    pub async fn query(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
+        let wire = convert::query(request);
+        let mut call = self.begin().await?;
+        let Instance { store, provider, .. } = &mut *call.instance;
+        let called = timeout_at(call.deadline, provider.paperclip_memory_provider().call_query(store, &wire)).await;
+        self.finish(call, called, |answer| self.normalize.query(answer, wire.top_k, &request.scope.company_id))
+    }
+
+    /// One page of all records. `cursor` is the provider's own.
+    ///
+    /// # Errors
+    /// As [`CallError`] says.
+    pub async fn list(&self, request: &ListRequest, cursor: Option<String>) -> Result<Answer<ListAnswer>, Failure> {
+        let wire = convert::list(request, cursor);
+        let mut call = self.begin().await?;
+        let Instance { store, provider, .. } = &mut *call.instance;
+        let called =
+            timeout_at(call.deadline, provider.paperclip_memory_provider().call_list_records(store, &wire)).await;
+        self.finish(call, called, |answer| self.normalize.list(answer, wire.limit, &request.scope.company_id))
+    }
+
+    /// One record.
+    ///
+    /// # Errors
+    /// As [`CallError`] says.
+    pub async fn get(&self, request: &GetRequest) -> Result<Answer<(Option<Snippet>, Vec<Usage>)>, Failure> {
+        let id = request.handle.provider_record_id.as_str().to_owned();
+        let scope = convert::scope(&request.scope);
+        let mut call = self.begin().await?;
+        let Instance { store, provider, .. } = &mut *call.instance;
+        let called =
+            timeout_at(call.deadline, provider.paperclip_memory_provider().call_get_record(store, &id, &scope)).await;
+        self.finish(call, called, |answer| self.normalize.get(answer, &id, &request.scope.company_id))
+    }
+
+    /// Makes records unreachable.
+    ///
+    /// # Errors
+    /// As [`CallError`] says.
+    pub async fn forget(&self, request: &ForgetRequest) -> Result<Answer<ForgetAnswer>, Failure> {
+        let ids: Vec<String> =
+            request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect();
+        let scope = convert::scope(&request.scope);
+        let mut call = self.begin().await?;
+        let Instance { store, provider, .. } = &mut *call.instance;
+        let called =
+            timeout_at(call.deadline, provider.paperclip_memory_provider().call_forget(store, &ids, &scope)).await;
+        self.finish(call, called, |answer| self.normalize.forget(answer, &ids))
+    }
+
+    /// Corrects a record, if the provider can.
+    ///
+    /// # Errors
+    /// As [`CallError`] says; [`CallError::NoInterface`] where the component does not export `correction`.
+    pub async fn correct(&self, id: OperationId, request: &CorrectRequest) -> Result<Answer<Correction>, Failure> {
+        let request = convert::correct(id, request);
+        let mut call = self.begin().await?;
+        let Instance { store, correction, .. } = &mut *call.instance;
+        let Some(correction) = correction else {
+            return Err(self.no_interface(call, "correction"));
+        };
+        let called =
+            timeout_at(call.deadline, correction.paperclip_memory_correction().call_correct(store, &request)).await;
+        self.finish(call, called, |answer| self.normalize.correct(answer))
+    }
+
+    /// What the provider says of a configuration: complaints, each with a JSON Pointer. Meant for a set of instances
+    /// without any grant.
+    ///
+    /// # Errors
+    /// As [`CallError`] says.
+    pub async fn validate_config(&self, config: String) -> Result<Vec<(String, String)>, Failure> {
+        let mut call = self.begin().await?;
+        let Instance { store, provider, .. } = &mut *call.instance;
+        let called =
+            timeout_at(call.deadline, provider.paperclip_memory_provider().call_validate_config(store, &config)).await;
+        let called = called.map(|called| called.map(Ok));
+        let answer = self.finish(call, called, |answer| {
+            Ok(answer.err().unwrap_or_default().into_iter().map(|error| (error.pointer, error.message)).collect())
+        })?;
+        Ok(answer.value)
+    }
+
+    async fn begin(&self) -> Result<Call<'_>, Failure> {
+        let started = Instant::now();
+        let deadline = tokio::time::Instant::from_std(started) + self.timeout();
+        let turn = match self.turns.try_acquire() {
+            Ok(turn) => turn,
+            Err(_) => self.wait_for_turn(deadline).await.map_err(|error| Failure::before(started, error))?,
+        };
+        let idle = self.idle.0.lock().pop();
+        let mut instance = match idle {
+            Some((_, instance)) => instance,
+            None => self.instantiate(started, deadline).await?,
+        };
+        instance.arm(&self.setup.limits);
+        Ok(Call { instance, _turn: turn, started, deadline })
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_millis(self.setup.limits.call_timeout_ms)
+    }
+
+    async fn wait_for_turn(&self, deadline: tokio::time::Instant) -> Result<SemaphorePermit<'_>, CallError> {
+        struct Waiting<'a>(&'a AtomicU32);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let busy = CallError::Busy { waiting: self.setup.limits.queued_calls };
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(&self.waiting);
+        if before >= self.setup.limits.queued_calls {
+            return Err(busy);
+        }
+        match timeout_at(deadline, self.turns.acquire()).await {
+            Ok(Ok(turn)) => Ok(turn),
+            Ok(Err(_)) | Err(_) => Err(busy),
+        }
+    }
+
+    async fn instantiate(
+        &self,
+        started: Instant,
+        deadline: tokio::time::Instant,
+    ) -> Result<Box<Instance>, Failure> {
+        let slot = self.sandbox.slot().ok_or_else(|| {
+            Failure::before(started, CallError::NoInstance { slots: self.sandbox.options().instances as usize })
+        })?;
+        let made = Instance::new(&self.sandbox, &self.component, &self.setup, slot);
+        match timeout_at(deadline, made).await {
+            Ok(Ok(instance)) => Ok(Box::new(instance)),
+            Ok(Err(error)) => Err(Failure::before(started, self.classify(&error, None))),
+            Err(_) => Err(Failure::before(started, self.timed_out())),
+        }
+    }
+
+    /// Puts a sound instance back and throws any other away.
+    fn finish<T, U>(
+        &self,
+        call: Call<'_>,
+        called: Called<T>,
+        normalize: impl FnOnce(T) -> Result<U, CallError>,
+    ) -> Result<Answer<U>, Failure> {
+        let provider_us = micros(call.started);
+        let log = call.instance.store.data().log.take();
+        let failed = |error, log| Err(Failure { error, log, provider_us });
+        match called {
+            Err(_) => failed(self.timed_out(), log),
+            Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log),
+            Ok(Ok(answer)) => {
+                self.idle.0.lock().push((Instant::now(), call.instance));
+                match answer {
+                    Err(error) => failed(CallError::Provider(convert::error(error)), log),
+                    Ok(answer) => match normalize(answer) {
+                        Ok(value) => Ok(Answer { value, log, provider_us }),
+                        Err(error) => failed(error, log),
+                    },
+                }
+            }
+        }
+    }
+
+    fn no_interface(&self, call: Call<'_>, name: &'static str) -> Failure {
+        let failure = Failure::before(call.started, CallError::NoInterface(name));
+        self.idle.0.lock().push((Instant::now(), call.instance));
+        failure
+    }
+
+    fn timed_out(&self) -> CallError {
+        CallError::TimedOut { limit: "callTimeoutMs", ms: self.setup.limits.call_timeout_ms }
+    }
+
+    fn classify(&self, error: &wasmtime::Error, hit: Option<LimitKind>) -> CallError {
+        let limits = &self.setup.limits;
+        if error.downcast_ref::<CpuBudgetSpent>().is_some() {
+            return CallError::TimedOut { limit: "callCpuMs", ms: limits.call_cpu_ms };
+        }
+        let message = format!("{:#}", error.root_cause());
+        let exceeded = |kind, name, max| CallError::LimitExceeded { kind, name, max };
+        match hit {
+            Some(LimitKind::Memory) => exceeded(LimitKind::Memory, "memoryBytes", limits.memory_bytes),
+            Some(LimitKind::TableElements) => {
+                exceeded(LimitKind::TableElements, "tableElements", limits.table_elements)
+            }
+            // wasmtime has no type for this one.
+            _ if message.contains("fuel allocated for hostcalls") => {
+                exceeded(LimitKind::Transfer, "transferBytes", limits.transfer_bytes)
+            }
+            _ => CallError::Trapped { message: crate::contract::cut_message(message) },
+        }
+    }
+}
+
+impl Failure {
+    fn before(started: Instant, error: CallError) -> Self {
+        Self { error, log: Vec::new(), provider_us: micros(started) }
+    }
+}
+
+fn micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}

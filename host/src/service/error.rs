@@ -1,0 +1,149 @@
+//! What the pipeline fails with. Edges map it to their own codes.
+
+use std::path::PathBuf;
+
+use crate::bindings::BindingError;
+use crate::contract::{FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError};
+use crate::sandbox::{AdmissionError, CallError};
+use crate::store::StoreError;
+
+/// Why a host did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data directory could not be prepared.
+    #[error("{action} {path} failed: {message}; choose a directory that this user may write, with --data-dir")]
+    Directory {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        message: String,
+    },
+    /// The store could not be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The bindings could not be read.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// The engine or the built-in provider could not be started.
+    #[error("the sandbox could not be started: {0}")]
+    Sandbox(#[from] AdmissionError),
+}
+
+/// Why a request was not answered as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// An operation ended without success; its record says the same.
+    #[error("{}{}", error.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default(), error.message)]
+    Operation {
+        /// Where it is recorded.
+        operation_id: OperationId,
+        /// How it ended.
+        outcome: Outcome,
+        /// Why.
+        error: OperationError,
+    },
+    /// A control-plane request has a field that will not do.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// A provider does not accept a configuration.
+    #[error("the provider does not accept the configuration: {}", complaints.iter().map(|(pointer, message)| format!("{}: {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
+    Config {
+        /// JSON Pointer and message, each.
+        complaints: Vec<(String, String)>,
+    },
+    /// There is no such provider.
+    #[error("no provider `{key}` is loaded; `memhost plugin list` shows those that are")]
+    NoProvider {
+        /// Its key.
+        key: String,
+    },
+    /// There is no such operation.
+    #[error("the company has no operation {id}")]
+    NoOperation {
+        /// Its id.
+        id: OperationId,
+    },
+    /// Something about bindings.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// The provider failed during a control-plane request.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The operation could not be recorded; therefore nothing was done, or nothing of it is shown.
+    #[error("the operation could not be recorded, so it was not done: {0}")]
+    Audit(#[source] StoreError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why an operation is not a success, before it is written down.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) outcome: Outcome,
+    pub(super) error: OperationError,
+}
+
+impl Refusal {
+    pub(super) fn new(code: OperationErrorCode, message: impl Into<String>) -> Self {
+        let error = OperationError { code, message: message.into(), field: None, retry_after_ms: None };
+        Self { outcome: Outcome::Refused, error }
+    }
+}
+
+impl From<FieldError> for Refusal {
+    fn from(field: FieldError) -> Self {
+        let mut refusal = Self::new(OperationErrorCode::InvalidRequest, field.message);
+        refusal.error.field = Some(field.field);
+        refusal
+    }
+}
+
+impl From<BindingError> for Refusal {
+    fn from(error: BindingError) -> Self {
+        let code = match error {
+            BindingError::Store(_) => OperationErrorCode::Host,
+            _ => OperationErrorCode::NoBinding,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<&CallError> for Refusal {
+    fn from(call: &CallError) -> Self {
+        use OperationErrorCode as Code;
+        let (outcome, code) = match call {
+            CallError::Provider(error) => return error.into(),
+            CallError::Busy { .. } | CallError::NoInstance { .. } => (Outcome::Refused, Code::Busy),
+            CallError::NoInterface(_) => (Outcome::Refused, Code::Unsupported),
+            CallError::TimedOut { .. } => (Outcome::TimedOut, Code::TimedOut),
+            CallError::LimitExceeded { .. } => (Outcome::Trapped, Code::LimitExceeded),
+            CallError::Trapped { .. } => (Outcome::Trapped, Code::Trapped),
+            CallError::BadAnswer(_) => (Outcome::Failed, Code::BadAnswer),
+        };
+        Self { outcome, ..Self::new(code, call.to_string()) }
+    }
+}
+
+impl From<&ProviderError> for Refusal {
+    fn from(error: &ProviderError) -> Self {
+        use OperationErrorCode as Code;
+        let (code, field, retry_after_ms) = match error {
+            ProviderError::InvalidRequest { field, .. } => (Code::InvalidRequest, field.clone(), None),
+            ProviderError::NotFound(_) => (Code::NotFound, None, None),
+            ProviderError::Unsupported(_) => (Code::Unsupported, None, None),
+            ProviderError::Unauthorized(_) => (Code::Unauthorized, None, None),
+            ProviderError::RateLimited { retry_after_ms, .. } => (Code::RateLimited, None, *retry_after_ms),
+            ProviderError::Unavailable { retry_after_ms, .. } => (Code::Unavailable, None, *retry_after_ms),
+            ProviderError::QuotaExceeded(_) => (Code::QuotaExceeded, None, None),
+            ProviderError::Internal(_) => (Code::Internal, None, None),
+        };
+        let message = match error {
+            ProviderError::InvalidRequest { message, .. } => message.clone(),
+            other => other.to_string(),
+        };
+        Self { outcome: Outcome::Failed, error: OperationError { code, message, field, retry_after_ms } }
+    }
+}

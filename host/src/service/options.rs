@@ -1,0 +1,70 @@
+//! How a host is set up, and who calls it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::contract::{Clock, SystemClock};
+use crate::sandbox::SandboxOptions;
+use crate::store::SledOptions;
+
+/// Whether the answer to a read waits until its record is on disk. The answer to a write always does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Audit {
+    /// It waits.
+    #[default]
+    Durable,
+    /// It does not: a crash may lose the records of the last reads.
+    Relaxed,
+}
+
+/// How a host is set up.
+#[derive(Clone)]
+pub struct ServiceOptions {
+    /// Where everything is kept. Made where it is missing.
+    pub data_dir: PathBuf,
+    /// Where providers are taken from, beside the built-in one.
+    pub plugins_dir: Option<PathBuf>,
+    /// Whether reads wait for their record.
+    pub audit: Audit,
+    /// Whether a company without bindings gets a default binding of the built-in provider at its first operation.
+    pub zero_config: bool,
+    /// What all guests together get.
+    pub sandbox: SandboxOptions,
+    /// How the embedded store is set up.
+    pub store: SledOptions,
+    /// Time and randomness.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl ServiceOptions {
+    /// The defaults, with everything in `data_dir`.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            plugins_dir: None,
+            audit: Audit::default(),
+            zero_config: true,
+            sandbox: SandboxOptions::default(),
+            store: SledOptions::default(),
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+/// Who calls. Edges make one for each request that they have authenticated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    principal: String,
+}
+
+impl Caller {
+    /// The person who runs the host: may do everything.
+    pub fn operator() -> Self {
+        Self { principal: "operator".to_owned() }
+    }
+
+    /// The name under which operations are recorded.
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+}

@@ -1,0 +1,368 @@
+//! The seven operations.
+
+use std::sync::Arc;
+
+use super::error::Refusal;
+use super::keys::Keys;
+use super::record::{OpenOperation, Trace};
+use super::serving::{Serving, ServingBindings};
+use super::{Audit, Caller, OpenError, ServiceError, ServiceOptions};
+use crate::bindings::Bindings;
+use crate::contract::{
+    BindingKey, CaptureRequest, CaptureResponse, Clock, ContextBundle, CorrectRequest, CorrectResponse, CursorKey,
+    FieldError, ForgetEffect, ForgetRequest, ForgetResponse, GetRequest, GetResponse, JsonObject, ListPage,
+    ListRequest, OperationErrorCode, OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, UpsertRequest,
+    UpsertResponse,
+};
+use crate::plugins::Plugins;
+use crate::sandbox::{Answer, CacheKey, Failure, Sandbox};
+use crate::store::{SledStore, Store};
+
+/// A host. Embed one in your process, or run it behind HTTP with `memhost serve`. Calls may come from any task; a
+/// caller that goes away ends its own call only.
+pub struct Service {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) bindings: Bindings,
+    pub(super) plugins: Arc<Plugins>,
+    pub(super) sandbox: Sandbox,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) cursors: CursorKey,
+    pub(super) zero_config: bool,
+    serving: ServingBindings,
+    audit: Audit,
+}
+
+impl Service {
+    /// Opens a host on its data directory, which it has for itself until it is dropped.
+    ///
+    /// # Errors
+    /// Where the directory is not usable, not ours, from a newer version or in use; it is left as it was.
+    pub async fn open(options: ServiceOptions) -> Result<Self, OpenError> {
+        let data_dir = options.data_dir;
+        std::fs::create_dir_all(&data_dir).map_err(|error| OpenError::Directory {
+            action: "making",
+            path: data_dir.clone(),
+            message: error.to_string(),
+        })?;
+        let (path, store_options) = (data_dir.clone(), options.store);
+        // Opening reads and may repair: not on the executor.
+        let store = tokio::task::spawn_blocking(move || SledStore::open(&path, store_options)).await;
+        let store: Arc<dyn Store> = Arc::new(store.map_err(|error| OpenError::Directory {
+            action: "opening",
+            path: data_dir.clone(),
+            message: error.to_string(),
+        })??);
+        let keys = Keys::open(&data_dir)?;
+        let sandbox = Sandbox::new(options.sandbox)?;
+        let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
+        let plugins = Plugins::load(&sandbox, Some(&cache), options.plugins_dir.as_deref()).await?;
+        let plugins = Arc::new(plugins);
+        let bindings = Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?;
+        let serving = ServingBindings::new(sandbox.clone(), Arc::clone(&plugins), Arc::clone(&store), &data_dir);
+        Ok(Self {
+            store,
+            bindings,
+            plugins,
+            sandbox,
+            clock: options.clock,
+            cursors: keys.cursors(),
+            zero_config: options.zero_config,
+            serving,
+            audit: options.audit,
+        })
+    }
+
+    /// Takes in something that happened.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says; the same for every operation below.
+    pub async fn capture(&self, caller: &Caller, request: CaptureRequest) -> Result<CaptureResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Capture, &request.scope)?;
+        open.set_provenance(Some(&request.source), request.hook.as_ref());
+        let operation_id = open.id().map_err(closed)?;
+        let checked = request.check();
+        let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
+            Ok(serving) => serving,
+            Err(refusal) => return refuse(open, refusal).await,
+        };
+        open.write_intent().await.map_err(ServiceError::Audit)?;
+        let answer = end(open, serving.instances.capture(operation_id, &request).await, |answer| Trace {
+            records: answer.records.clone(),
+            record_count: answer.records.len(),
+            jobs: answer.jobs.clone(),
+            usage: answer.usage.clone(),
+            ..Trace::default()
+        })
+        .await?;
+        Ok(CaptureResponse { operation_id, records: answer.records, jobs: answer.jobs, usage: answer.usage })
+    }
+
+    /// Writes records as they are.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
+    pub async fn upsert(&self, caller: &Caller, request: UpsertRequest) -> Result<UpsertResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::RecordUpsert, &request.scope)?;
+        open.set_provenance(request.source.as_ref(), None);
+        let operation_id = open.id().map_err(closed)?;
+        let checked = request.check();
+        let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
+            Ok(serving) => serving,
+            Err(refusal) => return refuse(open, refusal).await,
+        };
+        open.write_intent().await.map_err(ServiceError::Audit)?;
+        let answer = end(open, serving.instances.upsert(operation_id, &request).await, |answer| Trace {
+            records: answer.records.clone(),
+            record_count: answer.records.len(),
+            usage: answer.usage.clone(),
+            ..Trace::default()
+        })
+        .await?;
+        Ok(UpsertResponse { operation_id, records: answer.records, usage: answer.usage })
+    }
+
+    /// Finds what fits, best first.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
+    pub async fn query(&self, caller: &Caller, request: QueryRequest) -> Result<ContextBundle, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Query, &request.scope)?;
+        let operation_id = open.id().map_err(closed)?;
+        let checked = request.check();
+        let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
+            Ok(serving) => serving,
+            Err(refusal) => return refuse(open, refusal).await,
+        };
+        let answer = end(open, serving.instances.query(&request).await, |answer| Trace {
+            records: first_handles(&answer.snippets),
+            record_count: answer.snippets.len(),
+            usage: answer.usage.clone(),
+            ..Trace::default()
+        })
+        .await?;
+        Ok(ContextBundle {
+            operation_id,
+            snippets: answer.snippets,
+            profile_summary: answer.profile_summary,
+            usage: answer.usage,
+        })
+    }
+
+    /// One page of all records.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says; a cursor that is not of this list is an invalid `cursor`.
+    pub async fn list(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::List, &request.scope)?;
+        let operation_id = open.id().map_err(closed)?;
+        let checked = request.check();
+        let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
+            Ok(serving) => serving,
+            Err(refusal) => return refuse(open, refusal).await,
+        };
+        let digest = list_digest(&serving, &request.scope, request.metadata_filter.as_ref());
+        let cursor = match request.cursor.as_deref().map(|cursor| self.cursors.open(&digest, cursor)).transpose() {
+            // Only what `seal` below was given comes out again, and that was text.
+            Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
+        };
+        let answer = end(open, serving.instances.list(&request, cursor).await, |answer| Trace {
+            records: first_handles(&answer.items),
+            record_count: answer.items.len(),
+            usage: answer.usage.clone(),
+            ..Trace::default()
+        })
+        .await?;
+        Ok(ListPage {
+            operation_id,
+            items: answer.items,
+            next_cursor: answer.next.map(|cursor| self.cursors.seal(&digest, cursor.as_bytes())),
+            truncated: answer.truncated,
+            usage: answer.usage,
+        })
+    }
+
+    /// One record, if it is there.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
+    pub async fn get(&self, caller: &Caller, request: GetRequest) -> Result<GetResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Get, &request.scope)?;
+        let operation_id = open.id().map_err(closed)?;
+        let checked = request.check();
+        let admitted = self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await;
+        let handles = std::slice::from_ref(&request.handle);
+        let serving = match admitted.and_then(|serving| own_handles(serving, "handle", handles)) {
+            Ok(serving) => serving,
+            Err(refusal) => return refuse(open, refusal).await,
+        };
+        let (record, usage) = end(open, serving.instances.get(&request).await, |(record, usage)| Trace {
+            records: record.iter().map(|record| record.handle.clone()).collect(),
+            record_count: usize::from(record.is_some()),
+            usage: usage.clone(),
+            ..Trace::default()
+        })
+        .await?;
+        Ok(GetResponse { operation_id, record, usage })
+    }
+
+    /// Makes records unreachable.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says. A record that is not there is no error but an outcome.
+    pub async fn forget(&self, caller: &Caller, request: ForgetRequest) -> Result<ForgetResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Forget, &request.scope)?;
+        let operation_id = open.id().map_err(closed)?;
+        let checked = request.check();
+        let admitted = self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await;
+        let serving = match admitted.and_then(|serving| own_handles(serving, "handles", &request.handles)) {
+            Ok(serving) => serving,
+            Err(refusal) => return refuse(open, refusal).await,
+        };
+        open.write_intent().await.map_err(ServiceError::Audit)?;
+        let answer = end(open, serving.instances.forget(&request).await, |answer| {
+            let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
+            let records: Vec<RecordHandle> = gone.map(|outcome| outcome.handle.clone()).collect();
+            Trace { record_count: records.len(), records, usage: answer.usage.clone(), ..Trace::default() }
+        })
+        .await?;
+        Ok(ForgetResponse { operation_id, outcomes: answer.outcomes, usage: answer.usage })
+    }
+
+    /// Corrects a record.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says; `unsupported` where the provider does not export `correction`.
+    pub async fn correct(&self, caller: &Caller, request: CorrectRequest) -> Result<CorrectResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Correct, &request.scope)?;
+        let operation_id = open.id().map_err(closed)?;
+        let checked = request.check();
+        let admitted = self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await;
+        let handles = std::slice::from_ref(&request.handle);
+        let serving = match admitted.and_then(|serving| own_handles(serving, "handle", handles)) {
+            Ok(serving) => serving,
+            Err(refusal) => return refuse(open, refusal).await,
+        };
+        open.write_intent().await.map_err(ServiceError::Audit)?;
+        let answer = end(open, serving.instances.correct(operation_id, &request).await, |answer| Trace {
+            records: vec![answer.record.clone()],
+            record_count: 1,
+            usage: answer.usage.clone(),
+            ..Trace::default()
+        })
+        .await?;
+        Ok(CorrectResponse {
+            operation_id,
+            record: answer.record,
+            superseded: answer.superseded,
+            usage: answer.usage,
+        })
+    }
+
+    fn begin(&self, caller: &Caller, kind: OperationKind, scope: &Scope) -> Result<OpenOperation, ServiceError> {
+        OpenOperation::begin(&self.store, &self.clock, self.audit, caller, kind, scope)
+    }
+
+    /// Which binding answers, and whether it may.
+    async fn admit(
+        &self,
+        open: &mut OpenOperation,
+        checked: Result<(), FieldError>,
+        scope: &Scope,
+        named: Option<&BindingKey>,
+    ) -> Result<Arc<Serving>, Refusal> {
+        checked?;
+        let agent = scope.agent_id.as_ref();
+        let binding = match self.bindings.resolve(&scope.company_id, agent, named) {
+            Ok(resolution) => resolution.binding,
+            Err(error) => self.resolve_without_config(scope, named, error).await?.binding,
+        };
+        if let Some(operation) = open.operation_mut() {
+            operation.binding_key = Some(binding.key.clone());
+            operation.provider_key = Some(binding.provider_key.clone());
+        }
+        if !binding.enabled {
+            let message = format!("the binding `{}` is disabled; enable it or name another one", binding.key);
+            return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
+        }
+        let serving = self.serving.get(&binding)?;
+        if let Some(operation) = open.operation_mut() {
+            operation.provider_version = Some(serving.instances.component().description().version.clone());
+        }
+        Ok(serving)
+    }
+}
+
+fn first_handles(snippets: &[crate::contract::Snippet]) -> Vec<RecordHandle> {
+    snippets.iter().take(crate::contract::limits::MAX_RECORDED_HANDLES).map(|found| found.handle.clone()).collect()
+}
+
+/// A handle of another provider names nothing here, whatever its record id.
+fn own_handles(
+    serving: Arc<Serving>,
+    field: &str,
+    handles: &[RecordHandle],
+) -> Result<Arc<Serving>, Refusal> {
+    let own = &serving.binding.provider_key;
+    match handles.iter().find(|handle| handle.provider_key != *own) {
+        None => Ok(serving),
+        Some(foreign) => Err(FieldError::new(
+            field,
+            format!(
+                "is a record of the provider `{}`, and the binding `{}` is served by `{own}`; name the binding that \
+                 the record came from",
+                foreign.provider_key, serving.binding.key
+            ),
+        )
+        .into()),
+    }
+}
+
+fn list_digest(serving: &Serving, scope: &Scope, filter: Option<&JsonObject>) -> QueryDigest {
+    let scope = serde_json::to_vec(scope).unwrap_or_default();
+    let filter = serde_json::to_vec(&filter).unwrap_or_default();
+    let binding = &serving.binding;
+    QueryDigest::new([
+        b"list".as_slice(),
+        binding.company_id.as_str().as_bytes(),
+        binding.id.0.as_bytes(),
+        &scope,
+        &filter,
+    ])
+}
+
+async fn refuse<T>(open: OpenOperation, refusal: Refusal) -> Result<T, ServiceError> {
+    let error = refusal.error.clone();
+    let operation_id = open.id().map_err(closed)?;
+    let outcome = refusal.outcome;
+    open.close(Trace::default(), Some(refusal)).await?;
+    Err(ServiceError::Operation { operation_id, outcome, error })
+}
+
+/// Records how a call ended and passes its value on.
+async fn end<T>(
+    open: OpenOperation,
+    called: Result<Answer<T>, Failure>,
+    trace: impl FnOnce(&T) -> Trace,
+) -> Result<T, ServiceError> {
+    match called {
+        Ok(answer) => {
+            let trace = Trace { log: answer.log, provider_us: Some(answer.provider_us), ..trace(&answer.value) };
+            open.close(trace, None).await?;
+            Ok(answer.value)
+        }
+        Err(failure) => {
+            let refusal = Refusal::from(&failure.error);
+            let (error, outcome) = (refusal.error.clone(), refusal.outcome);
+            let operation_id = open.id().map_err(closed)?;
+            let trace =
+                Trace { log: failure.log, provider_us: Some(failure.provider_us), ..Trace::default() };
+            open.close(trace, Some(refusal)).await?;
+            Err(ServiceError::Operation { operation_id, outcome, error })
+        }
+    }
+}
+
+fn closed(refusal: Refusal) -> ServiceError {
+    ServiceError::Field(FieldError::new("operation", refusal.error.message))
+}

@@ -1,0 +1,172 @@
+//! One operation's record, from its opening to its end. Rule: no operation without a record.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::error::Refusal;
+use super::{Audit, Caller, ServiceError};
+use crate::contract::{
+    Clock, HookContext, LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome,
+    RecordHandle, Scope, SourceRef, Usage, limits,
+};
+use crate::store::{Store, StoreError};
+
+/// An operation that has begun. Dropping it without [`OpenOperation::close`] records that the caller went away.
+pub(super) struct OpenOperation {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    audit: Audit,
+    operation: Option<Box<Operation>>,
+    started: Instant,
+}
+
+/// What an operation leaves in its record beside its outcome.
+#[derive(Default)]
+pub(super) struct Trace {
+    pub(super) records: Vec<RecordHandle>,
+    pub(super) record_count: usize,
+    pub(super) jobs: Vec<crate::contract::ExtractionJob>,
+    pub(super) usage: Vec<Usage>,
+    pub(super) log: Vec<LogLine>,
+    pub(super) provider_us: Option<u64>,
+}
+
+impl OpenOperation {
+    pub(super) fn begin(
+        store: &Arc<dyn Store>,
+        clock: &Arc<dyn Clock>,
+        audit: Audit,
+        caller: &Caller,
+        kind: OperationKind,
+        scope: &Scope,
+    ) -> Result<Self, ServiceError> {
+        let started = Instant::now();
+        let sequence = store.next_sequence(&scope.company_id)?;
+        let now = clock.now();
+        let unix_ms = u64::try_from(now.as_millisecond()).unwrap_or(0);
+        let random = u64::try_from(clock.random() & u128::from(u64::MAX)).unwrap_or(0);
+        let operation = Operation {
+            id: OperationId::new(unix_ms, sequence, random),
+            company_id: scope.company_id.clone(),
+            kind,
+            outcome: Outcome::InProgress,
+            principal: caller.principal().to_owned(),
+            binding_key: None,
+            provider_key: None,
+            provider_version: None,
+            scope: scope.clone(),
+            source: None,
+            hook: None,
+            started_at: now,
+            finished_at: None,
+            latency_us: None,
+            provider_us: None,
+            record_count: 0,
+            records: Vec::new(),
+            jobs: Vec::new(),
+            usage: Vec::new(),
+            attribution_mode: None,
+            error: None,
+            log: Vec::new(),
+        };
+        Ok(Self {
+            store: Arc::clone(store),
+            clock: Arc::clone(clock),
+            audit,
+            operation: Some(Box::new(operation)),
+            started,
+        })
+    }
+
+    pub(super) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
+        if let Some(operation) = &mut self.operation {
+            operation.source = source.cloned();
+            operation.hook = hook.cloned();
+        }
+    }
+
+    pub(super) fn operation_mut(&mut self) -> Option<&mut Operation> {
+        self.operation.as_deref_mut()
+    }
+
+    /// Writes the intent of a write, durably. Nothing else may happen before.
+    pub(super) async fn write_intent(&self) -> Result<(), StoreError> {
+        match &self.operation {
+            Some(operation) if operation.kind.is_write() => self.store.write_operation(operation).await,
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn id(&self) -> Result<OperationId, Refusal> {
+        self.operation
+            .as_ref()
+            .map(|operation| operation.id)
+            .ok_or_else(|| Refusal::new(OperationErrorCode::Host, "the operation is closed"))
+    }
+
+    /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
+    pub(super) async fn close(mut self, trace: Trace, refusal: Option<Refusal>) -> Result<(), ServiceError> {
+        let Some(mut operation) = self.operation.take() else { return Ok(()) };
+        self.complete(&mut operation, trace, refusal);
+        let commit = self.store.write_operation(&operation);
+        let answer = || match operation.error.clone() {
+            None => Ok(()),
+            Some(error) => {
+                Err(ServiceError::Operation { operation_id: operation.id, outcome: operation.outcome, error })
+            }
+        };
+        if self.audit == Audit::Relaxed && !operation.kind.is_write() {
+            return answer();
+        }
+        match commit.await {
+            Ok(()) => answer(),
+            // The provider has done the write and its intent is on disk: failing the request now would make the
+            // caller repeat it. The record will say `interrupted` if the second try fails as well.
+            Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
+                tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
+                if let Err(error) = self.store.write_operation(&operation).await {
+                    tracing::error!(%error, operation = %operation.id, "a completion is not recorded");
+                }
+                answer()
+            }
+            Err(error) => Err(ServiceError::Audit(error)),
+        }
+    }
+
+    fn complete(&self, operation: &mut Operation, mut trace: Trace, refusal: Option<Refusal>) {
+        operation.finished_at = Some(self.clock.now());
+        operation.latency_us = Some(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX));
+        operation.provider_us = trace.provider_us;
+        operation.record_count = u32::try_from(trace.record_count).unwrap_or(u32::MAX);
+        trace.records.truncate(limits::MAX_RECORDED_HANDLES);
+        operation.records = trace.records;
+        operation.jobs = trace.jobs;
+        operation.attribution_mode = trace.usage.iter().find_map(|usage| usage.attribution_mode);
+        operation.usage = trace.usage;
+        operation.log = trace.log;
+        match refusal {
+            None => operation.outcome = Outcome::Succeeded,
+            Some(refusal) => {
+                operation.outcome = refusal.outcome;
+                operation.error = Some(refusal.error);
+            }
+        }
+    }
+}
+
+impl Drop for OpenOperation {
+    fn drop(&mut self) {
+        let Some(mut operation) = self.operation.take() else { return };
+        operation.outcome = Outcome::Interrupted;
+        operation.finished_at = Some(self.clock.now());
+        operation.error = Some(OperationError {
+            code: OperationErrorCode::Interrupted,
+            message: "the caller went away before the provider answered; whether a write happened is not known"
+                .to_owned(),
+            field: None,
+            retry_after_ms: None,
+        });
+        // Nobody waits for it any more; it is flushed with the next group.
+        drop(self.store.write_operation(&operation));
+    }
+}

@@ -1,0 +1,46 @@
+//! How small records are written: a format version, then JSON. The version lets a later host read what this one wrote.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::StoreError;
+
+const VERSION: u8 = 1;
+
+/// A record as bytes.
+///
+/// # Errors
+/// Where the value has no JSON form, such as a map with keys that are no strings.
+pub fn encode<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = vec![VERSION];
+    serde_json::to_writer(&mut bytes, value)
+        .map_err(|error| StoreError::Corrupt { what: what.to_owned(), message: error.to_string() })?;
+    Ok(bytes)
+}
+
+/// A record from bytes.
+///
+/// # Errors
+/// Where the bytes are not of this version or not of this type.
+pub fn decode<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, StoreError> {
+    let corrupt = |message: String| StoreError::Corrupt { what: what.to_owned(), message };
+    match bytes.split_first() {
+        Some((&VERSION, json)) => serde_json::from_slice(json).map_err(|error| corrupt(error.to_string())),
+        Some((version, _)) => Err(corrupt(format!("it has value format {version}; this host reads {VERSION}"))),
+        None => Err(corrupt("it is empty".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_round_trip_and_other_versions_are_refused() {
+        let bytes = encode("thing", &vec![1, 2]).unwrap();
+        assert_eq!(decode::<Vec<u8>>("thing", &bytes).unwrap(), [1, 2]);
+        let error = decode::<Vec<u8>>("thing", b"\x02[]").unwrap_err().to_string();
+        assert!(error.contains("thing") && error.contains("format 2"), "{error}");
+        assert!(decode::<Vec<u8>>("thing", b"").is_err());
+    }
+}
