@@ -14,7 +14,9 @@ fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
     let workspace = manifest.parent().map(Path::to_owned).unwrap_or_else(|| fail("the workspace is not found"));
-    for watched in ["wit", "sdk/src", "sdk/Cargo.toml", "plugins/local-markdown/src", "plugins/local-markdown/Cargo.toml"] {
+    for watched in
+        ["wit", "sdk/src", "sdk/Cargo.toml", "plugins/local-markdown/src", "plugins/local-markdown/Cargo.toml"]
+    {
         println!("cargo::rerun-if-changed={}", workspace.join(watched).display());
     }
     ensure_target();
@@ -52,7 +54,9 @@ fn ensure_target() {
     if !has_target() {
         let said = added.map(|output| String::from_utf8_lossy(&output.stderr).trim().to_owned());
         let said = said.unwrap_or_else(|error| error.to_string());
-        fail(&format!("the Rust target {TARGET} is missing and could not be installed ({said}); type: rustup target add {TARGET}"));
+        fail(&format!(
+            "the Rust target {TARGET} is missing and could not be installed ({said}); type: rustup target add {TARGET}"
+        ));
     }
 }
 

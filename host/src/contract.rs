@@ -25,16 +25,17 @@ pub use ids::{AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, P
 pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
 };
-pub use permission::{Grants, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription};
+pub use permission::{
+    Grants, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
+};
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use request::{
-    CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JsonObject, ListRequest, QueryRequest, RecordWrite,
-    UpsertRequest,
+    CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JsonObject,
+    ListRequest, QueryRequest, RecordWrite, UpsertRequest,
 };
 pub use response::{
     CaptureResponse, ContextBundle, CorrectResponse, ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse,
-    GetResponse, JobStatus, ListPage,
-    RecordHandle, ScoreKind, Snippet, UpsertResponse,
+    GetResponse, JobStatus, ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
 };
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageWrite};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};

@@ -2,6 +2,7 @@
 //!
 //! The rooms, in the order in which a request travels. Calls go down this list, never up.
 
+pub mod eval;
 pub mod service;
 
 pub mod bindings;

@@ -72,6 +72,13 @@ impl Commit {
         let (sender, receiver) = oneshot::channel();
         (sender, Self(receiver))
     }
+
+    /// A write that did not even begin.
+    pub(crate) fn failed(error: StoreError) -> Self {
+        let (sender, commit) = Self::pair();
+        let _ = sender.send(Err(error));
+        commit
+    }
 }
 
 impl Future for Commit {
@@ -151,8 +158,8 @@ pub struct LogPage {
 
 /// The store. Calls other than waiting for a [`Commit`] are short and block only where the disk must be read.
 pub trait Store: Send + Sync + 'static {
-    /// The number of the company's next operation, from 1. Never given twice, not even after a crash, but numbers may
-    /// be left out.
+    /// The number of the company's next operation, from 1. Never given twice while the store is open. After a crash a
+    /// number whose record was never written may be given again; the id that carries it is another one.
     ///
     /// # Errors
     /// Where the log's end cannot be read.
@@ -192,13 +199,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Where they cannot be read.
-    fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        cursor: Option<&[u8]>,
-        limit: usize,
-    ) -> Result<TablePage, StoreError>;
+    fn scan(&self, table: Table, prefix: &[u8], cursor: Option<&[u8]>, limit: usize) -> Result<TablePage, StoreError>;
 
     /// Makes all changes or none.
     ///

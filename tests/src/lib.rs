@@ -1,1 +1,197 @@
+//! A host in a temporary directory, and short ways to ask it something.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use memhost::contract::{
+    AgentId, BindingKey, BindingLimits, CaptureMode, CaptureRequest, CompanyId, ForgetRequest, GetRequest, Grants,
+    Intent, JsonObject, ListRequest, Operation, OperationFilter, QueryRequest, RecordHandle, RecordWrite, Scope,
+    SourceKind, SourcePayload, SourceRef, TextId, UpsertRequest,
+};
+use memhost::service::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
+use tempfile::TempDir;
+
+/// The repository's root.
+pub fn repository() -> &'static Path {
+    Path::new(env!("REPOSITORY"))
+}
+
+/// The component of a guest, by its folder's name in `tests/guests`.
+pub fn guest_file(name: &str) -> PathBuf {
+    Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
+}
+
+/// A host in a temporary directory.
+pub struct TestHost {
+    /// The host. `None` between [`TestHost::stop`] and [`TestHost::start`].
+    service: Option<Arc<Service>>,
+    options: ServiceOptions,
+    directory: TempDir,
+}
+
+impl TestHost {
+    /// A host with the built-in provider and these guests.
+    pub async fn new(guests: &[&str]) -> Result<Self> {
+        Self::with(guests, |_| {}).await
+    }
+
+    /// The same with other options.
+    pub async fn with(guests: &[&str], change: impl FnOnce(&mut ServiceOptions)) -> Result<Self> {
+        let directory = TempDir::new()?;
+        let plugins = directory.path().join("plugins");
+        std::fs::create_dir(&plugins)?;
+        for guest in guests {
+            let file = guest_file(guest);
+            std::fs::copy(&file, plugins.join(format!("{guest}.wasm")))
+                .with_context(|| format!("{} is missing", file.display()))?;
+        }
+        let mut options = ServiceOptions::new(directory.path().join("data"));
+        options.plugins_dir = Some(plugins);
+        change(&mut options);
+        let mut host = Self { service: None, options, directory };
+        host.start().await?;
+        Ok(host)
+    }
+
+    /// Opens the host on what its directory holds.
+    pub async fn start(&mut self) -> Result<()> {
+        self.service = Some(Arc::new(Service::open(self.options.clone()).await?));
+        Ok(())
+    }
+
+    /// Closes the host in good order.
+    pub fn stop(&mut self) {
+        self.service = None;
+    }
+
+    /// The host.
+    pub fn service(&self) -> &Arc<Service> {
+        self.service.as_ref().unwrap_or_else(|| unreachable!("the host is stopped"))
+    }
+
+    /// The data directory.
+    pub fn data_dir(&self) -> &Path {
+        &self.options.data_dir
+    }
+
+    /// The directory that holds everything of this host.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A binding named after its provider, the default of its company, with everything granted that matters.
+    pub async fn bind(&self, company: &str, provider: &str, limits: BindingLimits) -> Result<(), ServiceError> {
+        self.bind_as(company, provider, provider, limits).await
+    }
+
+    /// A binding of this key.
+    pub async fn bind_as(
+        &self,
+        company: &str,
+        key: &str,
+        provider: &str,
+        limits: BindingLimits,
+    ) -> Result<(), ServiceError> {
+        let request = CreateBinding {
+            key: parse(key),
+            provider_key: parse(provider),
+            config: JsonObject::new(),
+            grants: Some(Grants { storage_bytes: 64 << 20, directory_bytes: 64 << 20, embeddings: false }),
+            limits,
+            default: true,
+        };
+        self.service().create_binding(&caller(), &parse(company), request).await.map(drop)
+    }
+
+    /// Asks a company's default binding.
+    pub async fn query(&self, company: &str, text: &str) -> Result<Vec<memhost::contract::Snippet>, ServiceError> {
+        Ok(self.service().query(&caller(), query(company, text)).await?.snippets)
+    }
+
+    /// Writes one record through a company's default binding.
+    pub async fn write(&self, company: &str, text: &str) -> Result<RecordHandle, ServiceError> {
+        let answer = self.service().upsert(&caller(), upsert(company, &[text])).await?;
+        Ok(answer.records[0].clone())
+    }
+
+    /// A company's operations, newest first.
+    pub fn operations(&self, company: &str) -> Result<Vec<Operation>, ServiceError> {
+        let page = self.service().operations(&parse(company), &OperationFilter::default(), None, 1_000)?;
+        Ok(page.items)
+    }
+}
+
+/// The operator.
+pub fn caller() -> Caller {
+    Caller::operator()
+}
+
+/// An id of a test, which is known to be one.
+pub fn parse<T: TextId>(text: &str) -> T {
+    T::parse(text).unwrap_or_else(|error| unreachable!("{text}: {error}"))
+}
+
+/// The scope of a company.
+pub fn scope(company: &str) -> Scope {
+    Scope::company(parse::<CompanyId>(company))
+}
+
+/// The scope of an agent.
+pub fn agent_scope(company: &str, agent: &str) -> Scope {
+    Scope { agent_id: Some(parse::<AgentId>(agent)), ..scope(company) }
+}
+
+/// A query for ten answers.
+pub fn query(company: &str, text: &str) -> QueryRequest {
+    QueryRequest {
+        binding_key: None,
+        scope: scope(company),
+        query: text.to_owned(),
+        top_k: None,
+        intent: Intent::Answer,
+        metadata_filter: None,
+    }
+}
+
+/// A write of texts without ids.
+pub fn upsert(company: &str, texts: &[&str]) -> UpsertRequest {
+    let records = texts
+        .iter()
+        .map(|text| RecordWrite { id: None, text: (*text).to_owned(), summary: None, metadata: None })
+        .collect();
+    UpsertRequest { binding_key: None, scope: scope(company), source: None, records }
+}
+
+/// A capture of a text as a record.
+pub fn capture(company: &str, text: &str) -> CaptureRequest {
+    CaptureRequest {
+        binding_key: None,
+        scope: scope(company),
+        source: SourceRef::new(SourceKind::ManualNote, parse(company)),
+        payload: SourcePayload { text: Some(text.to_owned()), ..SourcePayload::default() },
+        hook: None,
+        mode: CaptureMode::CaptureRecord,
+        metadata: None,
+    }
+}
+
+/// A page of a company's records.
+pub fn list(company: &str, limit: u32, cursor: Option<String>) -> ListRequest {
+    ListRequest { binding_key: None, scope: scope(company), cursor, limit: Some(limit), metadata_filter: None }
+}
+
+/// One record.
+pub fn get(company: &str, handle: &RecordHandle) -> GetRequest {
+    GetRequest { binding_key: None, scope: scope(company), handle: handle.clone() }
+}
+
+/// The end of records.
+pub fn forget(company: &str, handles: &[RecordHandle]) -> ForgetRequest {
+    ForgetRequest { binding_key: None, scope: scope(company), handles: handles.to_vec() }
+}
+
+/// The same request at a named binding.
+pub fn at(key: &str) -> Option<BindingKey> {
+    Some(parse(key))
+}

@@ -181,9 +181,11 @@ impl Bindings {
     /// Where there is none of this key.
     pub fn get(&self, company_id: &CompanyId, binding_key: &BindingKey) -> Result<Arc<Binding>, BindingError> {
         let companies = self.companies.read();
-        companies.get(company_id).and_then(|company| company.bindings.get(binding_key)).cloned().ok_or_else(|| {
-            BindingError::NotFound { company: company_id.clone(), key: binding_key.clone() }
-        })
+        companies
+            .get(company_id)
+            .and_then(|company| company.bindings.get(binding_key))
+            .cloned()
+            .ok_or_else(|| BindingError::NotFound { company: company_id.clone(), key: binding_key.clone() })
     }
 
     /// The company's bindings, by key.
@@ -223,10 +225,10 @@ impl Bindings {
         let companies = self.companies.read();
         let company = companies.get(company_id);
         let find = |key: &BindingKey| {
-            company.and_then(|company| company.bindings.get(key)).cloned().ok_or_else(|| BindingError::NotFound {
-                company: company_id.clone(),
-                key: key.clone(),
-            })
+            company
+                .and_then(|company| company.bindings.get(key))
+                .cloned()
+                .ok_or_else(|| BindingError::NotFound { company: company_id.clone(), key: key.clone() })
         };
         if let Some(key) = named {
             return Ok(Resolution { binding: find(key)?, why: Why::ExplicitKey });
@@ -252,8 +254,7 @@ fn target_change(company: &CompanyId, target: &Target, binding: &BindingKey) -> 
         Target::Company => "company".to_owned(),
         Target::Agent(agent) => format!("agent\0{agent}"),
     };
-    let stored =
-        StoredTarget { company_id: company.clone(), target: target.clone(), binding_key: binding.clone() };
+    let stored = StoredTarget { company_id: company.clone(), target: target.clone(), binding_key: binding.clone() };
     Ok(Change {
         table: Table::Targets,
         key: key(company, &name),

@@ -125,11 +125,7 @@ impl Plugins {
     }
 }
 
-async fn admit_file(
-    sandbox: &Sandbox,
-    cache: Option<&CacheKey>,
-    path: &Path,
-) -> Result<Component, AdmissionError> {
+async fn admit_file(sandbox: &Sandbox, cache: Option<&CacheKey>, path: &Path) -> Result<Component, AdmissionError> {
     let owned = path.to_owned();
     let bytes = tokio::task::spawn_blocking(move || read_bounded(&owned))
         .await

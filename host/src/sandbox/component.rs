@@ -273,8 +273,7 @@ fn prepare(
         Some(description) => description,
         None => undescribed()?,
     };
-    let inspection =
-        Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
+    let inspection = Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
     Ok((Inner { pre, provider, correction, inspection }, described, pending))
 }
 
@@ -329,10 +328,7 @@ fn check_contract(exports: &[String]) -> Result<String, AdmissionError> {
     Err(AdmissionError::UnknownContract { found: version.to_owned(), known: KNOWN_VERSIONS })
 }
 
-fn check_resources(
-    sandbox: &Sandbox,
-    component: &wasmtime::component::Component,
-) -> Result<(), AdmissionError> {
+fn check_resources(sandbox: &Sandbox, component: &wasmtime::component::Component) -> Result<(), AdmissionError> {
     // None: the component embeds others whose needs are only known at run time; the pool's own limits hold then.
     let Some(needs) = component.resources_required() else { return Ok(()) };
     let at_most = |what: String, needed: u64, max: u64| {
@@ -409,9 +405,7 @@ fn permission_request(request: wire::PermissionRequest) -> PermissionRequest {
         wire::Permission::Storage(bytes) => Permission::Storage(bytes),
         wire::Permission::Directory(bytes) => Permission::Directory(bytes),
         wire::Permission::Embeddings => Permission::Embeddings,
-        wire::Permission::Http(http) => {
-            Permission::Http(HttpPermission { origin: http.origin, methods: http.methods })
-        }
+        wire::Permission::Http(http) => Permission::Http(HttpPermission { origin: http.origin, methods: http.methods }),
         wire::Permission::Secret(name) => Permission::Secret(name),
     };
     PermissionRequest { permission, reason: crate::contract::cut_message(request.reason), optional: request.optional }

@@ -184,14 +184,12 @@ pub(super) fn error(error: wit::Error) -> ProviderError {
         wit::Error::NotFound(message) => ProviderError::NotFound(cut_message(message)),
         wit::Error::Unsupported(message) => ProviderError::Unsupported(cut_message(message)),
         wit::Error::Unauthorized(message) => ProviderError::Unauthorized(cut_message(message)),
-        wit::Error::RateLimited(later) => ProviderError::RateLimited {
-            message: cut_message(later.message),
-            retry_after_ms: later.retry_after_ms,
-        },
-        wit::Error::Unavailable(later) => ProviderError::Unavailable {
-            message: cut_message(later.message),
-            retry_after_ms: later.retry_after_ms,
-        },
+        wit::Error::RateLimited(later) => {
+            ProviderError::RateLimited { message: cut_message(later.message), retry_after_ms: later.retry_after_ms }
+        }
+        wit::Error::Unavailable(later) => {
+            ProviderError::Unavailable { message: cut_message(later.message), retry_after_ms: later.retry_after_ms }
+        }
         wit::Error::QuotaExceeded(message) => ProviderError::QuotaExceeded(cut_message(message)),
         wit::Error::Internal(message) => ProviderError::Internal(cut_message(message)),
     }

@@ -15,10 +15,14 @@ pub enum AdmissionError {
         max: u64,
     },
     /// It is native code, of this or another program.
-    #[error("the file is native code (ELF), not WebAssembly; give the `.wasm` that `cargo build --target wasm32-wasip2` makes")]
+    #[error(
+        "the file is native code (ELF), not WebAssembly; give the `.wasm` that `cargo build --target wasm32-wasip2` makes"
+    )]
     NativeCode,
     /// It is WebAssembly of the kind before components.
-    #[error("the file is a core module, not a component; build it for `wasm32-wasip2` or wrap it with `wasm-tools component new`")]
+    #[error(
+        "the file is a core module, not a component; build it for `wasm32-wasip2` or wrap it with `wasm-tools component new`"
+    )]
     CoreModule,
     /// It is no WebAssembly at all.
     #[error("the file is not WebAssembly: it begins with {found}; give a component")]
@@ -30,13 +34,17 @@ pub enum AdmissionError {
     #[error("the component cannot be read: {0}; it may be truncated or damaged, copy or build it again")]
     Malformed(String),
     /// It exports nothing of the contract.
-    #[error("the component exports no `paperclip:memory/provider`; it exports {found}. A provider is made with `memhost_sdk::export!`")]
+    #[error(
+        "the component exports no `paperclip:memory/provider`; it exports {found}. A provider is made with `memhost_sdk::export!`"
+    )]
     NoProvider {
         /// What it exports instead.
         found: String,
     },
     /// It was built for a contract that this host does not have.
-    #[error("the component is built for contract version {found}, and this host serves {known}; use a matching host or rebuild the provider")]
+    #[error(
+        "the component is built for contract version {found}, and this host serves {known}; use a matching host or rebuild the provider"
+    )]
     UnknownContract {
         /// The component's version.
         found: String,

@@ -111,9 +111,7 @@ impl State {
         if self.embeddings_granted {
             embeddings::Error::Unavailable("this host has no embedding model".to_owned())
         } else {
-            embeddings::Error::Denied(
-                "this binding has no grant for `embeddings`; an operator can grant it".to_owned(),
-            )
+            embeddings::Error::Denied("this binding has no grant for `embeddings`; an operator can grant it".to_owned())
         }
     }
 }

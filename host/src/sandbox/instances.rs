@@ -14,8 +14,8 @@ use super::component::Component;
 use super::convert;
 use super::engine::Sandbox;
 use super::error::{CallError, Failure, LimitKind};
-use super::instance::{CpuBudgetSpent, Instance};
 pub use super::instance::InstanceSetup;
+use super::instance::{CpuBudgetSpent, Instance};
 use super::normalize::Normalize;
 use crate::contract::{
     CaptureRequest, CorrectRequest, ExtractionJob, ForgetOutcome, ForgetRequest, GetRequest, ListRequest, LogLine,
@@ -305,11 +305,7 @@ impl Instances {
         }
     }
 
-    async fn instantiate(
-        &self,
-        started: Instant,
-        deadline: tokio::time::Instant,
-    ) -> Result<Box<Instance>, Failure> {
+    async fn instantiate(&self, started: Instant, deadline: tokio::time::Instant) -> Result<Box<Instance>, Failure> {
         let slot = self.sandbox.slot().ok_or_else(|| {
             Failure::before(started, CallError::NoInstance { slots: self.sandbox.options().instances as usize })
         })?;

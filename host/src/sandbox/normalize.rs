@@ -47,12 +47,7 @@ impl Normalize {
         Ok(RecordsAnswer { records: self.handles(answer.records)?, usage: usages(answer.usage)? })
     }
 
-    pub(super) fn query(
-        &self,
-        answer: wire::ContextBundle,
-        top_k: u32,
-        company: &CompanyId,
-    ) -> Checked<QueryAnswer> {
+    pub(super) fn query(&self, answer: wire::ContextBundle, top_k: u32, company: &CompanyId) -> Checked<QueryAnswer> {
         count("snippets", answer.snippets.len(), top_k as usize)?;
         if let Some(summary) = &answer.profile_summary {
             text_size("profileSummary", summary, limits::MAX_SUMMARY_BYTES)?;

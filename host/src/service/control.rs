@@ -6,8 +6,8 @@ use super::error::Refusal;
 use super::{Caller, Service, ServiceError};
 use crate::bindings::{BindingError, NewBinding, Resolution, Why};
 use crate::contract::{
-    AgentId, Binding, BindingKey, BindingLimits, CompanyId, FieldError, Grants, JsonObject, Operation,
-    OperationFilter, OperationId, OperationPage, ProviderKey, QueryDigest, Scope, Target, limits,
+    AgentId, Binding, BindingKey, BindingLimits, CompanyId, FieldError, Grants, JsonObject, Operation, OperationFilter,
+    OperationId, OperationPage, ProviderKey, QueryDigest, Scope, Target, limits,
 };
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginSource, RefusedPlugin};
 use crate::sandbox::{Component, InstanceSetup, Instances};
@@ -192,10 +192,7 @@ impl Service {
             .plugins
             .list()
             .into_iter()
-            .map(|plugin| AdmittedPlugin {
-                source: plugin.source,
-                inspection: plugin.component.inspection().clone(),
-            })
+            .map(|plugin| AdmittedPlugin { source: plugin.source, inspection: plugin.component.inspection().clone() })
             .collect();
         PluginView { admitted, refused: self.plugins.refused() }
     }
@@ -227,9 +224,9 @@ impl Service {
         let before = cursor
             .map(|cursor| {
                 let bytes = self.cursors.open(&digest, cursor).ok();
-                bytes.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?))).ok_or_else(|| {
-                    FieldError::new("cursor", crate::contract::CursorError.to_string())
-                })
+                bytes
+                    .and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)))
+                    .ok_or_else(|| FieldError::new("cursor", crate::contract::CursorError.to_string()))
             })
             .transpose()?;
         let page = self.store.operations(company, filter, before, limit as usize)?;
@@ -264,9 +261,8 @@ impl Service {
         if !self.zero_config || named.is_some() || !self.bindings.list(company).is_empty() {
             return Err(error.into());
         }
-        let host = |error: &dyn std::fmt::Display| {
-            Refusal::new(crate::contract::OperationErrorCode::Host, error.to_string())
-        };
+        let host =
+            |error: &dyn std::fmt::Display| Refusal::new(crate::contract::OperationErrorCode::Host, error.to_string());
         let provider_key = LOCAL_MARKDOWN_KEY.parse().map_err(|error| host(&error))?;
         let key = "default".parse().map_err(|error| host(&error))?;
         let request = CreateBinding {

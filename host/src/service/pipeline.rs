@@ -251,12 +251,7 @@ impl Service {
             ..Trace::default()
         })
         .await?;
-        Ok(CorrectResponse {
-            operation_id,
-            record: answer.record,
-            superseded: answer.superseded,
-            usage: answer.usage,
-        })
+        Ok(CorrectResponse { operation_id, record: answer.record, superseded: answer.superseded, usage: answer.usage })
     }
 
     fn begin(&self, caller: &Caller, kind: OperationKind, scope: &Scope) -> Result<OpenOperation, ServiceError> {
@@ -298,11 +293,7 @@ fn first_handles(snippets: &[crate::contract::Snippet]) -> Vec<RecordHandle> {
 }
 
 /// A handle of another provider names nothing here, whatever its record id.
-fn own_handles(
-    serving: Arc<Serving>,
-    field: &str,
-    handles: &[RecordHandle],
-) -> Result<Arc<Serving>, Refusal> {
+fn own_handles(serving: Arc<Serving>, field: &str, handles: &[RecordHandle]) -> Result<Arc<Serving>, Refusal> {
     let own = &serving.binding.provider_key;
     match handles.iter().find(|handle| handle.provider_key != *own) {
         None => Ok(serving),
@@ -355,8 +346,7 @@ async fn end<T>(
             let refusal = Refusal::from(&failure.error);
             let (error, outcome) = (refusal.error.clone(), refusal.outcome);
             let operation_id = open.id().map_err(closed)?;
-            let trace =
-                Trace { log: failure.log, provider_us: Some(failure.provider_us), ..Trace::default() };
+            let trace = Trace { log: failure.log, provider_us: Some(failure.provider_us), ..Trace::default() };
             open.close(trace, Some(refusal)).await?;
             Err(ServiceError::Operation { operation_id, outcome, error })
         }

@@ -80,10 +80,7 @@ impl ServingBindings {
             embeddings: binding.grants.embeddings,
             limits: binding.limits,
         };
-        Ok(Serving {
-            binding: Arc::clone(binding),
-            instances: Instances::new(&self.sandbox, &plugin.component, setup),
-        })
+        Ok(Serving { binding: Arc::clone(binding), instances: Instances::new(&self.sandbox, &plugin.component, setup) })
     }
 
     /// `memory/<company>/<key>.<id's end>`: a name that a person recognizes and that no other binding ever gets.

@@ -1,5 +1,295 @@
-//! placeholder
-#[derive(Debug)]
-pub struct SledStore;
-#[derive(Debug)]
-pub struct SledOptions;
+//! The embedded store, on sled. sled's word for durable is `flush`: nothing is acknowledged before it.
+//!
+//! The operation log is one tree; a record is durable before the answer. Its indexes are another tree, derived and a
+//! little behind (`sled/index.rs`), because writing eight index keys an operation costs several times the record.
+
+mod directory;
+mod index;
+mod keys;
+mod log;
+mod partition;
+mod posting;
+mod query;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
+use sled::{Db, Transactional, Tree};
+
+use self::log::{Companies, CompanyState, Log};
+use self::partition::{Partition, Used};
+use self::query::Reader;
+use super::{Change, Commit, Expected, LogPage, Store, StoreError, Table, TablePage, Transacted};
+use crate::contract::{
+    BindingStorage, CompanyId, Operation, OperationError, OperationErrorCode, OperationFilter, OperationId, Outcome,
+};
+
+/// How the embedded store is set up.
+#[derive(Debug, Clone, Copy)]
+pub struct SledOptions {
+    /// Memory for pages, in bytes.
+    pub cache_bytes: u64,
+    /// The most records that share one flush.
+    pub max_batch: usize,
+}
+
+impl Default for SledOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 128 << 20, max_batch: 1_024 }
+    }
+}
+
+/// The embedded store. One process at a time has a data directory.
+pub struct SledStore {
+    // In the order in which they end: the log hands its last records to the indexer, which then ends by itself.
+    log: Option<Log>,
+    indexer: Option<JoinHandle<()>>,
+    db: Db,
+    records: Tree,
+    index: Tree,
+    storage: Tree,
+    tables: [Tree; 4],
+    partitions: Mutex<HashMap<Vec<u8>, Used>>,
+    companies: Companies,
+    _lock: File,
+}
+
+fn failed(action: &'static str, error: &dyn std::fmt::Display) -> StoreError {
+    StoreError::Io { action, message: error.to_string() }
+}
+
+impl SledStore {
+    /// Opens the store in `path`. What a crash left in progress is recorded as interrupted, and the indexes are
+    /// brought up to the log, before this returns.
+    ///
+    /// # Errors
+    /// Where the directory is not ours, too new, in use or not usable; it is left as it was.
+    pub fn open(path: &Path, options: SledOptions) -> Result<Self, StoreError> {
+        let lock = directory::take(path)?;
+        let config = sled::Config::new()
+            .path(path.join("store"))
+            .cache_capacity(options.cache_bytes)
+            .mode(sled::Mode::HighThroughput)
+            // Flushing is our own business: a group at a time.
+            .flush_every_ms(None);
+        let db = config.open().map_err(|error| failed("opening the store", &error))?;
+        let tree = |name: &str| db.open_tree(name).map_err(|error| failed("opening the store", &error));
+        let (records, index) = (tree("operations")?, tree("operation_index")?);
+        let tables = [tree("host")?, tree("companies")?, tree("bindings")?, tree("targets")?];
+        let storage = tree("binding_storage")?;
+        let companies = Companies::default();
+        recover(&db, &records, &index, &companies)?;
+        let (applied, incoming) = mpsc::channel();
+        let log = Log::start(db.clone(), records.clone(), Arc::clone(&companies), applied, options.max_batch)?;
+        let (index_tree, states) = (index.clone(), Arc::clone(&companies));
+        let indexer = std::thread::Builder::new()
+            .name("memhost-index".to_owned())
+            .spawn(move || index::run(&index_tree, &states, &incoming))
+            .map_err(|error| failed("starting the index thread", &error))?;
+        Ok(Self {
+            log: Some(log),
+            indexer: Some(indexer),
+            db,
+            records,
+            index,
+            storage,
+            tables,
+            partitions: Mutex::default(),
+            companies,
+            _lock: lock,
+        })
+    }
+
+    fn log(&self) -> Result<&Log, StoreError> {
+        self.log.as_ref().ok_or_else(|| failed("writing", &"the store is closed"))
+    }
+
+    fn reader<'a>(&'a self, company: &'a CompanyId) -> Result<Reader<'a>, StoreError> {
+        Ok(Reader { log: self.log()?, records: &self.records, index: &self.index, company })
+    }
+
+    fn table(&self, table: Table) -> &Tree {
+        match table {
+            Table::Host => &self.tables[0],
+            Table::Companies => &self.tables[1],
+            Table::Bindings => &self.tables[2],
+            Table::Targets => &self.tables[3],
+        }
+    }
+}
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        self.log = None;
+        if let Some(indexer) = self.indexer.take() {
+            let _ = indexer.join();
+        }
+        if let Err(error) = self.db.flush() {
+            tracing::error!(%error, "the last flush failed; unacknowledged writes may be lost");
+        }
+    }
+}
+
+/// After a crash: what was at work is interrupted, and the indexes follow the log.
+fn recover(db: &Db, records: &Tree, index: &Tree, companies: &Companies) -> Result<(), StoreError> {
+    for company in query::companies(records)? {
+        let last = records.range(keys::record(&company, 0)..=keys::record(&company, u64::MAX)).next_back();
+        let last = last.transpose().map_err(|error| failed("reading", &error))?;
+        let last = last.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
+        companies.lock().insert(company.clone(), CompanyState::after(last));
+        for entry in records.scan_prefix(keys::intents(&company)) {
+            let (key, _) = entry.map_err(|error| failed("reading", &error))?;
+            if let Some(sequence) = keys::sequence(&key) {
+                interrupt(records, &company, sequence)?;
+            }
+        }
+        index::catch_up(records, index, companies, &company)?;
+    }
+    db.flush().map(drop).map_err(|error| failed("flushing", &error))
+}
+
+fn interrupt(records: &Tree, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
+    let mut batch = sled::Batch::default();
+    batch.remove(keys::intent(company, sequence));
+    let key = keys::record(company, sequence);
+    if let Some(value) = records.get(&key).map_err(|error| failed("reading", &error))? {
+        let mut operation: Operation = super::decode("operation", &value)?;
+        if operation.outcome == Outcome::InProgress {
+            operation.outcome = Outcome::Interrupted;
+            operation.error = Some(OperationError {
+                code: OperationErrorCode::Interrupted,
+                message: "the host ended while the provider was at work; whether the write happened is not known: \
+                          look for its records, and repeat it if they are missing"
+                    .to_owned(),
+                field: None,
+                retry_after_ms: None,
+            });
+            batch.insert(key, super::encode("operation", &operation)?);
+        }
+    }
+    records.apply_batch(batch).map_err(|error| failed("writing", &error))
+}
+
+impl Store for SledStore {
+    fn next_sequence(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        self.log()?.next_sequence(company)
+    }
+
+    fn write_operation(&self, operation: &Operation) -> Commit {
+        match self.log() {
+            Ok(log) => log.write(operation),
+            Err(error) => Commit::failed(error),
+        }
+    }
+
+    fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        Ok(self.reader(company)?.operation(id.sequence())?.filter(|operation| operation.id == id))
+    }
+
+    fn operations(
+        &self,
+        company: &CompanyId,
+        filter: &OperationFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<LogPage, StoreError> {
+        self.reader(company)?.page(filter, before, limit)
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.table(table).get(key).map_err(|error| failed("reading", &error))?;
+        Ok(found.map(|value| value.to_vec()))
+    }
+
+    fn scan(&self, table: Table, prefix: &[u8], cursor: Option<&[u8]>, limit: usize) -> Result<TablePage, StoreError> {
+        let mut page = TablePage::default();
+        for entry in self.table(table).range(cursor.unwrap_or(prefix).to_vec()..) {
+            let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+            if !key.starts_with(prefix) {
+                break;
+            }
+            if page.entries.len() == limit {
+                page.next = Some(key.to_vec());
+                break;
+            }
+            page.entries.push((key.to_vec(), value.to_vec()));
+        }
+        Ok(page)
+    }
+
+    fn transact(&self, changes: &[Change]) -> Result<Transacted, StoreError> {
+        let trees: Vec<&Tree> = changes.iter().map(|change| self.table(change.table)).collect();
+        // Each tree once: a transaction locks what it names.
+        let mut distinct: Vec<&Tree> = Vec::new();
+        for tree in &trees {
+            if !distinct.iter().any(|known| known.name() == tree.name()) {
+                distinct.push(tree);
+            }
+        }
+        let places: Vec<usize> = trees
+            .iter()
+            .map(|tree| distinct.iter().position(|known| known.name() == tree.name()).unwrap_or(0))
+            .collect();
+        let done = distinct.as_slice().transaction(|views: &Vec<TransactionalTree>| {
+            for (number, (change, place)) in changes.iter().zip(&places).enumerate() {
+                let found = views[*place].get(&change.key)?;
+                let fits = match &change.expected {
+                    Expected::Anything => true,
+                    Expected::Absent => found.is_none(),
+                    Expected::Value(value) => found.as_deref() == Some(value.as_slice()),
+                };
+                if !fits {
+                    return Err(ConflictableTransactionError::Abort(number));
+                }
+            }
+            for (change, place) in changes.iter().zip(&places) {
+                match &change.new {
+                    Some(value) => views[*place].insert(change.key.as_slice(), value.as_slice())?,
+                    None => views[*place].remove(change.key.as_slice())?,
+                };
+            }
+            Ok(())
+        });
+        match done {
+            Ok(()) => Ok(Transacted::Done(self.commit())),
+            Err(TransactionError::Abort(number)) => Ok(Transacted::Conflict(number)),
+            Err(TransactionError::Storage(error)) => Err(failed("writing", &error)),
+        }
+    }
+
+    fn commit(&self) -> Commit {
+        match self.log() {
+            Ok(log) => log.commit(),
+            Err(error) => Commit::failed(error),
+        }
+    }
+
+    fn binding_storage(&self, partition: &[u8], limit_bytes: u64) -> Result<Arc<dyn BindingStorage>, StoreError> {
+        let mut partitions = self.partitions.lock();
+        let used = match partitions.get(partition) {
+            Some(used) => Arc::clone(used),
+            None => {
+                let bytes = partition::measure(&self.storage, partition);
+                let used = Used::new(Mutex::new(bytes.map_err(|error| failed("reading", &error))?));
+                partitions.insert(partition.to_vec(), Arc::clone(&used));
+                used
+            }
+        };
+        Ok(Arc::new(Partition::new(self.storage.clone(), partition.to_vec(), limit_bytes, used)))
+    }
+
+    fn verify(&self) -> Result<Vec<String>, StoreError> {
+        let mut findings = Vec::new();
+        for company in query::companies(&self.records)? {
+            findings.extend(index::verify(&self.records, &self.index, &self.companies, &company)?);
+        }
+        Ok(findings)
+    }
+}

@@ -1,0 +1,12 @@
+//! Recall as a number: a provider answers the questions of a benchmark through the contract, and the ranked answers
+//! are scored against the evidence. For operators who choose a provider, and for authors who tune one.
+
+mod error;
+mod locomo;
+mod metrics;
+mod run;
+
+pub use error::EvalError;
+pub use locomo::{Conversation, Question, Turn, read as read_locomo};
+pub use metrics::{Category, Latency, Score, Scores};
+pub use run::{EvalOptions, Evaluation, Progress, run};

@@ -1,0 +1,168 @@
+//! The log's indexes: derived, compact, and a little behind. What is not indexed yet is known in memory; after a crash
+//! the index is brought up to the log from each company's watermark on.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use sled::{Batch, Tree};
+
+use super::log::Companies;
+use super::posting::Posting;
+use super::{failed, keys};
+use crate::contract::{CompanyId, Operation, Outcome};
+use crate::store::{StoreError, decode};
+
+/// An operation whose record is on disk.
+pub(super) struct Applied {
+    pub(super) company: CompanyId,
+    pub(super) sequence: u64,
+    pub(super) facets: Vec<Vec<u8>>,
+}
+
+/// How long an operation waits for company before it is indexed.
+const LINGER: Duration = Duration::from_millis(50);
+/// How many are indexed at once: large batches share their chunks, which is what makes the index cheap.
+const MAX_BATCH: usize = 8_192;
+
+/// Indexes what comes in until the sender is gone.
+pub(super) fn run(tree: &Tree, companies: &Companies, incoming: &Receiver<Applied>) {
+    while let Ok(first) = incoming.recv() {
+        let mut batch = vec![first];
+        let until = Instant::now() + LINGER;
+        while batch.len() < MAX_BATCH {
+            match incoming.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(applied) => batch.push(applied),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        if let Err(error) = add(tree, companies, &batch) {
+            // They stay known in memory and are found from the log; the next opening indexes them.
+            tracing::error!(%error, operations = batch.len(), "operations could not be indexed");
+        }
+    }
+}
+
+/// Adds operations to the index, and only then takes them out of what is known in memory.
+pub(super) fn add(tree: &Tree, companies: &Companies, applied: &[Applied]) -> Result<(), StoreError> {
+    let mut chunks: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
+    let mut touched: HashMap<&CompanyId, Vec<u64>> = HashMap::new();
+    for operation in applied {
+        let (block, offset) = (operation.sequence / keys::BLOCK, operation.sequence % keys::BLOCK);
+        for facet in &operation.facets {
+            chunks.entry(keys::chunk(facet, block)).or_default().push(offset);
+        }
+        touched.entry(&operation.company).or_default().push(operation.sequence);
+    }
+    let mut batch = Batch::default();
+    for (key, offsets) in chunks {
+        let mut posting = read(tree, &key)?.unwrap_or_default();
+        offsets.into_iter().for_each(|offset| posting.insert(offset));
+        batch.insert(key, posting.encode());
+    }
+    for (company, sequences) in &touched {
+        batch.insert(keys::watermark(company), &watermark(companies, company, sequences).to_be_bytes());
+    }
+    tree.apply_batch(batch).map_err(|error| failed("indexing", &error))?;
+    let mut companies = companies.lock();
+    for (company, sequences) in touched {
+        if let Some(state) = companies.get_mut(company) {
+            for sequence in sequences {
+                state.open.remove(&sequence);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Everything up to here is indexed or was never written, once `sequences` are indexed.
+fn watermark(companies: &Companies, company: &CompanyId, sequences: &[u64]) -> u64 {
+    let companies = companies.lock();
+    let Some(state) = companies.get(company) else { return 0 };
+    let sequences: HashSet<&u64> = sequences.iter().collect();
+    let first_open = state.open.iter().find(|open| !sequences.contains(open));
+    first_open.map_or(state.last(), |open| open - 1)
+}
+
+/// One chunk.
+pub(super) fn read(tree: &Tree, key: &[u8]) -> Result<Option<Posting>, StoreError> {
+    let Some(bytes) = tree.get(key).map_err(|error| failed("reading", &error))? else { return Ok(None) };
+    match Posting::decode(&bytes) {
+        Some(posting) => Ok(Some(posting)),
+        None => Err(StoreError::Corrupt {
+            what: "index chunk".to_owned(),
+            message: "it is neither a list nor a bitmap; `memhost store verify` says which operations are affected"
+                .to_owned(),
+        }),
+    }
+}
+
+/// Brings a company's index up to its log, from the watermark on.
+pub(super) fn catch_up(log: &Tree, index: &Tree, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
+    let mark = index.get(keys::watermark(company)).map_err(|error| failed("reading", &error))?;
+    let mark = mark.and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?))).unwrap_or(0);
+    let mut pending = Vec::new();
+    for entry in log.range(keys::record(company, mark + 1)..=keys::record(company, u64::MAX)) {
+        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let operation: Operation = decode("operation", &value)?;
+        let Some(sequence) = keys::sequence(&key) else { continue };
+        pending.push(Applied { company: company.clone(), sequence, facets: keys::facets_of(&operation) });
+        if pending.len() == MAX_BATCH {
+            add(index, companies, &pending)?;
+            pending.clear();
+        }
+    }
+    if pending.is_empty() { Ok(()) } else { add(index, companies, &pending) }
+}
+
+/// Compares a company's log with its index, one line a difference.
+pub(super) fn verify(
+    log: &Tree,
+    index: &Tree,
+    companies: &Companies,
+    company: &CompanyId,
+) -> Result<Vec<String>, StoreError> {
+    let mut findings = Vec::new();
+    let mut expected: BTreeMap<Vec<u8>, Posting> = BTreeMap::new();
+    let open = companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
+    for entry in log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)) {
+        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let Some(sequence) = keys::sequence(&key) else { continue };
+        match decode::<Operation>("operation", &value) {
+            Err(error) => findings.push(format!("{company}: operation number {sequence}: {error}")),
+            Ok(operation) => {
+                if operation.id.sequence() != sequence || operation.company_id != *company {
+                    findings.push(format!("{company}: operation {} stands under another's number", operation.id));
+                }
+                if operation.outcome == Outcome::InProgress || open.contains(&sequence) {
+                    continue;
+                }
+                for facet in keys::facets_of(&operation) {
+                    let chunk = expected.entry(keys::chunk(&facet, sequence / keys::BLOCK)).or_default();
+                    chunk.insert(sequence % keys::BLOCK);
+                }
+            }
+        }
+    }
+    for entry in index.scan_prefix(keys::postings(company)) {
+        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let shown = String::from_utf8_lossy(&key).into_owned();
+        match (Posting::decode(&value), expected.remove(key.as_ref())) {
+            (None, _) => findings.push(format!("{company}: the index chunk {shown:?} is damaged")),
+            (Some(found), Some(wanted)) if found == wanted => {}
+            // An operation that was indexed while this ran is in the chunk and was open above.
+            (Some(found), wanted) => {
+                let wanted = wanted.unwrap_or_default();
+                let block = keys::sequence(&key).unwrap_or(0) * keys::BLOCK;
+                let late = |offset: &u64| open.contains(&(block + offset));
+                if !found.descending().filter(|offset| !late(offset)).eq(wanted.descending()) {
+                    findings.push(format!("{company}: the index chunk {shown:?} does not fit the log"));
+                }
+            }
+        }
+    }
+    findings.extend(
+        expected.keys().map(|key| format!("{company}: the index chunk {:?} is missing", String::from_utf8_lossy(key))),
+    );
+    Ok(findings)
+}

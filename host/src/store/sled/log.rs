@@ -1,0 +1,235 @@
+//! The operation log's writing side: one thread applies and flushes what many callers hand in, in groups.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+use sled::{Batch, Db, Tree};
+use tokio::sync::oneshot;
+
+use super::index::Applied;
+use super::{failed, keys};
+use crate::contract::{CompanyId, Operation, Outcome};
+use crate::store::{Commit, StoreError};
+
+type Waiter = oneshot::Sender<Result<(), StoreError>>;
+
+/// A record on its way to the disk.
+pub(super) struct Item {
+    pub(super) company: CompanyId,
+    pub(super) sequence: u64,
+    pub(super) value: Vec<u8>,
+    /// None while the operation is at work.
+    facets: Option<Vec<Vec<u8>>>,
+    /// Whether an intent was written before it.
+    ends_intent: bool,
+    waiter: Mutex<Option<Waiter>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    items: Vec<Item>,
+    /// Who waits for a flush without a record of its own.
+    waiters: Vec<Waiter>,
+    /// What the thread is writing now: still to be seen by readers.
+    in_flight: Arc<Vec<Item>>,
+    closed: bool,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+/// What is known of a company in memory.
+#[derive(Default)]
+pub(super) struct CompanyState {
+    last: u64,
+    /// Numbers that were given out and are not indexed yet.
+    pub(super) open: BTreeSet<u64>,
+}
+
+pub(super) type Companies = Arc<Mutex<HashMap<CompanyId, CompanyState>>>;
+
+/// The writing side of the log.
+pub(super) struct Log {
+    tree: Tree,
+    shared: Arc<Shared>,
+    pub(super) companies: Companies,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    pub(super) fn start(
+        db: Db,
+        tree: Tree,
+        companies: Companies,
+        index: Sender<Applied>,
+        max_batch: usize,
+    ) -> Result<Self, StoreError> {
+        let shared = Arc::new(Shared { queue: Mutex::default(), wake: Condvar::new() });
+        let worker = Worker { db, tree: tree.clone(), shared: Arc::clone(&shared), index, max_batch };
+        let thread = std::thread::Builder::new()
+            .name("memhost-commit".to_owned())
+            .spawn(move || worker.run())
+            .map_err(|error| StoreError::Io { action: "starting the commit thread", message: error.to_string() })?;
+        Ok(Self { tree, shared, companies, thread: Some(thread) })
+    }
+
+    pub(super) fn next_sequence(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        let mut companies = self.companies.lock();
+        if let Some(state) = companies.get_mut(company) {
+            return Ok(state.next());
+        }
+        // Everything that was stored when the store was opened is in the map: this company is new.
+        Ok(companies.entry(company.clone()).or_default().next())
+    }
+
+    pub(super) fn write(&self, operation: &Operation) -> Commit {
+        let (sender, commit) = Commit::pair();
+        let value = match crate::store::encode("operation", operation) {
+            Ok(value) => value,
+            Err(error) => {
+                let _ = sender.send(Err(error));
+                return commit;
+            }
+        };
+        let item = Item {
+            company: operation.company_id.clone(),
+            sequence: operation.id.sequence(),
+            value,
+            facets: (operation.outcome != Outcome::InProgress).then(|| keys::facets_of(operation)),
+            ends_intent: operation.outcome != Outcome::InProgress && operation.kind.is_write(),
+            waiter: Mutex::new(Some(sender)),
+        };
+        self.shared.queue.lock().items.push(item);
+        self.shared.wake.notify_one();
+        commit
+    }
+
+    /// Resolves when everything that was applied so far is on disk.
+    pub(super) fn commit(&self) -> Commit {
+        let (sender, commit) = Commit::pair();
+        self.shared.queue.lock().waiters.push(sender);
+        self.shared.wake.notify_one();
+        commit
+    }
+
+    /// The newest value of a record, whether or not it is applied yet.
+    pub(super) fn read(&self, company: &CompanyId, sequence: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        {
+            let queue = self.shared.queue.lock();
+            let newest_first = queue.items.iter().rev().chain(queue.in_flight.iter().rev());
+            for item in newest_first {
+                if item.sequence == sequence && item.company == *company {
+                    return Ok(Some(item.value.clone()));
+                }
+            }
+        }
+        let found = self.tree.get(keys::record(company, sequence)).map_err(|error| failed("reading", &error))?;
+        Ok(found.map(|value| value.to_vec()))
+    }
+
+    /// Numbers of the company's records that may not be applied yet.
+    pub(super) fn queued(&self, company: &CompanyId) -> BTreeSet<u64> {
+        let queue = self.shared.queue.lock();
+        let all = queue.items.iter().chain(queue.in_flight.iter());
+        all.filter(|item| item.company == *company).map(|item| item.sequence).collect()
+    }
+}
+
+impl CompanyState {
+    pub(super) fn after(last: u64) -> Self {
+        Self { last, open: BTreeSet::new() }
+    }
+
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.open.insert(self.last);
+        self.last
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.shared.queue.lock().closed = true;
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Worker {
+    db: Db,
+    tree: Tree,
+    shared: Arc<Shared>,
+    index: Sender<Applied>,
+    max_batch: usize,
+}
+
+impl Worker {
+    fn run(self) {
+        loop {
+            let (items, waiters) = {
+                let mut queue = self.shared.queue.lock();
+                while queue.items.is_empty() && queue.waiters.is_empty() {
+                    if queue.closed {
+                        return;
+                    }
+                    self.shared.wake.wait(&mut queue);
+                }
+                let count = queue.items.len().min(self.max_batch);
+                let rest = queue.items.split_off(count);
+                let items = Arc::new(std::mem::replace(&mut queue.items, rest));
+                queue.in_flight = Arc::clone(&items);
+                (items, std::mem::take(&mut queue.waiters))
+            };
+            let applied = self.tree.apply_batch(batch(&items)).map_err(|error| failed("writing", &error));
+            if applied.is_ok() {
+                // Readers find the records in the tree from here on.
+                self.shared.queue.lock().in_flight = Arc::default();
+            }
+            let done = applied.and_then(|()| self.db.flush().map(drop).map_err(|error| failed("flushing", &error)));
+            if done.is_err() {
+                self.shared.queue.lock().in_flight = Arc::default();
+            }
+            for waiter in waiters {
+                let _ = waiter.send(done.clone());
+            }
+            for item in items.iter() {
+                if let Some(waiter) = item.waiter.lock().take() {
+                    let _ = waiter.send(done.clone());
+                }
+            }
+            if done.is_ok() {
+                for item in Arc::try_unwrap(items).unwrap_or_default() {
+                    if let Some(facets) = item.facets {
+                        let applied = Applied { company: item.company, sequence: item.sequence, facets };
+                        // The indexer ends after this thread; what it did not take is indexed at the next opening.
+                        let _ = self.index.send(applied);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn batch(items: &[Item]) -> Batch {
+    let mut batch = Batch::default();
+    for item in items {
+        batch.insert(keys::record(&item.company, item.sequence), item.value.as_slice());
+        if item.facets.is_none() {
+            batch.insert(keys::intent(&item.company, item.sequence), &[]);
+        } else if item.ends_intent {
+            batch.remove(keys::intent(&item.company, item.sequence));
+        }
+    }
+    batch
+}

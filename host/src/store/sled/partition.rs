@@ -1,0 +1,175 @@
+//! The private storage of one binding: its keys stand behind the binding's own prefix, and its size is counted.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sled::{Batch, Tree};
+
+use crate::contract::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageWrite, limits};
+
+/// Counted bytes, shared by all handles of one partition: so that the limit holds for all of them together.
+pub(super) type Used = Arc<Mutex<u64>>;
+
+pub(super) struct Partition {
+    tree: Tree,
+    prefix: Vec<u8>,
+    limit_bytes: u64,
+    used: Used,
+}
+
+/// What a partition takes now.
+pub(super) fn measure(tree: &Tree, prefix: &[u8]) -> sled::Result<u64> {
+    let mut bytes = 0;
+    for entry in tree.scan_prefix(prefix) {
+        let (key, value) = entry?;
+        bytes += (key.len() - prefix.len() + value.len()) as u64;
+    }
+    Ok(bytes)
+}
+
+fn broken(error: &sled::Error) -> StorageError {
+    StorageError::Failed(format!("the host's store failed: {error}"))
+}
+
+fn limit(message: String) -> StorageError {
+    StorageError::LimitExceeded(message)
+}
+
+fn check_key(key: &[u8]) -> Result<(), StorageError> {
+    if key.is_empty() || key.len() > limits::MAX_STORAGE_KEY_BYTES {
+        let max = limits::MAX_STORAGE_KEY_BYTES;
+        return Err(limit(format!("a key is {} bytes; the limit is 1 to {max}", key.len())));
+    }
+    Ok(())
+}
+
+fn check_value(value: &[u8]) -> Result<(), StorageError> {
+    if value.len() > limits::MAX_STORAGE_VALUE_BYTES {
+        let max = limits::MAX_STORAGE_VALUE_BYTES;
+        return Err(limit(format!("a value is {} bytes; the limit is {max}", value.len())));
+    }
+    Ok(())
+}
+
+impl Partition {
+    pub(super) fn new(tree: Tree, prefix: Vec<u8>, limit_bytes: u64, used: Used) -> Self {
+        Self { tree, prefix, limit_bytes, used }
+    }
+
+    fn key(&self, key: &[u8]) -> Vec<u8> {
+        [self.prefix.as_slice(), key].concat()
+    }
+
+    fn size_of(&self, key: &[u8]) -> Result<u64, StorageError> {
+        let value = self.tree.get(self.key(key)).map_err(|error| broken(&error))?;
+        Ok(value.map_or(0, |value| (key.len() + value.len()) as u64))
+    }
+
+    fn check_total(&self, total: u64, used: u64) -> Result<(), StorageError> {
+        // A binding that is over a lowered limit may still delete.
+        if total > self.limit_bytes && total > used {
+            return Err(limit(format!(
+                "the binding's storage would take {total} bytes; the limit `storageBytes` is {}",
+                self.limit_bytes
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl BindingStorage for Partition {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        check_key(key)?;
+        let value = self.tree.get(self.key(key)).map_err(|error| broken(&error))?;
+        Ok(value.map(|value| value.to_vec()))
+    }
+
+    fn scan(&self, prefix: &[u8], cursor: Option<&[u8]>, count: usize) -> Result<StoragePage, StorageError> {
+        let max = limits::MAX_STORAGE_PAGE;
+        let count = if count == 0 { max } else { count.min(max) };
+        let full_prefix = self.key(prefix);
+        // A cursor before the prefix would leave it; one behind it finds nothing.
+        let start = cursor.map_or_else(|| full_prefix.clone(), |cursor| self.key(cursor).max(full_prefix.clone()));
+        let mut page = StoragePage::default();
+        let mut bytes = 0;
+        for entry in self.tree.range(start..) {
+            let (key, value) = entry.map_err(|error| broken(&error))?;
+            if !key.starts_with(&full_prefix) {
+                break;
+            }
+            let key = key[self.prefix.len()..].to_vec();
+            bytes += key.len() + value.len();
+            let is_full =
+                page.entries.len() == count || (bytes > limits::MAX_STORAGE_PAGE_BYTES && !page.entries.is_empty());
+            if is_full {
+                page.next = Some(key);
+                break;
+            }
+            page.entries.push(StorageEntry { key, value: value.to_vec() });
+        }
+        Ok(page)
+    }
+
+    fn apply(&self, writes: Vec<StorageWrite>) -> Result<(), StorageError> {
+        if writes.len() > limits::MAX_STORAGE_BATCH {
+            let max = limits::MAX_STORAGE_BATCH;
+            return Err(limit(format!("a batch has {} writes; the limit is {max}", writes.len())));
+        }
+        let mut used = self.used.lock();
+        let mut sizes: std::collections::HashMap<&[u8], (u64, u64)> = std::collections::HashMap::new();
+        let (mut bytes, mut batch) = (0, Batch::default());
+        for write in &writes {
+            let (key, value) = match write {
+                StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
+                StorageWrite::Delete(key) => (key, None),
+            };
+            check_key(key)?;
+            check_value(value.map_or(&[], Vec::as_slice))?;
+            bytes += key.len() + value.map_or(0, Vec::len);
+            let before = match sizes.get(key.as_slice()) {
+                Some((before, _)) => *before,
+                None => self.size_of(key)?,
+            };
+            sizes.insert(key, (before, value.map_or(0, |value| (key.len() + value.len()) as u64)));
+            match value {
+                Some(value) => batch.insert(self.key(key), value.as_slice()),
+                None => batch.remove(self.key(key)),
+            }
+        }
+        if bytes > limits::MAX_STORAGE_BATCH_BYTES {
+            let max = limits::MAX_STORAGE_BATCH_BYTES;
+            return Err(limit(format!("a batch has {bytes} bytes; the limit is {max}")));
+        }
+        let (before, after) = sizes.values().fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
+        let total = (*used + after).saturating_sub(before);
+        self.check_total(total, *used)?;
+        self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
+        *used = total;
+        Ok(())
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError> {
+        check_key(key)?;
+        check_value(new.unwrap_or_default())?;
+        // Every write of the partition holds this lock: nothing comes between the look and the write.
+        let mut used = self.used.lock();
+        let found = self.tree.get(self.key(key)).map_err(|error| broken(&error))?;
+        if found.as_deref() != expected {
+            return Ok(false);
+        }
+        let size = |value: Option<&[u8]>| value.map_or(0, |value| (key.len() + value.len()) as u64);
+        let total = (*used + size(new)).saturating_sub(size(expected));
+        self.check_total(total, *used)?;
+        let written = match new {
+            Some(value) => self.tree.insert(self.key(key), value),
+            None => self.tree.remove(self.key(key)),
+        };
+        written.map_err(|error| broken(&error))?;
+        *used = total;
+        Ok(true)
+    }
+
+    fn used_bytes(&self) -> u64 {
+        *self.used.lock()
+    }
+}

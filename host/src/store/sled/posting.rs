@@ -1,0 +1,95 @@
+//! One posting chunk: which of a block's 4,096 operations have a facet's value. Few of them are a list of offsets,
+//! many a bitmap.
+
+use super::keys::BLOCK;
+
+const WORDS: usize = BLOCK as usize / 64;
+const BITMAP_BYTES: usize = BLOCK as usize / 8;
+/// A list is shorter than a bitmap up to here; so the length tells the two apart.
+const MAX_LIST: usize = BITMAP_BYTES / 2 - 1;
+
+/// A chunk in memory.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Posting([u64; WORDS]);
+
+impl Default for Posting {
+    fn default() -> Self {
+        Self([0; WORDS])
+    }
+}
+
+impl Posting {
+    /// From its stored form; none where that is damaged.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut posting = Self::default();
+        if bytes.len() == BITMAP_BYTES {
+            for (word, bytes) in posting.0.iter_mut().zip(bytes.chunks_exact(8)) {
+                *word = u64::from_le_bytes(bytes.try_into().ok()?);
+            }
+            return Some(posting);
+        }
+        if bytes.len() % 2 != 0 || bytes.len() > 2 * MAX_LIST {
+            return None;
+        }
+        for offset in bytes.chunks_exact(2) {
+            let offset = u16::from_le_bytes(offset.try_into().ok()?);
+            if u64::from(offset) >= BLOCK {
+                return None;
+            }
+            posting.insert(u64::from(offset));
+        }
+        Some(posting)
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let count: u32 = self.0.iter().map(|word| word.count_ones()).sum();
+        if count as usize > MAX_LIST {
+            return self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+        }
+        self.descending().filter_map(|offset| u16::try_from(offset).ok()).flat_map(u16::to_le_bytes).collect()
+    }
+
+    /// Adds an offset within the block.
+    pub(super) fn insert(&mut self, offset: u64) {
+        if let Some(word) = self.0.get_mut((offset / 64) as usize) {
+            *word |= 1 << (offset % 64);
+        }
+    }
+
+    /// Keeps what is also in the other.
+    pub(super) fn intersect(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
+    }
+
+    /// Offsets, highest first.
+    pub(super) fn descending(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().enumerate().rev().flat_map(|(index, word)| {
+            let word = *word;
+            (0..64_u64).rev().filter(move |bit| word & (1 << bit) != 0).map(move |bit| index as u64 * 64 + bit)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn chunks_round_trip(offsets in prop::collection::btree_set(0..BLOCK, 0..600)) {
+            let mut posting = Posting::default();
+            offsets.iter().for_each(|offset| posting.insert(*offset));
+            let back = Posting::decode(&posting.encode()).unwrap();
+            prop_assert!(back == posting);
+            prop_assert_eq!(back.descending().collect::<Vec<_>>(), offsets.into_iter().rev().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn damage_is_noticed() {
+        assert!(Posting::decode(&[1]).is_none());
+        assert!(Posting::decode(&[0xff, 0xff]).is_none());
+        assert!(Posting::decode(&vec![0; 511]).is_none());
+    }
+}

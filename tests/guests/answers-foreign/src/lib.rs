@@ -1,0 +1,34 @@
+//! `answers-foreign` answers a query with a source of another company; for `long id` with a record id of 600 bytes, for
+//! `empty id` with an empty one, for `same id` with one id twice. The query must fail, and nothing of it may be shown.
+
+use well_behaved::sdk::types::*;
+use well_behaved::{Guest, Keeper, answer};
+
+struct AnswersForeign;
+
+impl Guest for AnswersForeign {
+    const KEY: &str = "answers-foreign";
+
+    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+        Ok(match request.query.as_str() {
+            "long id" => answer([("x".repeat(600), "under a long id")]),
+            "empty id" => answer([("", "under no id")]),
+            "same id" => answer([("same", "once"), ("same", "twice")]),
+            _ => {
+                let source = SourceRef {
+                    kind: SourceKind::ManualNote,
+                    company_id: format!("not-{}", request.scope.company_id),
+                    issue_id: None,
+                    comment_id: None,
+                    document_key: None,
+                    run_id: None,
+                    activity_id: None,
+                    external_ref: None,
+                };
+                vec![Snippet { source: Some(source), ..Snippet::new("foreign", "of another company") }].into()
+            }
+        })
+    }
+}
+
+well_behaved::export!(AnswersForeign);

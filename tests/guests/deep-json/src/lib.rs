@@ -1,0 +1,18 @@
+//! `deep-json` answers a query with metadata of 10,000 arrays in each other. The query must fail with an error that
+//! names the depth, and the host must not run out of stack.
+
+use well_behaved::sdk::types::*;
+use well_behaved::{Guest, Keeper};
+
+struct DeepJson;
+
+impl Guest for DeepJson {
+    const KEY: &str = "deep-json";
+
+    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+        let metadata = format!("{{\"deep\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
+        Ok(vec![Snippet { metadata: Some(metadata), ..Snippet::new("deep", "below") }].into())
+    }
+}
+
+well_behaved::export!(DeepJson);

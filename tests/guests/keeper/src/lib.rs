@@ -1,0 +1,10 @@
+//! `keeper` does nothing wrong: it keeps records as the contract says, and exports the optional interfaces
+//! `correction`, `profile`, `explain` and `extraction`, which the host must find. Everything is in `well-behaved`.
+
+use well_behaved::Keeper;
+
+memhost_sdk::export!(Keeper);
+memhost_sdk::export_correction!(Keeper);
+memhost_sdk::export_profile!(Keeper);
+memhost_sdk::export_explain!(Keeper);
+memhost_sdk::export_extraction!(Keeper);

@@ -1,0 +1,19 @@
+//! `loops-in-call` computes for ever in a query. The query must end at its limit with an error that names it, no other
+//! call may wait for it, and the next call must get a fresh instance.
+
+use well_behaved::sdk::types::*;
+use well_behaved::{Guest, Keeper};
+
+struct LoopsInCall;
+
+impl Guest for LoopsInCall {
+    const KEY: &str = "loops-in-call";
+
+    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+        loop {
+            std::hint::black_box(());
+        }
+    }
+}
+
+well_behaved::export!(LoopsInCall);

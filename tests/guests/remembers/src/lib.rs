@@ -1,0 +1,24 @@
+//! `remembers` keeps in memory how many queries it got and the last one's text, and answers with both. Memory must never
+//! go from one binding to another: a binding's first query is number 1 and finds no last text.
+
+use std::sync::Mutex;
+
+use well_behaved::sdk::types::*;
+use well_behaved::{Guest, Keeper, answer};
+
+static SEEN: Mutex<(u32, String)> = Mutex::new((0, String::new()));
+
+struct Remembers;
+
+impl Guest for Remembers {
+    const KEY: &str = "remembers";
+
+    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+        let mut seen = SEEN.lock().map_err(|_| Error::internal("a poisoned lock in an instance that lives on"))?;
+        seen.0 += 1;
+        let last = std::mem::replace(&mut seen.1, request.query);
+        Ok(answer([("count", seen.0.to_string()), ("last", last)]))
+    }
+}
+
+well_behaved::export!(Remembers);

@@ -1,0 +1,27 @@
+//! `spins-cpu` computes for as many milliseconds as the query's text says, by the wall clock, then answers how long it
+//! was. It must be stopped where that is over its budget, and must not keep other guests from their turn.
+
+use std::time::{Duration, Instant};
+
+use well_behaved::sdk::types::*;
+use well_behaved::{Guest, Keeper, answer};
+
+struct SpinsCpu;
+
+impl Guest for SpinsCpu {
+    const KEY: &str = "spins-cpu";
+
+    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+        let millis = request.query.trim().parse().map_err(|_| Error::invalid("query", "milliseconds are needed"))?;
+        let (start, time) = (Instant::now(), Duration::from_millis(millis));
+        while start.elapsed() < time {
+            // Some 50 us between two looks at the clock, which are calls to the host.
+            for n in 0..100_000_u32 {
+                std::hint::black_box(n);
+            }
+        }
+        Ok(answer([("spun", start.elapsed().as_millis().to_string())]))
+    }
+}
+
+well_behaved::export!(SpinsCpu);

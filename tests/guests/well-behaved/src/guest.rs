@@ -1,0 +1,89 @@
+//! A well-behaved provider with one call replaced.
+
+use std::marker::PhantomData;
+
+use memhost_sdk::types::*;
+use memhost_sdk::{NoConfig, Provider};
+
+use crate::Keeper;
+
+/// A guest that does what [`Keeper`] does, except for what it overrides.
+pub trait Guest: 'static {
+    /// The provider key: the name of the guest's folder.
+    const KEY: &'static str;
+
+    /// Storage is optional, so that a test can bind the guest with no grant when it does not care for records.
+    fn describe() -> Description {
+        describe(Self::KEY)
+    }
+    /// As [`Keeper`], but in every mode the payload becomes a record at once.
+    fn capture(keeper: &mut Keeper, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+        keeper.capture(CaptureRequest { mode: CaptureMode::CaptureRecord, ..request })
+    }
+    /// As [`Keeper`].
+    fn upsert_records(keeper: &mut Keeper, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+        keeper.upsert_records(request)
+    }
+    /// As [`Keeper`].
+    fn query(keeper: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+        keeper.query(request)
+    }
+    /// As [`Keeper`].
+    fn list_records(keeper: &mut Keeper, request: ListRequest) -> Result<ListPage, Error> {
+        keeper.list_records(request)
+    }
+    /// As [`Keeper`].
+    fn get_record(keeper: &mut Keeper, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
+        keeper.get_record(id, scope)
+    }
+    /// As [`Keeper`].
+    fn forget(keeper: &mut Keeper, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+        keeper.forget(ids, scope)
+    }
+}
+
+/// How a guest describes itself unless it says otherwise: four instances at once, storage if it is granted.
+pub fn describe(key: &str) -> Description {
+    let description = Description::new(key, env!("CARGO_PKG_VERSION"), "A guest of memhost's test suite");
+    Description { max_concurrency: 4, ..description }
+        .prefer(Permission::Storage(64 << 20), "What the guest is told is kept there")
+}
+
+/// An answer of records that do not exist, as pairs of id and text: how a guest tells what happened to it.
+pub fn answer<I: Into<String>, T: Into<String>>(records: impl IntoIterator<Item = (I, T)>) -> ContextBundle {
+    let snippets: Vec<Snippet> = records.into_iter().map(|(id, text)| Snippet::new(id, text)).collect();
+    snippets.into()
+}
+
+/// The provider that a guest makes of [`Keeper`].
+#[derive(Debug)]
+pub struct Wrapped<G>(Keeper, PhantomData<G>);
+
+impl<G: Guest> Provider for Wrapped<G> {
+    type Config = NoConfig;
+
+    fn describe() -> Description {
+        G::describe()
+    }
+    fn open(config: NoConfig) -> Result<Self, Error> {
+        Ok(Self(Keeper::open(config)?, PhantomData))
+    }
+    fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+        G::capture(&mut self.0, request)
+    }
+    fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+        G::upsert_records(&mut self.0, request)
+    }
+    fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
+        G::query(&mut self.0, request)
+    }
+    fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
+        G::list_records(&mut self.0, request)
+    }
+    fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
+        G::get_record(&mut self.0, id, scope)
+    }
+    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+        G::forget(&mut self.0, ids, scope)
+    }
+}

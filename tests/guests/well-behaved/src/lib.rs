@@ -1,0 +1,22 @@
+//! A provider that keeps every rule of the contract, and a wrapper for guests that break exactly one.
+//!
+//! A hostile guest implements [`Guest`], overrides the call in which it misbehaves and writes
+//! `well_behaved::export!(TheType);`. Everything else it does is [`Keeper`]'s.
+
+mod guest;
+mod job;
+mod keeper;
+mod optional;
+mod record;
+
+pub use guest::{Guest, Wrapped, answer, describe};
+pub use keeper::Keeper;
+pub use memhost_sdk as sdk;
+
+/// Makes the component export a [`Guest`].
+#[macro_export]
+macro_rules! export {
+    ($guest:ty) => {
+        $crate::sdk::export!($crate::Wrapped<$guest>);
+    };
+}

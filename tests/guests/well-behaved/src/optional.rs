@@ -1,0 +1,114 @@
+//! The optional interfaces. Only `keeper` exports them; in the other guests the linker drops them.
+
+use memhost_sdk::storage::Batch;
+use memhost_sdk::types::*;
+use memhost_sdk::{Correction, Explain, Extraction, Profile};
+use serde_json::json;
+
+use crate::Keeper;
+use crate::job::{Job, State};
+use crate::keeper::{Answered, operation_key, terms};
+use crate::record::{Record, name, now};
+
+impl Correction for Keeper {
+    fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
+        let Patch::Replacement(write) = request.patch else {
+            return Err(Error::unsupported("keeper takes replacements only; it does not understand instructions"));
+        };
+        let operation = operation_key(&request.operation_id);
+        if self.answered.get(&operation)?.is_none() {
+            let Some(old) = self.find(&request.id, &request.scope)? else {
+                return Err(Error::NotFound(format!("there is no record {}", request.id)));
+            };
+            let new =
+                Record { text: write.text, summary: write.summary, metadata: write.metadata, updated_at: now(), ..old };
+            let mut batch = Batch::new();
+            batch.put(&self.records, &request.id, &new)?;
+            let answered = Answered { records: vec![request.id.clone()], job: None };
+            batch.put(&self.answered, &operation, &answered)?;
+            batch.apply()?;
+        }
+        Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
+    }
+}
+
+impl Profile for Keeper {
+    fn get_profile(&mut self, scope: Scope) -> Result<ProfileResponse, Error> {
+        let mut count = 0;
+        for entry in self.visible(&scope) {
+            entry?;
+            count += 1;
+        }
+        let summary = (count > 0).then(|| format!("Number of records: {count}"));
+        Ok(ProfileResponse { summary, usage: Vec::new() })
+    }
+}
+
+impl Explain for Keeper {
+    fn explain_query(&mut self, request: QueryRequest) -> Result<Explanation, Error> {
+        let traces = self.hits(&request)?.into_iter().map(|(value, id, _)| {
+            let contributions = vec![Contribution { name: "terms".to_owned(), value }];
+            HitTrace { id, contributions }
+        });
+        Ok(Explanation { query: json!({ "terms": terms(&request.query) }).to_string(), hits: traces.collect() })
+    }
+}
+
+impl Keeper {
+    fn job(&self, id: &str) -> Result<Job, Error> {
+        self.jobs.get(id)?.ok_or_else(|| Error::NotFound(format!("there is no job {id}")))
+    }
+}
+
+impl Extraction for Keeper {
+    fn run_job(&mut self, provider_job_id: String) -> Result<JobResult, Error> {
+        let mut job = self.job(&provider_job_id)?;
+        if let State::Queued(draft) = &job.state {
+            let mut batch = Batch::new();
+            let mut records = Vec::new();
+            // Nothing worth keeping is an outcome too.
+            if !draft.text.trim().is_empty() {
+                let id = name('r', &[&provider_job_id]);
+                batch.put(&self.records, &id, draft)?;
+                records.push(id);
+            }
+            job.finished_at = Some(now());
+            job.state = State::Succeeded(records);
+            batch.put(&self.jobs, &provider_job_id, &job)?;
+            batch.apply()?;
+        }
+        let records = if let State::Succeeded(records) = &job.state { records.clone() } else { Vec::new() };
+        Ok(JobResult { job: job.shown(provider_job_id), records, usage: Vec::new() })
+    }
+
+    fn get_job(&mut self, provider_job_id: String) -> Result<Option<ExtractionJob>, Error> {
+        Ok(self.jobs.get(&provider_job_id)?.map(|job| job.shown(provider_job_id)))
+    }
+
+    fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+        let mut jobs = Vec::new();
+        for entry in self.jobs.iter("") {
+            let (key, job) = entry?;
+            let id = String::from_utf8_lossy(&key).into_owned();
+            let place = format!("{} {id}", job.submitted_at);
+            if job.partition.is_visible_in(&scope) && cursor.as_ref().is_none_or(|cursor| place < *cursor) {
+                jobs.push((place, job.shown(id)));
+            }
+        }
+        jobs.sort_by(|a, b| b.0.cmp(&a.0));
+        let more = jobs.len() > limit as usize;
+        jobs.truncate(limit as usize);
+        let next_cursor = jobs.last().filter(|_| more).map(|(place, _)| place.clone());
+        Ok(JobPage { jobs: jobs.into_iter().map(|(_, job)| job).collect(), next_cursor })
+    }
+
+    fn cancel_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error> {
+        let mut job = self.job(&provider_job_id)?;
+        if matches!(job.state, State::Queued(_)) {
+            job.state = State::Cancelled;
+            job.finished_at = Some(now());
+            self.jobs.put(&provider_job_id, &job)?;
+        }
+        Ok(job.shown(provider_job_id))
+    }
+}

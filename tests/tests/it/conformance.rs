@@ -1,0 +1,312 @@
+//! The contract, as a provider's users see it, through the real host. Run against the built-in provider and against
+//! `keeper`, which keeps its records in `storage`.
+
+use std::collections::BTreeSet;
+
+use memhost::contract::{
+    BindingLimits, CorrectRequest, CorrectionPatch, ForgetEffect, JsonObject, OperationErrorCode, RecordHandle,
+    RecordWrite, ScoreKind, SourceKind, SourceRef, UpsertRequest,
+};
+use memhost::service::ServiceError;
+use memhost_tests::{TestHost, agent_scope, at, caller, capture, forget, get, list, parse, query, scope, upsert};
+
+/// Runs a test against each provider.
+macro_rules! for_each_provider {
+    ($($name:ident),+ $(,)?) => {
+        mod local_markdown {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(super::ready("local-markdown").await, "local-markdown").await;
+            })+
+        }
+        mod keeper {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(super::ready("keeper").await, "keeper").await;
+            })+
+        }
+    };
+}
+
+for_each_provider!(
+    a_record_comes_back_as_it_was_written,
+    companies_and_agents_are_isolated,
+    a_list_is_complete_while_others_write,
+    writing_under_an_id_replaces,
+    a_repeated_hook_makes_no_second_record,
+    what_is_forgotten_is_gone,
+    unknown_handles_are_no_error,
+    metadata_filters_hold,
+    odd_texts_survive,
+    a_restart_loses_nothing,
+    scores_are_ordered,
+    several_records_are_written_or_none,
+);
+
+async fn ready(provider: &str) -> TestHost {
+    let host = TestHost::new(&["keeper"]).await.unwrap();
+    for company in ["acme", "zeta"] {
+        host.bind(company, provider, BindingLimits::default()).await.unwrap();
+    }
+    host
+}
+
+fn object(json: serde_json::Value) -> JsonObject {
+    json.as_object().unwrap().clone()
+}
+
+fn one(text: &str, id: Option<&str>) -> UpsertRequest {
+    let record = RecordWrite { id: id.map(parse), text: text.to_owned(), summary: None, metadata: None };
+    UpsertRequest { records: vec![record], ..upsert("acme", &[]) }
+}
+
+async fn a_record_comes_back_as_it_was_written(host: TestHost, provider: &str) {
+    let source = SourceRef {
+        issue_id: Some("issue-1".to_owned()),
+        document_key: Some("plan/overview.md".to_owned()),
+        ..SourceRef::new(SourceKind::IssueDocument, parse("acme"))
+    };
+    let metadata = object(serde_json::json!({"a": {"b": [1, 2.5, null, "x"]}, "tags": ["one", "two"]}));
+    let request = UpsertRequest {
+        source: Some(source.clone()),
+        records: vec![RecordWrite {
+            id: None,
+            text: "# Heading\n\n---\nquarterly numbers\r\n".to_owned(),
+            summary: Some("numbers: the summary".to_owned()),
+            metadata: Some(metadata.clone()),
+        }],
+        ..upsert("acme", &[])
+    };
+    let written = host.service().upsert(&caller(), request).await.unwrap();
+    assert_eq!(written.records[0].provider_key.as_str(), provider);
+    let found = host.service().get(&caller(), get("acme", &written.records[0])).await.unwrap().record.unwrap();
+    assert_eq!(found.text, "# Heading\n\n---\nquarterly numbers\r\n");
+    assert_eq!(found.summary.as_deref(), Some("numbers: the summary"));
+    assert_eq!(found.metadata, Some(metadata));
+    assert_eq!(found.source, Some(source));
+    let hit = &host.query("acme", "quarterly numbers").await.unwrap()[0];
+    assert_eq!(hit.handle, written.records[0]);
+}
+
+async fn companies_and_agents_are_isolated(host: TestHost, _: &str) {
+    let shared = host.write("acme", "acme wide parking rules").await.unwrap();
+    let mut private = upsert("acme", &["ada's parking secret"]);
+    private.scope = agent_scope("acme", "ada");
+    let private = host.service().upsert(&caller(), private).await.unwrap().records[0].clone();
+    let texts = |scope: memhost::contract::Scope| {
+        let service = host.service();
+        async move {
+            let mut request = query("acme", "parking");
+            request.scope = scope;
+            let found = service.query(&caller(), request).await.unwrap().snippets;
+            found.into_iter().map(|snippet| snippet.text).collect::<BTreeSet<_>>()
+        }
+    };
+    assert_eq!(texts(agent_scope("acme", "ada")).await.len(), 2);
+    assert_eq!(texts(agent_scope("acme", "bob")).await, BTreeSet::from(["acme wide parking rules".to_owned()]));
+    assert_eq!(host.query("zeta", "parking").await.unwrap().len(), 0);
+    // Not by handle either: not from the other agent, not from the other company.
+    let mut foreign = get("acme", &private);
+    foreign.scope = agent_scope("acme", "bob");
+    assert!(host.service().get(&caller(), foreign).await.unwrap().record.is_none());
+    assert!(host.service().get(&caller(), get("zeta", &shared)).await.unwrap().record.is_none());
+    let mut foreign = forget("acme", std::slice::from_ref(&private));
+    foreign.scope = agent_scope("acme", "bob");
+    let outcome = host.service().forget(&caller(), foreign).await.unwrap();
+    assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
+    let outcome = host.service().forget(&caller(), forget("zeta", &[shared.clone()])).await.unwrap();
+    assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
+    assert!(host.service().get(&caller(), get("acme", &shared)).await.unwrap().record.is_some());
+    let mut listed = list("acme", 100, None);
+    listed.scope = agent_scope("acme", "bob");
+    assert_eq!(host.service().list(&caller(), listed).await.unwrap().items.len(), 1);
+}
+
+async fn a_list_is_complete_while_others_write(host: TestHost, _: &str) {
+    let texts: Vec<String> = (0..30).map(|n| format!("standing record number {n}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let standing = host.service().upsert(&caller(), upsert("acme", &texts)).await.unwrap().records;
+    let (mut seen, mut cursor, mut page) = (Vec::new(), None, 0);
+    loop {
+        let answer = host.service().list(&caller(), list("acme", 7, cursor)).await.unwrap();
+        seen.extend(answer.items.into_iter().map(|item| item.handle));
+        // Between two pages a record comes, one goes and one changes.
+        let passing = host.write("acme", &format!("passing {page}")).await.unwrap();
+        host.service().forget(&caller(), forget("acme", &[passing])).await.unwrap();
+        host.service().upsert(&caller(), one("changed", Some(standing[0].provider_record_id.as_str()))).await.unwrap();
+        page += 1;
+        match answer.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => break,
+        }
+        assert!(page < 20, "the list does not end");
+    }
+    for handle in &standing {
+        assert_eq!(seen.iter().filter(|found| *found == handle).count(), 1, "{handle:?}");
+    }
+}
+
+async fn writing_under_an_id_replaces(host: TestHost, _: &str) {
+    for odd in ["plain", "with space/and slash", "../../escape", "ünïcödé-標識"] {
+        let first = host.service().upsert(&caller(), one("first text", Some(odd))).await.unwrap();
+        let second = host.service().upsert(&caller(), one("second text", Some(odd))).await.unwrap();
+        assert_eq!(first.records, second.records);
+        assert_eq!(first.records[0].provider_record_id.as_str(), odd);
+        let found = host.service().get(&caller(), get("acme", &first.records[0])).await.unwrap().record.unwrap();
+        assert_eq!(found.text, "second text");
+    }
+    let all = host.service().list(&caller(), list("acme", 100, None)).await.unwrap().items;
+    assert_eq!(all.len(), 4);
+    assert!(host.query("acme", "first").await.unwrap().is_empty());
+}
+
+async fn a_repeated_hook_makes_no_second_record(host: TestHost, _: &str) {
+    let request = || {
+        let mut request = capture("acme", "the run found a leak");
+        request.hook = Some(memhost::contract::HookContext {
+            hook_kind: memhost::contract::HookKind::PostRunCapture,
+            hook_id: "hook-1".to_owned(),
+            triggered_at: "2026-01-02T03:04:05Z".parse().unwrap(),
+            actor_agent_id: None,
+            heartbeat_run_id: Some("run-1".to_owned()),
+        });
+        request
+    };
+    let first = host.service().capture(&caller(), request()).await.unwrap();
+    let second = host.service().capture(&caller(), request()).await.unwrap();
+    assert_eq!(first.records, second.records);
+    assert_eq!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.len(), 1);
+}
+
+async fn what_is_forgotten_is_gone(host: TestHost, _: &str) {
+    let needle = "xylophonequarantine";
+    let handle = host.write("acme", &format!("the word is {needle}")).await.unwrap();
+    assert_eq!(host.query("acme", needle).await.unwrap().len(), 1);
+    let outcome = host.service().forget(&caller(), forget("acme", &[handle.clone()])).await.unwrap();
+    assert_eq!(outcome.outcomes[0].effect, ForgetEffect::Hard);
+    assert!(host.query("acme", needle).await.unwrap().is_empty());
+    assert!(host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.is_none());
+    assert!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.is_empty());
+    let again = host.service().forget(&caller(), forget("acme", &[handle])).await.unwrap();
+    assert_eq!(again.outcomes[0].effect, ForgetEffect::NotFound);
+    // The provider's own files hold nothing of it. (The store is a log whose old pages are overwritten later.)
+    let memory = host.data_dir().join("memory");
+    assert!(!memory.exists() || !holds(&memory, needle.as_bytes()), "a file still holds the text");
+}
+
+fn holds(directory: &std::path::Path, needle: &[u8]) -> bool {
+    std::fs::read_dir(directory).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            holds(&path, needle)
+        } else {
+            std::fs::read(&path).unwrap().windows(needle.len()).any(|window| window == needle)
+        }
+    })
+}
+
+async fn unknown_handles_are_no_error(host: TestHost, provider: &str) {
+    let handle = RecordHandle { provider_key: parse(provider), provider_record_id: parse("no-such-record") };
+    assert!(host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.is_none());
+    let outcome = host.service().forget(&caller(), forget("acme", &[handle])).await.unwrap();
+    assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
+    // A handle of another provider is a mistake of the caller.
+    let foreign = RecordHandle { provider_key: parse("mem0"), provider_record_id: parse("x") };
+    let error = host.service().get(&caller(), get("acme", &foreign)).await.unwrap_err();
+    let ServiceError::Operation { error, .. } = error else { panic!("{error}") };
+    assert_eq!((error.code, error.field.as_deref()), (OperationErrorCode::InvalidRequest, Some("handle")));
+}
+
+async fn metadata_filters_hold(host: TestHost, _: &str) {
+    for (text, team) in [("alpha meeting", "red"), ("beta meeting", "blue")] {
+        let mut request = one(text, None);
+        request.records[0].metadata = Some(object(serde_json::json!({"team": team, "n": 1})));
+        host.service().upsert(&caller(), request).await.unwrap();
+    }
+    let mut request = query("acme", "meeting");
+    request.metadata_filter = Some(object(serde_json::json!({"team": "blue", "n": 1})));
+    let found = host.service().query(&caller(), request).await.unwrap().snippets;
+    assert_eq!(found.iter().map(|snippet| snippet.text.as_str()).collect::<Vec<_>>(), ["beta meeting"]);
+    let mut request = list("acme", 10, None);
+    request.metadata_filter = Some(object(serde_json::json!({"team": "red"})));
+    assert_eq!(host.service().list(&caller(), request).await.unwrap().items[0].text, "alpha meeting");
+}
+
+async fn odd_texts_survive(host: TestHost, _: &str) {
+    let mebibyte = "lorem ipsum dolor sit amet ".repeat(38_837)[..1 << 20].to_owned();
+    let texts =
+        ["", " ", "---\ntitle: no front matter\n---\n", "emoji 🦀 und Umlaute äöü", "تجربة", "a\u{0}b", &mebibyte];
+    for text in texts {
+        let handle = host.write("acme", text).await.unwrap();
+        let found = host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.unwrap();
+        assert!(found.text == text, "{:?} came back as {:?}", clip(text), clip(&found.text));
+    }
+    assert_eq!(host.query("acme", "Umlaute").await.unwrap()[0].text, "emoji 🦀 und Umlaute äöü");
+    let over = format!("{mebibyte}x");
+    let ServiceError::Operation { error, .. } = host.write("acme", &over).await.unwrap_err() else { panic!() };
+    assert_eq!(error.field.as_deref(), Some("records.0.text"));
+}
+
+fn clip(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+async fn a_restart_loses_nothing(mut host: TestHost, _: &str) {
+    let handle = host.write("acme", "the archive opens at nine").await.unwrap();
+    host.stop();
+    host.start().await.unwrap();
+    assert_eq!(host.query("acme", "archive opens").await.unwrap()[0].handle, handle);
+    assert_eq!(host.operations("acme").unwrap().len(), 2);
+}
+
+async fn scores_are_ordered(host: TestHost, _: &str) {
+    for text in ["budget", "budget review of the budget", "a long note about many things and one budget"] {
+        host.write("acme", text).await.unwrap();
+    }
+    let found = host.query("acme", "budget review").await.unwrap();
+    assert_eq!(found.len(), 3);
+    assert_eq!(found[0].text, "budget review of the budget");
+    let scores: Vec<f64> = found.iter().filter_map(|snippet| snippet.score).collect();
+    assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]), "{scores:?}");
+    assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{scores:?}");
+    let kinds: BTreeSet<Option<bool>> =
+        found.iter().map(|snippet| snippet.score_kind.map(|kind| kind == ScoreKind::Rank)).collect();
+    assert_eq!(kinds.len(), 1, "one result has one kind of score");
+}
+
+async fn several_records_are_written_or_none(host: TestHost, _: &str) {
+    let mut request = upsert("acme", &["fine one", "fine two"]);
+    request.records[1].text = "x".repeat((1 << 20) + 1);
+    host.service().upsert(&caller(), request).await.unwrap_err();
+    assert!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.is_empty());
+    let written = host.service().upsert(&caller(), upsert("acme", &["fine one", "fine two"])).await.unwrap();
+    assert_eq!(written.records.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_correction_needs_a_provider_that_corrects() {
+    let host = TestHost::new(&["keeper", "echo"]).await.unwrap();
+    host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+    host.bind_as("acme", "plain", "echo", BindingLimits::default()).await.unwrap();
+    let mut write = upsert("acme", &["the demo is on monday"]);
+    write.binding_key = at("keeper");
+    let handle = host.service().upsert(&caller(), write).await.unwrap().records[0].clone();
+    let record = RecordWrite { id: None, text: "the demo is on tuesday".to_owned(), summary: None, metadata: None };
+    let mut request = CorrectRequest {
+        binding_key: at("keeper"),
+        scope: scope("acme"),
+        handle: handle.clone(),
+        patch: CorrectionPatch { instruction: None, record: Some(record) },
+    };
+    let corrected = host.service().correct(&caller(), request.clone()).await.unwrap();
+    let mut wanted = get("acme", &corrected.record);
+    wanted.binding_key = at("keeper");
+    let found = host.service().get(&caller(), wanted).await.unwrap().record.unwrap();
+    assert_eq!(found.text, "the demo is on tuesday");
+    request.binding_key = at("plain");
+    request.handle.provider_key = parse("echo");
+    let ServiceError::Operation { error, .. } = host.service().correct(&caller(), request).await.unwrap_err() else {
+        panic!()
+    };
+    assert_eq!(error.code, OperationErrorCode::Unsupported);
+}

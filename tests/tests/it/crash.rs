@@ -1,0 +1,179 @@
+//! `kill -9` at random moments under load: what was acknowledged is there, once; what was not is either there as a
+//! whole or not at all, and what was at work is shown as interrupted.
+//!
+//! `MEMHOST_CRASH_ROUNDS` sets the number of rounds; 20 where it is not set.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use memhost::contract::{BindingLimits, OperationFilter, OperationId, Outcome};
+use memhost_tests::{TestHost, caller, list, parse};
+
+const COMPANIES: [(&str, &str); 2] = [("files", "local-markdown"), ("storage", "keeper")];
+
+/// What the workers of all rounds were told.
+#[derive(Default)]
+struct Acknowledged {
+    operations: HashMap<String, Vec<(OperationId, &'static str)>>,
+    /// Company, then record, then its text.
+    records: BTreeMap<String, HashMap<String, String>>,
+    /// Records whose end was asked for without an answer.
+    unsure: HashSet<(String, String)>,
+    gone: HashSet<(String, String)>,
+}
+
+impl Acknowledged {
+    fn line(&mut self, line: &str) {
+        let parts: Vec<&str> = line.split('\t').collect();
+        let &[what, company, operation, record, text] = parts.as_slice() else { return };
+        let kind = match what {
+            "wrote" => "write",
+            "read" => "read",
+            "forgot" => "forget",
+            _ => "",
+        };
+        if !kind.is_empty() {
+            let id = operation.parse().unwrap();
+            self.operations.entry(company.to_owned()).or_default().push((id, kind));
+        }
+        let key = (company.to_owned(), record.to_owned());
+        match what {
+            "wrote" => {
+                let records = self.records.entry(company.to_owned()).or_default();
+                let before = records.insert(record.to_owned(), text.to_owned());
+                assert_eq!(before, None, "the record id {record} was given twice");
+            }
+            "forgetting" => drop(self.unsure.insert(key)),
+            "forgot" => {
+                self.unsure.remove(&key);
+                self.gone.insert(key);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn one_round(data: &Path, plugins: &Path, round: usize, lifetime: Duration, seen: &mut Acknowledged) {
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_crash-worker"))
+        .args([data, plugins])
+        .arg(round.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = worker.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        let mut ready = [0; 6];
+        out.read_exact(&mut ready).unwrap();
+        std::sync::mpsc::Sender::clone(&READY.0).send(()).unwrap();
+        out.read_to_string(&mut text).unwrap();
+        text
+    });
+    READY.1.lock().unwrap().recv_timeout(Duration::from_secs(120)).expect("the host did not come up after a crash");
+    std::thread::sleep(lifetime);
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    let text = reader.join().unwrap();
+    // A last line without its end was not acknowledged.
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().for_each(|line| seen.line(line));
+}
+
+static READY: std::sync::LazyLock<(std::sync::mpsc::Sender<()>, std::sync::Mutex<std::sync::mpsc::Receiver<()>>)> =
+    std::sync::LazyLock::new(|| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        (sender, std::sync::Mutex::new(receiver))
+    });
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_or_doubled() {
+    let rounds: usize = std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
+    let mut host = TestHost::new(&["keeper"]).await.unwrap();
+    for (company, provider) in COMPANIES {
+        host.bind(company, provider, BindingLimits::default()).await.unwrap();
+    }
+    let (data, plugins) = (host.data_dir().to_owned(), host.directory().join("plugins"));
+    let mut seen = Acknowledged::default();
+    for round in 0..rounds {
+        host.stop();
+        // Anything from the first write to a few thousand of them.
+        let lifetime = Duration::from_micros(u64::from(fastrand(round)) % 250_000);
+        one_round(&data, &plugins, round, lifetime, &mut seen);
+        host.start().await.unwrap();
+        check(&host, &seen).await;
+    }
+    let operations: usize = seen.operations.values().map(Vec::len).sum();
+    println!("{rounds} rounds, {operations} acknowledged operations");
+    assert!(operations > rounds, "only {operations} operations in {rounds} rounds: the load is no load");
+}
+
+/// A new moment every run, without a crate for it.
+fn fastrand(round: usize) -> u32 {
+    use std::hash::{BuildHasher, Hasher};
+    let mut hasher = std::hash::RandomState::new().build_hasher();
+    hasher.write_usize(round);
+    u32::try_from(hasher.finish() >> 32).unwrap()
+}
+
+async fn check(host: &TestHost, seen: &Acknowledged) {
+    for (company, _) in COMPANIES {
+        let recorded = operations(host, company);
+        for (id, kind) in seen.operations.get(company).into_iter().flatten() {
+            let outcome = recorded.get(id).unwrap_or_else(|| panic!("the {kind} {id} of {company} is not recorded"));
+            assert_eq!(*outcome, Outcome::Succeeded, "the {kind} {id} of {company}");
+        }
+        assert!(recorded.values().all(|outcome| *outcome != Outcome::InProgress), "a dead operation is in progress");
+        let kept = records(host, company).await;
+        for (record, text) in seen.records.get(company).into_iter().flatten() {
+            let key = (company.to_owned(), record.clone());
+            match kept.get(record) {
+                Some(found) => {
+                    assert!(!seen.gone.contains(&key), "the forgotten record {record} of {company} is back");
+                    assert_eq!(found, text);
+                }
+                None if seen.gone.contains(&key) || seen.unsure.contains(&key) => {}
+                None => panic!("the record {record} of {company} is lost: {text}"),
+            }
+        }
+        let mut texts: Vec<&String> = kept.values().collect();
+        let all = texts.len();
+        texts.sort();
+        texts.dedup();
+        assert_eq!(texts.len(), all, "a record of {company} is there twice");
+    }
+    let findings = host.service().verify_store().unwrap();
+    assert!(findings.is_empty(), "{findings:?}");
+}
+
+fn operations(host: &TestHost, company: &str) -> HashMap<OperationId, Outcome> {
+    let company = parse(company);
+    let (mut all, mut cursor) = (HashMap::new(), None);
+    loop {
+        let page = host.service().operations(&company, &OperationFilter::default(), cursor.as_deref(), 1_000).unwrap();
+        for operation in page.items {
+            assert_eq!(all.insert(operation.id, operation.outcome), None, "{} is listed twice", operation.id);
+        }
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => return all,
+        }
+    }
+}
+
+async fn records(host: &TestHost, company: &str) -> HashMap<String, String> {
+    let (mut all, mut cursor) = (HashMap::new(), None);
+    loop {
+        let page = host.service().list(&caller(), list(company, 1_000, cursor)).await.unwrap();
+        for item in page.items {
+            let id = item.handle.provider_record_id.to_string();
+            assert_eq!(all.insert(id, item.text), None, "a record is listed twice");
+        }
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => return all,
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Guests that misbehave: each costs its own call and nothing else. While each one runs, an innocent binding serves.
+
+use std::time::{Duration, Instant};
+
+use memhost::contract::{BindingLimits, OperationErrorCode, OperationErrorCode as Code, Outcome};
+use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
+use memhost::service::ServiceError;
+use memhost_tests::{TestHost, caller, capture, guest_file, list, upsert};
+
+/// Limits that a test does not wait long for.
+fn tight() -> BindingLimits {
+    BindingLimits {
+        memory_bytes: 32 << 20,
+        call_timeout_ms: 1_500,
+        call_cpu_ms: 500,
+        transfer_bytes: 8 << 20,
+        ..BindingLimits::default()
+    }
+}
+
+async fn host_with(guest: &str) -> TestHost {
+    let host = TestHost::new(&[guest, "echo"]).await.unwrap();
+    host.bind("hostile", guest, tight()).await.unwrap();
+    host.bind("innocent", "echo", BindingLimits::default()).await.unwrap();
+    host
+}
+
+fn code(error: &ServiceError) -> (OperationErrorCode, Outcome) {
+    match error {
+        ServiceError::Operation { error, outcome, .. } => (error.code, *outcome),
+        other => panic!("{other}"),
+    }
+}
+
+/// Asks the hostile binding while the innocent one keeps serving; answers how the hostile call ended.
+async fn beside_an_innocent(host: &TestHost, text: &str) -> ServiceError {
+    let service = std::sync::Arc::clone(host.service());
+    let innocent = tokio::spawn(async move {
+        let mut worst = Duration::ZERO;
+        let until = Instant::now() + Duration::from_millis(400);
+        while Instant::now() < until {
+            let started = Instant::now();
+            let answer = service.query(&caller(), memhost_tests::query("innocent", "hello")).await.unwrap();
+            assert_eq!(answer.snippets.len(), 5);
+            worst = worst.max(started.elapsed());
+        }
+        worst
+    });
+    let error = host.query("hostile", text).await.unwrap_err();
+    let worst = innocent.await.unwrap();
+    // Not a measurement: a neighbour that had to wait for the hostile call would have waited for its whole deadline.
+    assert!(worst < Duration::from_millis(400), "an innocent call took {worst:?}");
+    error
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn loops_in_call() {
+    let host = host_with("loops-in-call").await;
+    let error = beside_an_innocent(&host, "x").await;
+    assert_eq!(code(&error), (Code::TimedOut, Outcome::TimedOut));
+    assert!(error.to_string().contains("callCpuMs"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sleeps() {
+    let host = host_with("sleeps").await;
+    let error = beside_an_innocent(&host, "x").await;
+    assert_eq!(code(&error), (Code::TimedOut, Outcome::TimedOut));
+    assert!(error.to_string().contains("callTimeoutMs"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eats_memory() {
+    let host = host_with("eats-memory").await;
+    let error = beside_an_innocent(&host, "x").await;
+    assert_eq!(code(&error), (Code::LimitExceeded, Outcome::Trapped));
+    assert!(error.to_string().contains("memoryBytes"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn grows_table() {
+    let host = host_with("grows-table").await;
+    let error = beside_an_innocent(&host, "x").await;
+    assert!(matches!(code(&error).0, Code::LimitExceeded | Code::Trapped), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn traps() {
+    let host = host_with("traps").await;
+    let error = beside_an_innocent(&host, "trap").await;
+    assert_eq!(code(&error), (Code::Trapped, Outcome::Trapped));
+    // The next call gets a fresh instance.
+    host.query("hostile", "fine").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_100_mb() {
+    let host = host_with("answers-100-mb").await;
+    let error = beside_an_innocent(&host, "x").await;
+    assert!(matches!(code(&error).0, Code::LimitExceeded), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_100_mb_with_room_for_it() {
+    let host = TestHost::new(&["answers-100-mb"]).await.unwrap();
+    let limits = BindingLimits { memory_bytes: 512 << 20, ..tight() };
+    host.bind("hostile", "answers-100-mb", limits).await.unwrap();
+    let error = host.query("hostile", "x").await.unwrap_err();
+    assert_eq!(code(&error).0, Code::LimitExceeded);
+    assert!(error.to_string().contains("transferBytes"), "{error}");
+}
+
+macro_rules! bad_answers {
+    ($($name:ident: $guest:literal $(, $text:literal)? => $says:literal;)+) => {
+        $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            #[allow(unused_mut, unused_assignments)]
+            let mut text = "x";
+            $(text = $text;)?
+            let host = host_with($guest).await;
+            let error = beside_an_innocent(&host, text).await;
+            assert_eq!(code(&error), (Code::BadAnswer, Outcome::Failed), "{error}");
+            assert!(error.to_string().contains($says), "{error}");
+        })+
+    };
+}
+
+bad_answers! {
+    answers_too_many: "answers-too-many" => "snippets";
+    answers_nan: "answers-nan" => "score";
+    answers_foreign: "answers-foreign" => "another company";
+    deep_json: "deep-json" => "metadata";
+    bad_json: "bad-json" => "metadata";
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lying_list() {
+    let host = host_with("lying-list").await;
+    let listed = host.service().list(&caller(), list("hostile", 3, None)).await.unwrap_err();
+    assert_eq!(code(&listed), (Code::BadAnswer, Outcome::Failed));
+    let written = host.service().upsert(&caller(), upsert("hostile", &["a", "b"])).await.unwrap_err();
+    assert_eq!(code(&written), (Code::BadAnswer, Outcome::Failed));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn floods_log() {
+    let host = host_with("floods-log").await;
+    let _ = host.query("hostile", "x").await;
+    let log = &host.operations("hostile").unwrap()[0].log;
+    let kept: usize = log.iter().map(|line| line.text.len()).sum();
+    assert!(kept <= 16 << 10, "{kept} bytes of log were kept");
+    assert!(log.last().unwrap().text.contains("left out"), "{:?}", log.last());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn floods_storage() {
+    let host = host_with("floods-storage").await;
+    let answer = host.query("hostile", "x").await.unwrap();
+    assert!(answer[0].text.contains("limit"), "{}", answer[0].text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn remembers() {
+    let host = TestHost::new(&["remembers"]).await.unwrap();
+    for company in ["one", "two"] {
+        host.bind(company, "remembers", BindingLimits::default()).await.unwrap();
+    }
+    for n in 0..20 {
+        host.query("one", &format!("secret of one {n}")).await.unwrap();
+        let seen = host.query("two", "what was asked before?").await.unwrap();
+        assert!(seen.iter().all(|snippet| !snippet.text.contains("secret of one")), "{seen:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn escapes_directory() {
+    let host = host_with("escapes-directory").await;
+    let outside = host.directory().join("outside.txt");
+    std::fs::write(&outside, "outside").unwrap();
+    let captured = host.service().capture(&caller(), capture("hostile", &outside.display().to_string())).await;
+    if let Ok(captured) = captured {
+        let succeeded: Vec<_> = captured.records.iter().map(|handle| handle.provider_record_id.to_string()).collect();
+        assert!(succeeded.iter().all(|id| !id.contains("escaped")), "{succeeded:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "outside");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dials_out() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let host = host_with("dials-out").await;
+    let address = listener.local_addr().unwrap().to_string();
+    let answer = host.query("hostile", &address).await;
+    assert!(listener.accept().is_err(), "the guest reached a listener of the host: {answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_environment() {
+    let host = host_with("reads-environment").await;
+    let mut request = memhost_tests::query("hostile", "x");
+    request.top_k = Some(100);
+    let answer = host.service().query(&caller(), request).await.unwrap().snippets;
+    let all: String = answer.iter().map(|snippet| snippet.text.as_str()).collect();
+    for secret in ["PATH", "HOME", "/proc", "CARGO"] {
+        assert!(!all.contains(&format!("{secret}=")), "{all}");
+    }
+}
+
+async fn refused(guest: &str) -> AdmissionError {
+    let sandbox = Sandbox::new(SandboxOptions::default()).unwrap();
+    let bytes = std::fs::read(guest_file(guest)).unwrap();
+    Component::admit(&sandbox, bytes, None).await.unwrap_err()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn loops_in_start() {
+    let error = refused("loops-in-start").await;
+    assert!(matches!(error, AdmissionError::Describe(_)), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_description() {
+    let error = refused("bad-description").await;
+    assert!(matches!(error, AdmissionError::Description { field: "providerKey", .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn needs_more() {
+    let error = refused("needs-more").await;
+    assert!(matches!(error, AdmissionError::Unlinkable(_)), "{error}");
+    assert!(error.to_string().contains("missing"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_contract() {
+    let error = refused("old-contract").await;
+    assert!(matches!(&error, AdmissionError::UnknownContract { found, .. } if found == "9.0.0"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn exports_nothing() {
+    let error = refused("exports-nothing").await;
+    assert!(matches!(error, AdmissionError::NoProvider { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spins_cpu() {
+    let host = host_with("spins-cpu").await;
+    // Within its budget it answers; beyond it is ended.
+    host.query("hostile", "50").await.unwrap();
+    let error = beside_an_innocent(&host, "60000").await;
+    assert_eq!(code(&error), (Code::TimedOut, Outcome::TimedOut));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_queue_is_refused_and_the_pool_stays_for_others() {
+    let host = TestHost::new(&["sleeps", "echo"]).await.unwrap();
+    let limits = BindingLimits { concurrent_calls: 1, queued_calls: 2, call_timeout_ms: 700, ..tight() };
+    host.bind("hostile", "sleeps", limits).await.unwrap();
+    host.bind("innocent", "echo", BindingLimits::default()).await.unwrap();
+    let calls: Vec<_> = (0..8)
+        .map(|_| {
+            let service = std::sync::Arc::clone(host.service());
+            tokio::spawn(async move { service.query(&caller(), memhost_tests::query("hostile", "x")).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    host.query("innocent", "hello").await.unwrap();
+    let mut busy = 0;
+    for call in calls {
+        busy += usize::from(code(&call.await.unwrap().unwrap_err()).0 == Code::Busy);
+    }
+    assert!(busy >= 5, "{busy} of 8 calls were refused as busy");
+}
+
+/// A guest without a test of the same name is a guest that nobody tries.
+#[test]
+fn every_guest_has_its_test() {
+    let source = include_str!("hostile.rs");
+    let well_behaved = ["echo", "keeper", "well-behaved", "target"];
+    for entry in std::fs::read_dir(memhost_tests::repository().join("tests/guests")).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if !entry.path().is_dir() || well_behaved.contains(&name.as_str()) || name.starts_with('.') {
+            continue;
+        }
+        let test = name.replace('-', "_");
+        let there = source.contains(&format!("async fn {test}()")) || source.contains(&format!("    {test}: \""));
+        assert!(there, "the guest `{name}` has no test `{test}`");
+    }
+}

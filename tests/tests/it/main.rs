@@ -1,0 +1,10 @@
+//! What crosses crates, in one binary: guests and wasmtime are linked once.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod conformance;
+mod crash;
+mod hostile;
+mod layers;
+mod operations;
