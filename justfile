@@ -1,0 +1,53 @@
+# The everyday recipes. `just` without arguments lists them.
+
+_default:
+    @just --list
+
+# Build everything and show what memhost does, then stay up.
+demo *ARGS:
+    cargo run --release -- demo {{ARGS}}
+
+# Run the host.
+serve *ARGS:
+    cargo run --release -- serve {{ARGS}}
+
+# All tests, as in the README.
+test *ARGS:
+    cargo test --workspace {{ARGS}}
+
+# What CI runs.
+ci:
+    .ci/run
+
+# Format everything, the guests too.
+fmt:
+    cargo fmt --all
+    cd tests/guests && cargo fmt --all
+
+# Lints, as CI has them.
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Advisories, licences and sources of every dependency.
+deny:
+    cargo deny check
+
+# Kill a host under load, this many times.
+crash ROUNDS="200":
+    MEMHOST_CRASH_ROUNDS={{ROUNDS}} cargo test --release -p memhost-tests --test it crash -- --nocapture
+
+# The benchmark tables, each with its floor in the same run.
+bench *ARGS:
+    cargo bench -p memhost-tests --bench pipeline -- {{ARGS}}
+    cargo bench -p memhost-tests --bench store -- {{ARGS}}
+    cargo bench -p memhost-tests --bench start -- {{ARGS}}
+    cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
+    cargo bench -p memhost-tests --bench recall -- {{ARGS}}
+
+# The same work in Extism, a peer, beside the pipeline. Builds another engine: minutes.
+bench-peer:
+    cd tests/peer-extism && cargo run --release
+
+# Recall of a provider on a LoCoMo file.
+eval FILE *ARGS:
+    cargo run --release -- eval locomo {{FILE}} {{ARGS}}

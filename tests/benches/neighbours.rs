@@ -1,0 +1,77 @@
+//! What an innocent binding feels while another one's guest misbehaves.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use memhost::contract::BindingLimits;
+use memhost::service::Audit;
+use memhost_tests::measure::{Timings, ratio, show, table};
+use memhost_tests::{TestHost, caller, query};
+
+async fn innocent(host: &TestHost, time: Duration) -> Timings {
+    let service = Arc::clone(host.service());
+    tokio::spawn(async move {
+        let until = Instant::now() + time;
+        let mut all = Vec::new();
+        while Instant::now() < until {
+            let started = Instant::now();
+            service.query(&caller(), query("innocent", "hello")).await.unwrap();
+            all.push(started.elapsed());
+            // As a caller would: not back to back.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Timings::new(all)
+    })
+    .await
+    .unwrap()
+}
+
+async fn beside(guest: &str, audit: Audit) -> (Timings, Timings) {
+    let host = TestHost::with(&[guest, "echo"], |options| options.audit = audit).await.unwrap();
+    let limits = BindingLimits {
+        memory_bytes: 64 << 20,
+        call_timeout_ms: 1_000,
+        call_cpu_ms: 500,
+        transfer_bytes: 16 << 20,
+        concurrent_calls: 1,
+        ..BindingLimits::default()
+    };
+    host.bind("hostile", guest, limits).await.unwrap();
+    host.bind("innocent", "echo", BindingLimits::default()).await.unwrap();
+    let quiet = innocent(&host, Duration::from_secs(3)).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let (service, stopped) = (Arc::clone(host.service()), Arc::clone(&stop));
+    let storm = tokio::spawn(async move {
+        while !stopped.load(Ordering::Relaxed) {
+            let _ = service.query(&caller(), query("hostile", "600000")).await;
+        }
+    });
+    let loud = innocent(&host, Duration::from_secs(3)).await;
+    stop.store(true, Ordering::Relaxed);
+    storm.await.unwrap();
+    (quiet, loud)
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let mut rows = Vec::new();
+    for guest in ["loops-in-call", "eats-memory", "answers-100-mb", "floods-log", "floods-storage", "spins-cpu"] {
+        let (quiet, loud) = runtime.block_on(beside(guest, Audit::Relaxed));
+        rows.push(vec![
+            guest.to_owned(),
+            show(quiet.p50()),
+            show(loud.p50()),
+            show(quiet.p99()),
+            show(loud.p99()),
+            ratio(loud.p99(), quiet.p99()),
+        ]);
+    }
+    table(
+        "An innocent query beside one misbehaving binding, audit relaxed",
+        &["guest", "quiet p50", "p50", "quiet p99 (floor)", "p99", "over the floor"],
+        &rows,
+    );
+}

@@ -1,0 +1,191 @@
+//! What the pipeline costs on top of the raw component call, with the raw call in the same run.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memhost::contract::{BindingLimits, limits};
+use memhost::service::Audit;
+use memhost_tests::measure::{Timings, ratio, repeat, show, table};
+use memhost_tests::{TestHost, caller, guest_file, query};
+use wasmtime::component::{Component, Linker, ResourceTable};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+mod raw {
+    #![allow(missing_docs, unsafe_code, unreachable_pub, clippy::all, clippy::pedantic, clippy::needless_pass_by_value)]
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "memory-provider",
+        imports: { default: trappable },
+        exports: { default: async },
+    });
+}
+
+struct State {
+    wasi: WasiCtx,
+    table: ResourceTable,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// The component with nothing around it: no limits, no epochs, no log.
+struct Raw {
+    engine: Engine,
+    pre: raw::MemoryProviderPre<State>,
+    request: raw::exports::paperclip::memory::provider::QueryRequest,
+}
+
+impl Raw {
+    fn new() -> Self {
+        let mut config = Config::new();
+        let mut pool = PoolingAllocationConfig::new();
+        pool.total_component_instances(8).max_memory_size(1 << 30);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        let engine = Engine::new(&config).unwrap();
+        let component = Component::from_file(&engine, guest_file("echo")).unwrap();
+        let mut linker = Linker::new(&engine);
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
+        // `echo` imports nothing of ours that it calls.
+        linker.define_unknown_imports_as_traps(&component).unwrap();
+        let pre = raw::MemoryProviderPre::new(linker.instantiate_pre(&component).unwrap()).unwrap();
+        let request = raw::exports::paperclip::memory::provider::QueryRequest {
+            scope: raw::paperclip::memory::types::Scope {
+                company_id: "acme".to_owned(),
+                agent_id: None,
+                project_id: None,
+                issue_id: None,
+                run_id: None,
+                subject_id: None,
+                session_key: None,
+                namespace: None,
+            },
+            query: "hello".to_owned(),
+            top_k: limits::DEFAULT_TOP_K,
+            intent: raw::paperclip::memory::types::Intent::Answer,
+            metadata_filter: None,
+        };
+        Self { engine, pre, request }
+    }
+
+    async fn instance(&self) -> (Store<State>, raw::MemoryProvider) {
+        let state = State { wasi: WasiCtx::builder().build(), table: ResourceTable::new() };
+        let mut store = Store::new(&self.engine, state);
+        let provider = self.pre.instantiate_async(&mut store).await.unwrap();
+        (store, provider)
+    }
+
+    async fn call(&self, store: &mut Store<State>, provider: &raw::MemoryProvider) {
+        let answer = provider.paperclip_memory_provider().call_query(store, &self.request).await.unwrap().unwrap();
+        assert_eq!(answer.snippets.len(), 5);
+    }
+}
+
+async fn warm_raw(raw: &Raw, count: usize) -> Timings {
+    let (mut store, provider) = raw.instance().await;
+    let mut all = Vec::with_capacity(count);
+    for n in 0..count + count / 10 {
+        let started = std::time::Instant::now();
+        raw.call(&mut store, &provider).await;
+        if n >= count / 10 {
+            all.push(started.elapsed());
+        }
+    }
+    Timings::new(all)
+}
+
+async fn host(audit: Audit) -> TestHost {
+    let host = TestHost::with(&["echo"], |options| options.audit = audit).await.unwrap();
+    host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
+    host
+}
+
+async fn pipeline(host: &TestHost, count: usize) -> Timings {
+    let service = Arc::clone(host.service());
+    repeat(count, || {
+        let service = Arc::clone(&service);
+        async move {
+            assert_eq!(service.query(&caller(), query("acme", "hello")).await.unwrap().snippets.len(), 5);
+        }
+    })
+    .await
+}
+
+fn main() {
+    // The caller's own thread is no worker: what it awaits is the call and not a hand-over between threads.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let raw = Raw::new();
+        let relaxed_host = host(Audit::Relaxed).await;
+        let durable_host = host(Audit::Durable).await;
+        // In turn, so that a machine that changes its speed changes it for all.
+        let mut rounds = Vec::new();
+        for _ in 0..5 {
+            let floor = warm_raw(&raw, 20_000).await;
+            let relaxed = pipeline(&relaxed_host, 20_000).await;
+            rounds.push((floor, relaxed));
+        }
+        rounds.sort_by_key(|(floor, relaxed)| relaxed.p50().as_nanos() * 1_000 / floor.p50().as_nanos().max(1));
+        let (floor, relaxed) = &rounds[rounds.len() / 2];
+        let durable = pipeline(&durable_host, 2_000).await;
+        let row = |name: &str, timings: &Timings| {
+            let own = timings.p50().saturating_sub(floor.p50());
+            vec![
+                name.to_owned(),
+                show(timings.p50()),
+                show(timings.p99()),
+                ratio(timings.p50(), floor.p50()),
+                show(own),
+            ]
+        };
+        table(
+            "A warm query, 5 snippets",
+            &["what", "p50", "p99", "over the floor", "own time"],
+            &[
+                row("raw component call (floor)", floor),
+                row("library pipeline, audit relaxed", relaxed),
+                row("library pipeline, audit durable", &durable),
+            ],
+        );
+        fresh(&raw, &relaxed_host).await;
+    });
+}
+
+/// Every call on an instance of its own.
+async fn fresh(raw: &Raw, host: &TestHost) {
+    let floor = repeat(2_000, || async {
+        let (mut store, provider) = raw.instance().await;
+        raw.call(&mut store, &provider).await;
+    })
+    .await;
+    let sandbox = memhost::sandbox::Sandbox::new(memhost::sandbox::SandboxOptions::default()).unwrap();
+    let bytes = std::fs::read(guest_file("echo")).unwrap();
+    let component = memhost::sandbox::Component::admit(&sandbox, bytes, None).await.unwrap();
+    let request = query("acme", "hello");
+    let ours = repeat(2_000, || async {
+        let setup = memhost::sandbox::InstanceSetup {
+            config: "{}".into(),
+            storage: None,
+            directory: None,
+            embeddings: false,
+            limits: BindingLimits::default(),
+        };
+        let instances = memhost::sandbox::Instances::new(&sandbox, &component, setup);
+        assert_eq!(instances.query(&request).await.unwrap().value.snippets.len(), 5);
+    })
+    .await;
+    let row = |name: &str, timings: &Timings| {
+        vec![name.to_owned(), show(timings.p50()), show(timings.p99()), ratio(timings.p50(), floor.p50())]
+    };
+    table(
+        "A fresh instance and the same query",
+        &["what", "p50", "p99", "over the floor"],
+        &[row("raw instance and call (floor)", &floor), row("sandbox, limits and log", &ours)],
+    );
+    let _: (Duration, &TestHost) = (floor.p50(), host);
+}

@@ -1,0 +1,129 @@
+//! Durable operations a second by concurrency, beside bare sled in the same run.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memhost::contract::{
+    CompanyId, Operation, OperationId, OperationKind, Outcome, RecordHandle, Scope, SourceKind, SourceRef,
+};
+use memhost::store::{SledOptions, SledStore, Store};
+use memhost_tests::measure::table;
+use memhost_tests::parse;
+
+const SECONDS: u64 = 4;
+
+/// A query's record with five handles.
+fn operation(sequence: u64) -> Operation {
+    let company: CompanyId = parse("6f1c2c5e-0000-4000-8000-000000000001");
+    let scope = Scope {
+        agent_id: Some(parse(&format!("agent-{}", sequence % 20))),
+        issue_id: Some(format!("issue-{}", sequence % 500)),
+        run_id: Some(format!("run-{}", sequence / 16)),
+        ..Scope::company(company.clone())
+    };
+    let records = (0..5)
+        .map(|n| RecordHandle {
+            provider_key: parse("local-markdown"),
+            provider_record_id: parse(&format!("record-{n}")),
+        })
+        .collect();
+    let now = jiff::Timestamp::now();
+    Operation {
+        id: OperationId::new(u64::try_from(now.as_millisecond()).unwrap(), sequence, sequence.wrapping_mul(0x9e37)),
+        company_id: company.clone(),
+        kind: OperationKind::Query,
+        outcome: Outcome::Succeeded,
+        principal: "operator".to_owned(),
+        binding_key: Some(parse("default")),
+        provider_key: Some(parse("local-markdown")),
+        provider_version: Some("0.1.0".to_owned()),
+        scope,
+        source: Some(SourceRef::new(SourceKind::Run, company)),
+        hook: None,
+        started_at: now,
+        finished_at: Some(now),
+        latency_us: Some(1_234),
+        provider_us: Some(1_000),
+        record_count: 5,
+        records,
+        jobs: Vec::new(),
+        usage: Vec::new(),
+        attribution_mode: None,
+        error: None,
+        log: Vec::new(),
+    }
+}
+
+fn per_second(count: u64, elapsed: Duration) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    let count = count as f64;
+    count / elapsed.as_secs_f64()
+}
+
+/// Bare records of the same size, nothing else.
+fn bare(batch_size: u64) -> f64 {
+    let directory = tempfile::tempdir().unwrap();
+    let db = sled::Config::new().path(directory.path()).flush_every_ms(None).open().unwrap();
+    let value = serde_json::to_vec(&operation(1)).unwrap();
+    let (started, mut count) = (Instant::now(), 0_u64);
+    while started.elapsed() < Duration::from_secs(SECONDS) {
+        let mut batch = sled::Batch::default();
+        for _ in 0..batch_size {
+            count += 1;
+            batch.insert(&count.to_be_bytes(), value.as_slice());
+        }
+        db.apply_batch(batch).unwrap();
+        db.flush().unwrap();
+    }
+    per_second(count, started.elapsed())
+}
+
+async fn ours(concurrency: usize) -> f64 {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
+    let company = operation(1).company_id;
+    let until = Instant::now() + Duration::from_secs(SECONDS);
+    let started = Instant::now();
+    let tasks: Vec<_> = (0..concurrency)
+        .map(|_| {
+            let (store, company) = (Arc::clone(&store), company.clone());
+            tokio::spawn(async move {
+                let mut count = 0;
+                while Instant::now() < until {
+                    let sequence = store.next_sequence(&company).unwrap();
+                    store.write_operation(&operation(sequence)).await.unwrap();
+                    count += 1;
+                }
+                count
+            })
+        })
+        .collect();
+    let mut count = 0;
+    for task in tasks {
+        count += task.await.unwrap();
+    }
+    per_second(count, started.elapsed())
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let bytes = serde_json::to_vec(&operation(1)).unwrap().len();
+    let mut rows = Vec::new();
+    for concurrency in [1, 8, 64, 256] {
+        let floor = bare(concurrency);
+        let ours = runtime.block_on(ours(usize::try_from(concurrency).unwrap()));
+        rows.push(vec![
+            concurrency.to_string(),
+            format!("{ours:.0}"),
+            format!("{floor:.0}"),
+            format!("{:.2}", ours / floor),
+        ]);
+    }
+    table(
+        &format!("Durable operations a second, records of {bytes} bytes with their indexes"),
+        &["at once", "memhost", "bare sled, one flush for as many (floor)", "share of the floor"],
+        &rows,
+    );
+}

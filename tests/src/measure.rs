@@ -1,0 +1,71 @@
+//! Numbers for people: repeated timings, percentiles, and a table that can be pasted.
+
+use std::time::{Duration, Instant};
+
+/// Sorted durations.
+#[derive(Debug, Clone, Default)]
+pub struct Timings(Vec<Duration>);
+
+impl Timings {
+    /// From durations in any order.
+    pub fn new(mut all: Vec<Duration>) -> Self {
+        all.sort_unstable();
+        Self(all)
+    }
+
+    /// The duration that `percent` of all do not exceed.
+    pub fn percentile(&self, percent: f64) -> Duration {
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let index = ((self.0.len() as f64) * percent / 100.0) as usize;
+        self.0.get(index.min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
+    }
+
+    /// Half take at most this.
+    pub fn p50(&self) -> Duration {
+        self.percentile(50.0)
+    }
+
+    /// 99 of 100 take at most this.
+    pub fn p99(&self) -> Duration {
+        self.percentile(99.0)
+    }
+}
+
+/// Times a call `count` times, after a tenth as many that are not counted.
+pub async fn repeat<F: Future<Output = ()>>(count: usize, mut call: impl FnMut() -> F) -> Timings {
+    for _ in 0..count / 10 {
+        call().await;
+    }
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        let started = Instant::now();
+        call().await;
+        all.push(started.elapsed());
+    }
+    Timings::new(all)
+}
+
+/// A duration for a table.
+pub fn show(duration: Duration) -> String {
+    let micros = duration.as_secs_f64() * 1e6;
+    match micros {
+        ..1_000.0 => format!("{micros:.1} µs"),
+        1_000.0..1_000_000.0 => format!("{:.2} ms", micros / 1e3),
+        _ => format!("{:.2} s", micros / 1e6),
+    }
+}
+
+/// How many times longer than the floor.
+pub fn ratio(duration: Duration, floor: Duration) -> String {
+    format!("{:.2}×", duration.as_secs_f64() / floor.as_secs_f64().max(1e-12))
+}
+
+/// Prints a Markdown table.
+pub fn table(title: &str, head: &[&str], rows: &[Vec<String>]) {
+    println!("\n### {title}\n");
+    println!("| {} |", head.join(" | "));
+    println!("|{}", " --- |".repeat(head.len()));
+    for row in rows {
+        println!("| {} |", row.join(" | "));
+    }
+}
