@@ -2,7 +2,11 @@
 //!
 //! The rooms, in the order in which a request travels. Calls go down this list, never up.
 
+pub mod cli;
+
+pub mod api;
 pub mod eval;
+
 pub mod service;
 
 pub mod bindings;

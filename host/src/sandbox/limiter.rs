@@ -33,10 +33,6 @@ impl Limiter {
     pub(super) fn forget_hit(&mut self) {
         self.hit = None;
     }
-
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.memory_bytes
-    }
 }
 
 impl ResourceLimiter for Limiter {
@@ -85,7 +81,6 @@ mod tests {
         assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
         assert!(!limiter.memory_growing(1 << 16, 2 << 16, None).unwrap());
         assert_eq!(limiter.hit(), Some(LimitKind::Memory));
-        assert_eq!(limiter.memory_bytes(), 3 << 16);
     }
 
     #[test]

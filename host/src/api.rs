@@ -1,0 +1,14 @@
+//! HTTP: the runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`, bindings, operation
+//! log, plugins). Turns a request into one call of `service`, and its answer or error back.
+
+mod auth;
+mod control;
+mod extract;
+mod in_process;
+mod problem;
+mod runtime;
+mod server;
+
+pub use auth::{AdminToken, AuthError};
+pub use in_process::{InProcess, Method, Request};
+pub use server::{ServeError, bind, router, run};

@@ -1,0 +1,146 @@
+//! The control plane: bindings and their targets, the operation log, the plugins.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+
+use super::extract::{Body, Company, Query, parse};
+use super::problem::Problem;
+use crate::bindings::Why;
+use crate::contract::{CompanyId, Operation, OperationFilter, OperationPage, limits};
+use crate::service::{BindingView, Caller, CreateBinding, PluginView, Service, SetTarget};
+
+/// The routes below `/control/v1/companies/{company}`.
+pub(super) fn company_routes() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/bindings", get(bindings).post(create_binding))
+        .route("/bindings/{key}", get(binding))
+        .route("/resolve", get(resolve))
+        .route("/targets", axum::routing::put(set_target))
+        .route("/operations", get(operations))
+        .route("/operations/{id}", get(operation))
+}
+
+/// The routes below `/control/v1`.
+pub(super) fn routes() -> Router<Arc<Service>> {
+    Router::new().route("/companies", get(companies)).route("/plugins", get(plugins))
+}
+
+#[derive(Serialize)]
+struct Items<T> {
+    items: Vec<T>,
+}
+
+async fn companies(State(service): State<Arc<Service>>) -> Json<Items<CompanyId>> {
+    Json(Items { items: service.companies() })
+}
+
+async fn plugins(State(service): State<Arc<Service>>) -> Json<PluginView> {
+    Json(service.plugins())
+}
+
+async fn bindings(
+    State(service): State<Arc<Service>>,
+    Company(company): Company,
+) -> Result<Json<Items<BindingView>>, Problem> {
+    Ok(Json(Items { items: service.bindings(&company)? }))
+}
+
+async fn create_binding(
+    State(service): State<Arc<Service>>,
+    Company(company): Company,
+    Body(request): Body<CreateBinding>,
+) -> Result<(StatusCode, Json<BindingView>), Problem> {
+    let made = service.create_binding(&Caller::operator(), &company, request).await?;
+    Ok((StatusCode::CREATED, Json(made)))
+}
+
+async fn binding(
+    State(service): State<Arc<Service>>,
+    Path((_, key)): Path<(String, String)>,
+    Company(company): Company,
+) -> Result<Json<BindingView>, Problem> {
+    Ok(Json(service.binding(&company, &parse("bindingKey", &key)?)?))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ResolveQuery {
+    agent_id: Option<crate::contract::AgentId>,
+    binding_key: Option<crate::contract::BindingKey>,
+}
+
+#[derive(Serialize)]
+struct Resolved {
+    binding: BindingView,
+    why: Why,
+}
+
+async fn resolve(
+    State(service): State<Arc<Service>>,
+    Company(company): Company,
+    Query(query): Query<ResolveQuery>,
+) -> Result<Json<Resolved>, Problem> {
+    let (binding, why) = service.resolve_binding(&company, query.agent_id.as_ref(), query.binding_key.as_ref())?;
+    Ok(Json(Resolved { binding, why }))
+}
+
+async fn set_target(
+    State(service): State<Arc<Service>>,
+    Company(company): Company,
+    Body(request): Body<SetTarget>,
+) -> Result<StatusCode, Problem> {
+    service.set_target(&Caller::operator(), &company, request).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The filter's fields and the page's. Written out: a flattened struct could not refuse unknown parameters.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OperationQuery {
+    agent_id: Option<String>,
+    issue_id: Option<String>,
+    project_id: Option<String>,
+    run_id: Option<String>,
+    source_kind: Option<crate::contract::SourceKind>,
+    kind: Option<crate::contract::OperationKind>,
+    outcome: Option<crate::contract::Outcome>,
+    binding_key: Option<crate::contract::BindingKey>,
+    since: Option<jiff::Timestamp>,
+    until: Option<jiff::Timestamp>,
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+async fn operations(
+    State(service): State<Arc<Service>>,
+    Company(company): Company,
+    Query(query): Query<OperationQuery>,
+) -> Result<Json<OperationPage>, Problem> {
+    let filter = OperationFilter {
+        agent_id: query.agent_id,
+        issue_id: query.issue_id,
+        project_id: query.project_id,
+        run_id: query.run_id,
+        source_kind: query.source_kind,
+        kind: query.kind,
+        outcome: query.outcome,
+        binding_key: query.binding_key,
+        since: query.since,
+        until: query.until,
+    };
+    let limit = query.limit.unwrap_or(limits::DEFAULT_LIMIT);
+    Ok(Json(service.operations(&company, &filter, query.cursor.as_deref(), limit)?))
+}
+
+async fn operation(
+    State(service): State<Arc<Service>>,
+    Path((_, id)): Path<(String, String)>,
+    Company(company): Company,
+) -> Result<Json<Operation>, Problem> {
+    Ok(Json(service.operation(&company, parse("operationId", &id)?)?))
+}

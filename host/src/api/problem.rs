@@ -1,0 +1,153 @@
+//! Errors as problem details (RFC 9457). The one place that knows which error is which status.
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::bindings::BindingError;
+use crate::contract::{OperationErrorCode, OperationId};
+use crate::service::ServiceError;
+
+/// A problem. `type` is an identifier that stays the same for a kind of problem.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Problem {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation_id: Option<OperationId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    complaints: Vec<Complaint>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Complaint {
+    pointer: String,
+    message: String,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            r#type: format!("https://memhost.dev/problems/{}", code.replace('_', "-")),
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: detail.into(),
+            code,
+            field: None,
+            operation_id: None,
+            retry_after_ms: None,
+            complaints: Vec::new(),
+        }
+    }
+
+    /// The request's field at fault.
+    pub(super) fn at(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        // Whole seconds, never less than what was asked for.
+        let retry = self.retry_after_ms.map(|ms| ms.div_ceil(1_000));
+        let retry = retry.or((status == StatusCode::SERVICE_UNAVAILABLE).then_some(1));
+        if let Some(seconds) = retry {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+fn status(code: OperationErrorCode) -> StatusCode {
+    use OperationErrorCode as Code;
+    match code {
+        Code::InvalidRequest => StatusCode::BAD_REQUEST,
+        Code::NotFound | Code::NoBinding => StatusCode::NOT_FOUND,
+        Code::BindingDisabled => StatusCode::CONFLICT,
+        Code::Unsupported => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Code::QuotaExceeded => StatusCode::INSUFFICIENT_STORAGE,
+        Code::Unavailable | Code::Busy | Code::ProviderMissing | Code::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
+        Code::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+        // Not the caller's credentials: the provider's, at the system behind it.
+        Code::Unauthorized | Code::Internal | Code::Trapped | Code::LimitExceeded | Code::BadAnswer => {
+            StatusCode::BAD_GATEWAY
+        }
+        Code::Host => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ServiceError::Operation { operation_id, error, .. } => Self {
+                field: error.field,
+                operation_id: Some(operation_id),
+                retry_after_ms: error.retry_after_ms,
+                ..Self::new(status(error.code), error.code.as_str(), detail)
+            },
+            ServiceError::Field(field) => Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at(field.field),
+            ServiceError::Config { complaints } => Self {
+                complaints: complaints.into_iter().map(|(pointer, message)| Complaint { pointer, message }).collect(),
+                ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_config", detail)
+            },
+            ServiceError::NoProvider { .. } => Self::new(StatusCode::NOT_FOUND, "no_provider", detail),
+            ServiceError::NoOperation { .. } => Self::new(StatusCode::NOT_FOUND, "no_operation", detail),
+            ServiceError::Binding(binding) => match binding {
+                BindingError::Exists { .. } => Self::new(StatusCode::CONFLICT, "binding_exists", detail),
+                BindingError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
+                BindingError::NotFound { .. } | BindingError::NoDefault { .. } => {
+                    Self::new(StatusCode::NOT_FOUND, "no_binding", detail)
+                }
+                BindingError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
+            },
+            ServiceError::Call(_) => Self::new(StatusCode::BAD_GATEWAY, "provider_failed", detail),
+            ServiceError::Audit(_) | ServiceError::Store(_) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_status_and_errors_are_errors() {
+        for code in OperationErrorCode::ALL {
+            let status = status(*code);
+            assert!(status.is_client_error() || status.is_server_error(), "{code}: {status}");
+        }
+        assert_eq!(status(OperationErrorCode::InvalidRequest), StatusCode::BAD_REQUEST);
+        assert_eq!(status(OperationErrorCode::TimedOut), StatusCode::GATEWAY_TIMEOUT);
+        assert_eq!(status(OperationErrorCode::Trapped), StatusCode::BAD_GATEWAY);
+    }
+
+    #[test]
+    fn waiting_is_told_in_whole_seconds() {
+        let problem = Problem {
+            retry_after_ms: Some(1_200),
+            ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", "slow down")
+        };
+        let response = problem.into_response();
+        assert_eq!(response.headers()[RETRY_AFTER], "2");
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+    }
+}

@@ -1,0 +1,119 @@
+//! The router as a whole, and serving it until it is told to stop.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::get;
+use tokio::net::TcpListener;
+
+use super::auth::{self, AdminToken};
+use super::problem::Problem;
+use super::{control, runtime};
+use crate::service::{Service, ServiceError};
+
+/// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
+pub(super) const MAX_BODY_BYTES: usize = 8 << 20;
+/// How long calls that are under way may take after the host was told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Why the host does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {message}; choose another one with --listen")]
+    Bind {
+        /// Which.
+        address: SocketAddr,
+        /// What the system said.
+        message: String,
+    },
+    /// Serving ended.
+    #[error("serving ended: {0}")]
+    Serve(String),
+    /// The last flush failed.
+    #[error("the last flush failed: {0}")]
+    Flush(#[from] ServiceError),
+}
+
+/// Every route, behind the token.
+pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
+    let planes = Router::new()
+        .nest("/runtime/v1/companies/{company}", runtime::routes())
+        .nest("/control/v1/companies/{company}", control::company_routes())
+        .nest("/control/v1", control::routes())
+        .layer(from_fn_with_state(token, auth::require));
+    Router::new()
+        .merge(planes)
+        .route("/healthz", get(|| async { "ok\n" }))
+        .fallback(|request: Request| async move {
+            let detail = format!("there is nothing at {}", request.uri().path());
+            Problem::new(StatusCode::NOT_FOUND, "no_route", detail)
+        })
+        .method_not_allowed_fallback(|request: Request| async move {
+            let detail = format!("{} does not take {}", request.uri().path(), request.method());
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+        })
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(from_fn(request_id))
+        .with_state(service)
+}
+
+/// Every answer names its request, so that a caller's log and ours can be put side by side.
+async fn request_id(request: Request, next: Next) -> Response {
+    let given = request.headers().get(&REQUEST_ID).filter(|value| {
+        value.len() <= 64 && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))
+    });
+    let id = given.cloned().unwrap_or_else(|| {
+        let made = uuid::Uuid::now_v7().to_string();
+        HeaderValue::from_str(&made).unwrap_or_else(|_| HeaderValue::from_static("-"))
+    });
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut response = next.run(request).await;
+    tracing::debug!(%method, path, status = response.status().as_u16(), request = ?id, "answered");
+    response.headers_mut().insert(REQUEST_ID.clone(), id);
+    response
+}
+
+/// Takes the address.
+///
+/// # Errors
+/// Where it is in use or not this machine's.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|error| ServeError::Bind { address, message: error.to_string() })
+}
+
+/// Serves until `stop` resolves; then finishes what is under way and flushes.
+///
+/// # Errors
+/// Where accepting or the last flush fails.
+pub async fn run(
+    listener: TcpListener,
+    service: Arc<Service>,
+    token: AdminToken,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let (stopped, was_stopped) = tokio::sync::oneshot::channel();
+    let serving = axum::serve(listener, router(Arc::clone(&service), token)).with_graceful_shutdown(async move {
+        stop.await;
+        let _ = stopped.send(());
+    });
+    let too_long = async {
+        if was_stopped.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        served = serving.into_future() => served.map_err(|error| ServeError::Serve(error.to_string()))?,
+        () = too_long => tracing::warn!("calls were still under way after {} s; they are cut off", GRACE.as_secs()),
+    }
+    Ok(service.flush().await?)
+}

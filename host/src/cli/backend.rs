@@ -1,0 +1,97 @@
+//! A host to talk to: over HTTP, or opened here. Both go through the same routes.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{CliError, HostArgs};
+use crate::api::{InProcess, Method, Request};
+use crate::service::{Service, ServiceOptions};
+
+/// A host.
+pub(super) enum Backend {
+    /// One that runs.
+    Http { url: String, token: Option<String>, agent: ureq::Agent },
+    /// One that was opened for this command.
+    Direct(Box<InProcess>),
+}
+
+impl Backend {
+    /// The host that the arguments name.
+    pub(super) async fn open(args: &HostArgs) -> Result<Self, CliError> {
+        let Some(data_dir) = &args.data_dir else {
+            let config = ureq::Agent::config_builder().http_status_as_error(false).build();
+            let url = args.url.trim_end_matches('/').to_owned();
+            return Ok(Self::Http { url, token: args.token.clone(), agent: config.into() });
+        };
+        let mut options = ServiceOptions::new(data_dir);
+        options.plugins_dir.clone_from(&args.plugins_dir);
+        let service = Service::open(options).await.map_err(CliError::host)?;
+        Ok(Self::of(Arc::new(service)))
+    }
+
+    /// A host that is open here already.
+    pub(super) fn of(service: Arc<Service>) -> Self {
+        Self::Direct(Box::new(InProcess::new(service)))
+    }
+
+    /// Reads.
+    pub(super) async fn get(&self, path: &str) -> Result<Value, CliError> {
+        self.call(Request { method: Method::Get, path: path.to_owned(), body: None }).await
+    }
+
+    /// Does something.
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        self.call(Request { method: Method::Post, path: path.to_owned(), body: Some(body.to_string()) }).await
+    }
+
+    /// Sets something.
+    pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        self.call(Request { method: Method::Put, path: path.to_owned(), body: Some(body.to_string()) }).await
+    }
+
+    async fn call(&self, request: Request) -> Result<Value, CliError> {
+        let (status, body) = match self {
+            Self::Direct(host) => host.call(request).await,
+            Self::Http { url, token, agent } => {
+                let (url, token, agent) = (url.clone(), token.clone(), agent.clone());
+                let sent = tokio::task::spawn_blocking(move || send(&agent, &url, token.as_deref(), &request)).await;
+                sent.map_err(CliError::runtime)??
+            }
+        };
+        if !(200..300).contains(&status) {
+            return Err(CliError::problem(status, &body));
+        }
+        if body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&body).map_err(|error| CliError::Host(format!("the host's answer is no JSON: {error}")))
+    }
+}
+
+fn send(agent: &ureq::Agent, url: &str, token: Option<&str>, request: &Request) -> Result<(u16, Vec<u8>), CliError> {
+    let unreachable = |error: ureq::Error| CliError::Unreachable { url: url.to_owned(), message: error.to_string() };
+    let address = format!("{url}{}", request.path);
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let body = request.body.as_deref().unwrap_or_default();
+    let answered = match request.method {
+        Method::Get => {
+            let mut call = agent.get(&address);
+            if let Some(bearer) = &bearer {
+                call = call.header("authorization", bearer);
+            }
+            call.call()
+        }
+        Method::Post | Method::Put => {
+            let call = if request.method == Method::Post { agent.post(&address) } else { agent.put(&address) };
+            let mut call = call.header("content-type", "application/json");
+            if let Some(bearer) = &bearer {
+                call = call.header("authorization", bearer);
+            }
+            call.send(body)
+        }
+    };
+    let mut response = answered.map_err(unreachable)?;
+    let body = response.body_mut().with_config().limit(256 << 20).read_to_vec().map_err(unreachable)?;
+    Ok((response.status().as_u16(), body))
+}

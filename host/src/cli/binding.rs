@@ -1,0 +1,152 @@
+//! Bindings.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::output::{escape, line, table, text};
+use super::{Backend, CliError, CompanyArgs, output};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BindingCommand {
+    /// Make a binding.
+    Create(CreateArgs),
+    /// Show a company's bindings.
+    List(CompanyArgs),
+    /// Show one binding.
+    Show {
+        /// Its key.
+        key: String,
+        #[command(flatten)]
+        company: CompanyArgs,
+    },
+    /// Show which binding answers, and why.
+    Resolve {
+        /// For this agent.
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+        #[command(flatten)]
+        company: CompanyArgs,
+    },
+    /// Point the company, or one agent, at a binding.
+    Target {
+        /// The binding's key.
+        key: String,
+        /// This agent only.
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+        #[command(flatten)]
+        company: CompanyArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CreateArgs {
+    /// The binding's key, unique in the company.
+    key: String,
+    #[command(flatten)]
+    company: CompanyArgs,
+    /// Which provider answers.
+    #[arg(long, default_value = "local-markdown", value_name = "KEY")]
+    provider: String,
+    /// The provider's configuration, a JSON object.
+    #[arg(long, default_value = "{}", value_name = "JSON")]
+    config: String,
+    /// The same, from a file.
+    #[arg(long, conflicts_with = "config", value_name = "FILE")]
+    config_file: Option<PathBuf>,
+    /// What the provider may reach, such as '{"storageBytes":1000000}'; nothing by default.
+    #[arg(long, value_name = "JSON")]
+    grants: Option<String>,
+    /// What the provider may use, such as '{"callTimeoutMs":5000}'.
+    #[arg(long, value_name = "JSON")]
+    limits: Option<String>,
+    /// Make it the company's default.
+    #[arg(long)]
+    default: bool,
+}
+
+pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
+    match command {
+        BindingCommand::Create(args) => create(args).await,
+        BindingCommand::List(company) => {
+            let answer = Backend::open(&company.host).await?.get(&path(&company, "bindings")).await?;
+            show(&company, &answer, answer["items"].as_array().cloned().unwrap_or_default())
+        }
+        BindingCommand::Show { key, company } => {
+            let path = path(&company, &format!("bindings/{}", escape(&key)));
+            let answer = Backend::open(&company.host).await?.get(&path).await?;
+            output::json(&answer)
+        }
+        BindingCommand::Resolve { agent, company } => {
+            let query = agent.map(|agent| format!("?agentId={}", escape(&agent))).unwrap_or_default();
+            let path = path(&company, &format!("resolve{query}"));
+            let answer = Backend::open(&company.host).await?.get(&path).await?;
+            if company.host.json {
+                return output::json(&answer);
+            }
+            let (key, provider) = (text(&answer, "/binding/key"), text(&answer, "/binding/providerKey"));
+            line(&format!("{key} ({provider}), by {}", text(&answer, "/why").replace('_', " ")))
+        }
+        BindingCommand::Target { key, agent, company } => {
+            let body = match agent {
+                Some(agent) => json!({ "bindingKey": key, "agentId": agent }),
+                None => json!({ "bindingKey": key }),
+            };
+            Backend::open(&company.host).await?.put(&path(&company, "targets"), &body).await?;
+            line(&format!("{key} answers now"))
+        }
+    }
+}
+
+async fn create(args: CreateArgs) -> Result<(), CliError> {
+    let config = match &args.config_file {
+        Some(file) => std::fs::read_to_string(file)
+            .map_err(|error| CliError::input("--config-file", format!("{}: {error}", file.display())))?,
+        None => args.config,
+    };
+    let mut body = json!({
+        "key": args.key,
+        "providerKey": args.provider,
+        "config": json_argument("--config", &config)?,
+        "default": args.default,
+    });
+    for (name, argument, given) in [("grants", "--grants", args.grants), ("limits", "--limits", args.limits)] {
+        if let Some(given) = given {
+            body[name] = json_argument(argument, &given)?;
+        }
+    }
+    let company = &args.company;
+    let answer = Backend::open(&company.host).await?.post(&path(company, "bindings"), &body).await?;
+    show(company, &answer, vec![answer.clone()])
+}
+
+fn json_argument(argument: &str, json: &str) -> Result<Value, CliError> {
+    serde_json::from_str(json).map_err(|error| CliError::input(argument, format!("is no JSON: {error}")))
+}
+
+fn path(company: &CompanyArgs, rest: &str) -> String {
+    format!("/control/v1/companies/{}/{rest}", escape(&company.company))
+}
+
+fn show(company: &CompanyArgs, answer: &Value, bindings: Vec<Value>) -> Result<(), CliError> {
+    if company.host.json {
+        return output::json(answer);
+    }
+    let row = |binding: &Value| {
+        let agents = binding["agents"].as_array().cloned().unwrap_or_default();
+        let mut answers_for: Vec<String> = agents.iter().map(|agent| text(agent, "")).collect();
+        if binding["isDefault"] == true {
+            answers_for.insert(0, "the company".to_owned());
+        }
+        vec![
+            text(binding, "/key"),
+            text(binding, "/providerKey"),
+            answers_for.join(", "),
+            if binding["enabled"] == true { "enabled" } else { "disabled" }.to_owned(),
+            text(binding, "/createdAt"),
+        ]
+    };
+    table(&["key", "provider", "answers for", "state", "created"], bindings.iter().map(row).collect())
+}

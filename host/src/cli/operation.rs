@@ -1,0 +1,141 @@
+//! The operation log, and the check of a stopped host's store.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::output::{escape, line, micros, table, text};
+use super::{Backend, CliError, CompanyArgs, output};
+use crate::service::{Service, ServiceOptions};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum OperationCommand {
+    /// Show operations, newest first.
+    List(Box<ListArgs>),
+    /// Show one operation with everything that is known of it.
+    Show {
+        /// Its id.
+        id: String,
+        #[command(flatten)]
+        company: CompanyArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    company: CompanyArgs,
+    /// Of this agent.
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// About this issue.
+    #[arg(long, value_name = "ID")]
+    issue: Option<String>,
+    /// In this project.
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+    /// In this run.
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// From this kind of source.
+    #[arg(long, value_name = "KIND")]
+    source_kind: Option<String>,
+    /// Of this kind: capture, record_upsert, query, list, get, forget or correct.
+    #[arg(long)]
+    kind: Option<String>,
+    /// With this outcome, such as succeeded or timed_out.
+    #[arg(long)]
+    outcome: Option<String>,
+    /// Of this binding.
+    #[arg(long, value_name = "KEY")]
+    binding: Option<String>,
+    /// Not before this moment, RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Before this moment, RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Where the page before ended.
+    #[arg(long)]
+    cursor: Option<String>,
+    /// At most this many.
+    #[arg(long, default_value_t = 20)]
+    limit: u32,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct VerifyArgs {
+    /// The data directory.
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+}
+
+pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {
+    match command {
+        OperationCommand::List(args) => list(*args).await,
+        OperationCommand::Show { id, company } => {
+            let path = format!("/control/v1/companies/{}/operations/{}", escape(&company.company), escape(&id));
+            output::json(&Backend::open(&company.host).await?.get(&path).await?)
+        }
+    }
+}
+
+async fn list(args: ListArgs) -> Result<(), CliError> {
+    let limit = args.limit.to_string();
+    let mut path = format!("/control/v1/companies/{}/operations?limit={limit}", escape(&args.company.company));
+    for (name, value) in [
+        ("agentId", &args.agent),
+        ("issueId", &args.issue),
+        ("projectId", &args.project),
+        ("runId", &args.run),
+        ("sourceKind", &args.source_kind),
+        ("kind", &args.kind),
+        ("outcome", &args.outcome),
+        ("bindingKey", &args.binding),
+        ("since", &args.since),
+        ("until", &args.until),
+        ("cursor", &args.cursor),
+    ] {
+        if let Some(value) = value {
+            path.push_str(&format!("&{name}={}", escape(value)));
+        }
+    }
+    let page = Backend::open(&args.company.host).await?.get(&path).await?;
+    if args.company.host.json {
+        return output::json(&page);
+    }
+    print(&page)?;
+    match page["nextCursor"].as_str() {
+        Some(cursor) => line(&format!("\nmore: --cursor {cursor}")),
+        None => Ok(()),
+    }
+}
+
+/// A page as a table.
+pub(super) fn print(page: &Value) -> Result<(), CliError> {
+    let row = |operation: &Value| {
+        let started = text(operation, "/startedAt");
+        vec![
+            started.get(..19).unwrap_or(&started).replace('T', " "),
+            text(operation, "/kind"),
+            text(operation, "/outcome"),
+            text(operation, "/recordCount"),
+            micros(operation.get("latencyUs")),
+            text(operation, "/source/kind"),
+            text(operation, "/id"),
+        ]
+    };
+    let items = page["items"].as_array().cloned().unwrap_or_default();
+    table(&["started", "kind", "outcome", "records", "took", "source", "id"], items.iter().map(row).collect())
+}
+
+pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
+    let service = Service::open(ServiceOptions::new(args.data_dir)).await.map_err(CliError::host)?;
+    let findings = service.verify_store().map_err(CliError::host)?;
+    findings.iter().try_for_each(|finding| line(finding))?;
+    match findings.len() {
+        0 => line("the log and its indexes fit"),
+        count => Err(CliError::Failed(format!("{count} findings; keep a copy of the directory before you go on"))),
+    }
+}

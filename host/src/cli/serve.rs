@@ -1,0 +1,78 @@
+//! Running a host.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use super::CliError;
+use super::output::line;
+use crate::api::{self, AdminToken};
+use crate::service::{Audit, Service, ServiceOptions};
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// Where to listen.
+    #[arg(long, default_value = "127.0.0.1:7600", env = "MEMHOST_LISTEN", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// Where everything is kept.
+    #[arg(long, default_value = "memhost-data", env = "MEMHOST_DATA_DIR", value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Where providers are taken from, `.wasm` files.
+    #[arg(long, value_name = "DIR")]
+    plugins_dir: Option<PathBuf>,
+    /// Whether the answer to a read waits until its record is on disk. Writes always wait.
+    #[arg(long, value_enum, default_value = "durable")]
+    audit: AuditArg,
+    /// Make another operator's token; the one before is good for nothing then.
+    #[arg(long)]
+    new_token: bool,
+    /// The operator's token, instead of one that is made.
+    #[arg(long, env = "MEMHOST_TOKEN", hide_env_values = true, conflicts_with = "new_token", value_name = "TOKEN")]
+    token: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AuditArg {
+    Durable,
+    Relaxed,
+}
+
+pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
+    let mut options = ServiceOptions::new(&args.data_dir);
+    options.plugins_dir = args.plugins_dir;
+    options.audit = match args.audit {
+        AuditArg::Durable => Audit::Durable,
+        AuditArg::Relaxed => Audit::Relaxed,
+    };
+    let service = Arc::new(Service::open(options).await.map_err(CliError::host)?);
+    let token = match args.token {
+        Some(token) => AdminToken::known(&token).map_err(CliError::host)?,
+        None => {
+            let (token, shown) = AdminToken::of_data_dir(&args.data_dir, args.new_token).map_err(CliError::host)?;
+            if let Some(shown) = shown {
+                line(&format!("the operator's token, shown this once:\n  {shown}"))?;
+            }
+            token
+        }
+    };
+    let listener = api::bind(args.listen).await.map_err(CliError::host)?;
+    let address = listener.local_addr().map_err(CliError::host)?;
+    line(&format!("memhost listens on http://{address}"))?;
+    api::run(listener, service, token, stop()).await.map_err(CliError::host)
+}
+
+/// Resolves when the process is asked to end.
+pub(super) async fn stop() {
+    let interrupt = tokio::signal::ctrl_c();
+    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        Err(_) => drop(interrupt.await),
+    }
+}
