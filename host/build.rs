@@ -13,7 +13,7 @@ const PACKAGE: &str = "memhost-local-markdown";
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
-    let workspace = manifest.parent().map(Path::to_owned).unwrap_or_else(|| fail("the workspace is not found"));
+    let workspace = manifest.parent().map_or_else(|| fail("the workspace is not found"), Path::to_owned);
     for watched in
         ["wit", "sdk/src", "sdk/Cargo.toml", "plugins/local-markdown/src", "plugins/local-markdown/Cargo.toml"]
     {

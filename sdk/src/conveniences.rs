@@ -1,5 +1,7 @@
 //! Short ways to make the contract's values, so that a provider's code shows what matters.
 
+#![allow(clippy::derivable_impls, reason = "the types are generated, so nothing can be derived on them here")]
+
 use crate::types::{
     Capabilities, CaptureResponse, ContextBundle, Continuation, Description, Error, ForgetEffect, ForgetOutcome,
     ForgetResponse, GetResponse, InvalidRequest, ListPage, Permission, PermissionRequest, RecordId, RetryLater, Scope,

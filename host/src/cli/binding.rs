@@ -72,7 +72,7 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
         BindingCommand::Create(args) => create(args).await,
         BindingCommand::List(company) => {
             let answer = Backend::open(&company.host).await?.get(&path(&company, "bindings")).await?;
-            show(&company, &answer, answer["items"].as_array().cloned().unwrap_or_default())
+            show(&company, &answer, answer["items"].as_array().map_or(&[], Vec::as_slice))
         }
         BindingCommand::Show { key, company } => {
             let path = path(&company, &format!("bindings/{}", escape(&key)));
@@ -119,7 +119,7 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
     }
     let company = &args.company;
     let answer = Backend::open(&company.host).await?.post(&path(company, "bindings"), &body).await?;
-    show(company, &answer, vec![answer.clone()])
+    show(company, &answer, std::slice::from_ref(&answer))
 }
 
 fn json_argument(argument: &str, json: &str) -> Result<Value, CliError> {
@@ -130,7 +130,7 @@ fn path(company: &CompanyArgs, rest: &str) -> String {
     format!("/control/v1/companies/{}/{rest}", escape(&company.company))
 }
 
-fn show(company: &CompanyArgs, answer: &Value, bindings: Vec<Value>) -> Result<(), CliError> {
+fn show(company: &CompanyArgs, answer: &Value, bindings: &[Value]) -> Result<(), CliError> {
     if company.host.json {
         return output::json(answer);
     }

@@ -146,7 +146,7 @@ pub(super) struct CorrectArgs {
 pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
     let scope = &args.scope;
     let source = present(json!({
-        "kind": name(args.source_kind),
+        "kind": name(&args.source_kind),
         "companyId": scope.company.company,
         "issueId": scope.issue,
         "runId": scope.run,
@@ -157,7 +157,7 @@ pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
     let body = json!({
         "source": source,
         "payload": { "text": input(&args.text)? },
-        "mode": name(args.mode),
+        "mode": name(&args.mode),
         "metadata": object("--metadata", args.metadata.as_deref())?,
     });
     let answer = call(scope, "capture", body).await?;
@@ -179,7 +179,7 @@ pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
     let body = json!({
         "query": input(&args.query)?,
         "topK": args.top_k,
-        "intent": name(args.intent),
+        "intent": name(&args.intent),
         "metadataFilter": object("--filter", args.filter.as_deref())?,
     });
     let answer = call(&args.scope, "query", body).await?;
@@ -351,6 +351,6 @@ fn input(text: &str) -> Result<String, CliError> {
     Ok(read)
 }
 
-fn name(value: impl ValueEnum) -> String {
+fn name<T: ValueEnum>(value: &T) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

@@ -34,7 +34,7 @@ impl Normalize {
         count("records", answer.records.len(), limits::MAX_ITEMS)?;
         count("jobs", answer.jobs.len(), limits::MAX_ITEMS)?;
         Ok(CaptureAnswer {
-            records: self.handles(answer.records)?,
+            records: self.handles(&answer.records)?,
             jobs: answer.jobs.into_iter().map(job).collect::<Checked<_>>()?,
             usage: usages(answer.usage)?,
         })
@@ -44,7 +44,7 @@ impl Normalize {
         if answer.records.len() != asked {
             return bad(format!("it answers {} record ids for {asked} records", answer.records.len()));
         }
-        Ok(RecordsAnswer { records: self.handles(answer.records)?, usage: usages(answer.usage)? })
+        Ok(RecordsAnswer { records: self.handles(&answer.records)?, usage: usages(answer.usage)? })
     }
 
     pub(super) fn query(&self, answer: wire::ContextBundle, top_k: u32, company: &CompanyId) -> Checked<QueryAnswer> {
@@ -116,7 +116,7 @@ impl Normalize {
         })
     }
 
-    fn handles(&self, ids: Vec<String>) -> Checked<Vec<RecordHandle>> {
+    fn handles(&self, ids: &[String]) -> Checked<Vec<RecordHandle>> {
         ids.iter().map(|id| self.handle(id)).collect()
     }
 

@@ -51,6 +51,7 @@ async fn ready(provider: &str) -> TestHost {
     host
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "so that a test can write json!({}) in place")]
 fn object(json: serde_json::Value) -> JsonObject {
     json.as_object().unwrap().clone()
 }
@@ -114,7 +115,7 @@ async fn companies_and_agents_are_isolated(host: TestHost, _: &str) {
     foreign.scope = agent_scope("acme", "bob");
     let outcome = host.service().forget(&caller(), foreign).await.unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
-    let outcome = host.service().forget(&caller(), forget("zeta", &[shared.clone()])).await.unwrap();
+    let outcome = host.service().forget(&caller(), forget("zeta", std::slice::from_ref(&shared))).await.unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
     assert!(host.service().get(&caller(), get("acme", &shared)).await.unwrap().record.is_some());
     let mut listed = list("acme", 100, None);
@@ -182,7 +183,7 @@ async fn what_is_forgotten_is_gone(host: TestHost, _: &str) {
     let needle = "xylophonequarantine";
     let handle = host.write("acme", &format!("the word is {needle}")).await.unwrap();
     assert_eq!(host.query("acme", needle).await.unwrap().len(), 1);
-    let outcome = host.service().forget(&caller(), forget("acme", &[handle.clone()])).await.unwrap();
+    let outcome = host.service().forget(&caller(), forget("acme", std::slice::from_ref(&handle))).await.unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::Hard);
     assert!(host.query("acme", needle).await.unwrap().is_empty());
     assert!(host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.is_none());

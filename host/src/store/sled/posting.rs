@@ -28,7 +28,7 @@ impl Posting {
             }
             return Some(posting);
         }
-        if bytes.len() % 2 != 0 || bytes.len() > 2 * MAX_LIST {
+        if !bytes.len().is_multiple_of(2) || bytes.len() > 2 * MAX_LIST {
             return None;
         }
         for offset in bytes.chunks_exact(2) {
