@@ -136,6 +136,11 @@ struct ScopeArgs {
     namespace: Option<String>,
 }
 
+/// Reads the command line; ends the process with a message where it will not do.
+pub fn parse() -> Cli {
+    Cli::parse()
+}
+
 /// Sets up the log. Commands are quiet unless asked; a host says what it does.
 pub fn init_log(cli: &Cli) {
     use tracing_subscriber::EnvFilter;
@@ -192,6 +197,7 @@ mod tests {
 
     #[test]
     fn help_is_as_it_was() {
-        insta::assert_snapshot!(Cli::command().render_help());
+        // Not as wide as whatever terminal the test runs in.
+        insta::assert_snapshot!(Cli::command().term_width(100).render_help());
     }
 }

@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use memhost::cli::{self, Cli};
+use memhost::cli;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = cli::parse();
     cli::init_log(&cli);
     match cli::run(cli) {
         Ok(()) => ExitCode::SUCCESS,

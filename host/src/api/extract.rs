@@ -37,8 +37,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
             let path = error.path().to_string();
             let problem = invalid(error.inner().to_string());
-            // The whole document is no field.
-            if path == "." { problem } else { problem.at(path) }
+            // The whole document is no field, and neither is what ended before it had a name.
+            if path == "." || path.ends_with('?') { problem } else { problem.at(path) }
         })?;
         deserializer.end().map_err(|error| invalid(error.to_string()))?;
         Ok(Self(value))

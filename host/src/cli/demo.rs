@@ -29,7 +29,7 @@ pub(super) struct DemoArgs {
 
 const QUESTIONS: [&str; 3] = [
     "What does the host do with an operation that a crash interrupted?",
-    "How large may the text of a record be?",
+    "What may happen to files that somebody edits by hand?",
     "Where does a provider keep what must outlive its instance?",
 ];
 const RUNTIME: &str = "/runtime/v1/companies/demo";
@@ -134,10 +134,30 @@ async fn ask(host: &Backend, question: &str) -> Result<(), CliError> {
     }
     for snippet in &snippets {
         let score = snippet["score"].as_f64().unwrap_or_default();
-        let shown = text(snippet, "/text").replace("///", "");
+        let shown = telling(&text(snippet, "/text"), question);
         line(&format!("    {score:.2}  {}\n          from {}", clip(&shown, 84), provenance(snippet)))?;
     }
     line("")
+}
+
+/// The sentence that has most of the question's words: a whole section does not fit a line.
+fn telling(text: &str, question: &str) -> String {
+    let lower = |text: &str| text.to_lowercase();
+    // Words are compared by their beginning, so that `recorded` meets `record`.
+    let wanted: Vec<String> = question
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 3)
+        .map(|word| lower(word).chars().take(5).collect())
+        .collect();
+    let flat = text.replace("///", " ").replace('#', " ");
+    let flat = flat.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentences = flat.split_inclusive(['.', ';']);
+    let score = |sentence: &str| {
+        let sentence = lower(sentence);
+        wanted.iter().filter(|word| sentence.contains(word.as_str())).count()
+    };
+    let best = sentences.rev().max_by_key(|sentence| score(sentence)).unwrap_or(&flat);
+    best.trim().to_owned()
 }
 
 async fn query(host: &Backend, question: &str, top_k: u32) -> Result<Value, CliError> {

@@ -6,5 +6,6 @@ mod bad_input;
 mod conformance;
 mod crash;
 mod hostile;
+mod http;
 mod layers;
 mod operations;

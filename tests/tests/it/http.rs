@@ -1,0 +1,143 @@
+//! The routes, as a caller sees them: statuses, problem details, and who may call.
+
+use std::sync::Arc;
+
+use memhost::api::{AdminToken, InProcess, Method, Request};
+use memhost_tests::TestHost;
+use serde_json::{Value, json};
+
+async fn host() -> (TestHost, InProcess) {
+    let host = TestHost::new(&["traps"]).await.unwrap();
+    let http = InProcess::new(Arc::clone(host.service()));
+    (host, http)
+}
+
+async fn call(http: &InProcess, method: Method, path: &str, body: &str) -> (u16, Value) {
+    let body = (method != Method::Get).then(|| body.to_owned());
+    let (status, body) = http.call(Request { method, path: path.to_owned(), body }).await;
+    (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
+async fn post(http: &InProcess, path: &str, body: &Value) -> (u16, Value) {
+    call(http, Method::Post, path, &body.to_string()).await
+}
+
+const QUERY: &str = "/runtime/v1/companies/acme/query";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_plans_json_goes_in_and_comes_out() {
+    let (_host, http) = host().await;
+    let write = json!({
+        "scope": {"companyId": "acme", "agentId": "ada"},
+        "source": {"kind": "issue_comment", "companyId": "acme", "issueId": "i", "commentId": "c"},
+        "records": [{"text": "the gate code changes monthly", "metadata": {"n": 1.5}}],
+    });
+    let (status, written) = post(&http, "/runtime/v1/companies/acme/records", &write).await;
+    assert_eq!(status, 200, "{written}");
+    let scope = json!({"companyId": "acme", "agentId": "ada"});
+    let (status, found) = post(&http, QUERY, &json!({"scope": scope, "query": "gate code"})).await;
+    assert_eq!(status, 200);
+    let snippet = &found["snippets"][0];
+    assert_eq!(snippet["handle"], written["records"][0]);
+    assert_eq!(snippet["source"]["commentId"], "c");
+    assert_eq!(snippet["metadata"], json!({"n": 1.5}));
+    assert_eq!(snippet["scoreKind"], "rank");
+    let path = format!("/control/v1/companies/acme/operations/{}", found["operationId"].as_str().unwrap());
+    let (status, operation) = call(&http, Method::Get, &path, "").await;
+    assert_eq!((status, &operation["kind"], &operation["outcome"]), (200, &json!("query"), &json!("succeeded")));
+    let (status, page) =
+        call(&http, Method::Get, "/control/v1/companies/acme/operations?kind=query&agentId=ada", "").await;
+    assert_eq!((status, page["items"].as_array().unwrap().len()), (200, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_input_names_the_field_and_leaves_everything_as_it_was() {
+    let (host, http) = host().await;
+    let large = format!(r#"{{"scope":{{"companyId":"acme"}},"query":"{}"}}"#, "x".repeat(9 << 20));
+    for (body, status, field) in [
+        ("{", 400, Value::Null),
+        (r#"{"scope":{"companyId":"acme"},"query":"q"} x"#, 400, Value::Null),
+        (r#"{"scope":{"companyId":"acme","team":"x"},"query":"q"}"#, 400, json!("scope.team")),
+        (r#"{"scope":{"companyId":"acme"},"query":"q","topK":-1}"#, 400, json!("topK")),
+        (r#"{"scope":{"companyId":"acme"},"query":7}"#, 400, json!("query")),
+        (r#"{"scope":{"companyId":"other"},"query":"q"}"#, 400, json!("scope.companyId")),
+        (r#"{"scope":{"companyId":"a/b"},"query":"q"}"#, 400, json!("scope.companyId")),
+        (r#"{"scope":{"companyId":"acme","agentId":"a\u0007"},"query":"q"}"#, 400, json!("scope.agentId")),
+        (&large, 413, Value::Null),
+    ] {
+        let (found, problem) = call(&http, Method::Post, QUERY, body).await;
+        assert_eq!((found, &problem["field"]), (status, &field), "{:.80}: {problem}", body);
+        assert!(problem["type"].as_str().unwrap().starts_with("https://memhost.dev/problems/"), "{problem}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
+    }
+    assert!(host.operations("acme").unwrap().is_empty());
+    let get = |path: &'static str| call(&http, Method::Get, path, "");
+    let (status, problem) = get("/control/v1/companies/acme/operations?color=red").await;
+    assert_eq!(status, 400);
+    assert!(problem["detail"].as_str().unwrap().contains("color"), "{problem}");
+    assert_eq!(get("/control/v1/companies/acme/operations?limit=0").await.1["field"], "limit");
+    assert_eq!(get("/control/v1/companies/acme/operations?cursor=forged").await.1["field"], "cursor");
+    assert_eq!(get("/control/v1/companies/acme/operations/no-id").await.0, 400);
+    assert_eq!(get("/control/v1/companies/acme/bindings/none").await.1["code"], "no_binding");
+    assert_eq!(get("/nothing").await.1["code"], "no_route");
+    assert_eq!(get(QUERY).await.0, 405);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bindings_are_made_once_with_a_configuration_that_fits() {
+    let (_host, http) = host().await;
+    let path = "/control/v1/companies/acme/bindings";
+    let bad = json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": 7}}});
+    let (status, problem) = post(&http, path, &bad).await;
+    assert_eq!((status, &problem["complaints"][0]["pointer"]), (422, &json!("/ranking/b")), "{problem}");
+    let good = json!({"key": "m", "providerKey": "local-markdown", "default": true});
+    assert_eq!(post(&http, path, &good).await.0, 201);
+    assert_eq!(post(&http, path, &good).await.1["code"], "binding_exists");
+    let unknown = json!({"key": "n", "providerKey": "mem0"});
+    assert_eq!(post(&http, path, &unknown).await.1["code"], "no_provider");
+    let limits = json!({"key": "n", "providerKey": "traps", "limits": {"memoryBytes": 1}});
+    assert_eq!(post(&http, path, &limits).await.1["field"], "limits.memoryBytes");
+    let override_for_ada = json!({"key": "t", "providerKey": "traps"});
+    assert_eq!(post(&http, path, &override_for_ada).await.0, 201);
+    let target = json!({"agentId": "ada", "bindingKey": "t"}).to_string();
+    assert_eq!(call(&http, Method::Put, "/control/v1/companies/acme/targets", &target).await.0, 204);
+    let (_, resolved) = call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=ada", "").await;
+    assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("t"), &json!("agent_override")));
+    let (_, resolved) = call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=bob", "").await;
+    assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("m"), &json!("company_default")));
+    // A crash of a provider is the provider's, and is recorded.
+    let scope = json!({"companyId": "acme", "agentId": "ada"});
+    let (status, problem) = post(&http, QUERY, &json!({"scope": scope, "query": "trap"})).await;
+    assert_eq!((status, &problem["code"]), (502, &json!("trapped")));
+    assert!(problem["operationId"].is_string());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
+    let (host, _) = host().await;
+    let listener = memhost::api::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let token = AdminToken::known("a token of the test").unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(memhost::api::run(listener, Arc::clone(host.service()), token, async move {
+        let _ = stopped.await;
+    }));
+    let status = move |token: Option<&'static str>| {
+        tokio::task::spawn_blocking(move || {
+            let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+            let mut request = agent.get(format!("http://{address}/control/v1/plugins"));
+            if let Some(token) = token {
+                request = request.header("authorization", format!("Bearer {token}"));
+            }
+            request.call().unwrap().status().as_u16()
+        })
+    };
+    assert_eq!(status(None).await.unwrap(), 401);
+    assert_eq!(status(Some("another token")).await.unwrap(), 401);
+    assert_eq!(status(Some("a token of the test")).await.unwrap(), 200);
+    stop.send(()).unwrap();
+    serving.await.unwrap().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let error = memhost::api::bind(taken.local_addr().unwrap()).await.unwrap_err();
+    assert!(error.to_string().contains("--listen"), "{error}");
+}
