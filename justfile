@@ -44,10 +44,6 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
 
-# The same work in Extism, a peer, beside the pipeline. Builds another engine: minutes.
-bench-peer:
-    cd tests/peer-extism && cargo run --release
-
 # Recall of a provider on a LoCoMo file.
 eval FILE *ARGS:
     cargo run --release -- eval locomo {{FILE}} {{ARGS}}
