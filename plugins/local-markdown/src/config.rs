@@ -1,10 +1,11 @@
 //! What a binding may set. Every weight has a default that knows nothing of the text.
 
 use memhost_sdk::types::ConfigError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 /// The configuration of a binding. All of it is optional.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
     /// Which stemmer: an English name such as `english` or `german`, or `none`.
@@ -25,7 +26,7 @@ impl Default for Config {
 }
 
 /// The stemmers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Language {
@@ -43,46 +44,58 @@ pub enum Language {
     None,
 }
 
-/// Weights and constants of the ranking; `README.md` says what each is for.
-#[derive(Debug, Clone, Copy, Deserialize)]
+const LANGUAGES: [Language; 12] = [
+    Language::Danish,
+    Language::Dutch,
+    Language::English,
+    Language::French,
+    Language::German,
+    Language::Italian,
+    Language::Norwegian,
+    Language::Portuguese,
+    Language::Russian,
+    Language::Spanish,
+    Language::Swedish,
+    Language::None,
+];
+
+/// Weights and constants of the ranking; the schema says what each is for.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Ranking {
-    /// BM25: how soon a repeated word stops counting.
+    /// BM25: how soon a repeated word stops counting. 0 to 10.
     pub k1: f32,
-    /// BM25: how much a long passage is held against it, 0 to 1.
+    /// BM25: how much a long passage is held against it. 0 to 1.
     pub b: f32,
-    /// The share of its neighbours' scores that a record gets.
+    /// The share that a record's other passages add to its best one. 0 to 1.
+    pub whole: f32,
+    /// The share of its neighbours' scores that a record gets. 0 to 1.
     pub neighbours: f32,
-    /// The weight of the session's score, beside 1 for the record's own.
+    /// The weight of the session's score, beside 1 for the record's own. 0 to 1.
     pub session: f32,
-    /// What a record gains when the question names its author or another short metadata value.
-    pub actor: f32,
+    /// What a record gains when the question names somebody in its metadata. 0 to 1.
+    pub names: f32,
 }
 
 impl Default for Ranking {
     fn default() -> Self {
-        Self { k1: 1.2, b: 0.75, neighbours: 0.3, session: 0.25, actor: 0.15 }
+        Self { k1: 0.9, b: 0.75, whole: 0.1, neighbours: 0.35, session: 0.3, names: 0.3 }
     }
 }
 
-/// The JSON Schema of [`Config`].
-pub(crate) const SCHEMA: &str = r#"{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
-  "type": "object",
-  "additionalProperties": false,
-  "properties": {
-    "language": {"enum": ["danish", "dutch", "english", "french", "german", "italian", "norwegian", "portuguese", "russian", "spanish", "swedish", "none"], "default": "english", "description": "Which stemmer"},
-    "sharedAcrossAgents": {"type": "boolean", "default": false, "description": "Whether agents of the company see each other's records"},
-    "durable": {"type": "boolean", "default": true, "description": "Whether a write waits until its file is on the disk"},
-    "ranking": {"type": "object", "additionalProperties": false, "properties": {
-      "k1": {"type": "number", "minimum": 0, "maximum": 10, "default": 1.2},
-      "b": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.75},
-      "neighbours": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.3},
-      "session": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.25},
-      "actor": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.15}
-    }}
-  }
-}"#;
+impl Ranking {
+    /// Name, value, largest value and purpose of each: what the schema and the check are made of. The smallest is 0.
+    fn weights(&self) -> [(&'static str, f32, f32, &'static str); 6] {
+        [
+            ("k1", self.k1, 10.0, "How soon a repeated word stops counting (BM25)"),
+            ("b", self.b, 1.0, "How much a long passage is held against it (BM25)"),
+            ("whole", self.whole, 1.0, "The share that a record's other passages add to its best one"),
+            ("neighbours", self.neighbours, 1.0, "The share of its neighbours' scores that a record gets"),
+            ("session", self.session, 1.0, "The weight of the session's score, beside 1 for the record's own"),
+            ("names", self.names, 1.0, "What a record gains when the question names somebody in its metadata"),
+        ]
+    }
+}
 
 impl Config {
     /// Complaints about ranges.
@@ -90,21 +103,62 @@ impl Config {
     /// # Errors
     /// One complaint for each value that is out of its range.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
-        let ranking = &self.ranking;
-        let complaints: Vec<ConfigError> = [
-            ("k1", ranking.k1, 10.0),
-            ("b", ranking.b, 1.0),
-            ("neighbours", ranking.neighbours, 1.0),
-            ("session", ranking.session, 1.0),
-            ("actor", ranking.actor, 1.0),
-        ]
-        .into_iter()
-        .filter(|(_, value, max)| !(0.0..=*max).contains(value))
-        .map(|(name, value, max)| ConfigError {
-            pointer: format!("/ranking/{name}"),
-            message: format!("is {value}; 0 to {max} is allowed"),
-        })
-        .collect();
+        let complaints: Vec<ConfigError> = self
+            .ranking
+            .weights()
+            .into_iter()
+            .filter(|(_, value, most, _)| !(0.0..=*most).contains(value))
+            .map(|(name, value, most, _)| ConfigError {
+                pointer: format!("/ranking/{name}"),
+                message: format!("is {value}; choose a number from 0 to {most}"),
+            })
+            .collect();
         if complaints.is_empty() { Ok(()) } else { Err(complaints) }
     }
+}
+
+/// The JSON Schema of [`Config`].
+pub(crate) fn schema() -> String {
+    let default = Config::default();
+    let weights: Map<String, Value> = default
+        .ranking
+        .weights()
+        .into_iter()
+        .map(|(name, value, most, purpose)| {
+            // By way of text: 0.3 as a double is 0.30000001192092896.
+            let value: f64 = value.to_string().parse().unwrap_or_default();
+            let schema =
+                json!({"type": "number", "minimum": 0, "maximum": most, "default": value, "description": purpose});
+            (name.to_owned(), schema)
+        })
+        .collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "language": {
+                "enum": LANGUAGES,
+                "default": default.language,
+                "description": "Which stemmer finds other forms of a word; a change makes the index anew"
+            },
+            "sharedAcrossAgents": {
+                "type": "boolean",
+                "default": default.shared_across_agents,
+                "description": "Whether agents of the company see each other's records"
+            },
+            "durable": {
+                "type": "boolean",
+                "default": default.durable,
+                "description": "Whether a write waits until its file is on the disk"
+            },
+            "ranking": {
+                "type": "object",
+                "additionalProperties": false,
+                "description": "How results are ranked",
+                "properties": weights
+            }
+        }
+    })
+    .to_string()
 }

@@ -3,15 +3,17 @@
 
 mod config;
 mod files;
+mod hash;
 mod index;
 mod library;
 mod provider;
 mod rank;
 mod record;
-mod words;
+mod text;
 
 pub use config::{Config, Language, Ranking};
 pub use provider::LocalMarkdown;
 
 memhost_sdk::export!(LocalMarkdown);
 memhost_sdk::export_correction!(LocalMarkdown);
+memhost_sdk::export_explain!(LocalMarkdown);

@@ -36,20 +36,19 @@ fn code(error: &ServiceError) -> (OperationErrorCode, Outcome) {
 async fn beside_an_innocent(host: &TestHost, text: &str) -> ServiceError {
     let service = std::sync::Arc::clone(host.service());
     let innocent = tokio::spawn(async move {
-        let mut worst = Duration::ZERO;
+        let mut served = 0;
         let until = Instant::now() + Duration::from_millis(400);
         while Instant::now() < until {
-            let started = Instant::now();
             let answer = service.query(&caller(), memhost_tests::query("innocent", "hello")).await.unwrap();
             assert_eq!(answer.snippets.len(), 5);
-            worst = worst.max(started.elapsed());
+            served += 1;
         }
-        worst
+        served
     });
     let error = host.query("hostile", text).await.unwrap_err();
-    let worst = innocent.await.unwrap();
-    // Not a measurement: a neighbour that had to wait for the hostile call would have waited for its whole deadline.
-    assert!(worst < Duration::from_millis(400), "an innocent call took {worst:?}");
+    let served = innocent.await.unwrap();
+    // Not a measurement: a neighbour that had to wait for the hostile call would have been served once in this time.
+    assert!(served >= 3, "the innocent binding was served {served} times");
     error
 }
 

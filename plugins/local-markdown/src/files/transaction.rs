@@ -1,0 +1,242 @@
+//! Writing several files, all of them or none.
+//!
+//! New contents are written to `.memhost/`, which is in the same directory, so that a rename puts them into place at
+//! once. For more than one file a journal of the renames is written first. A crash before the journal is there leaves
+//! contents that nobody asks for: they are thrown away when the directory is opened. A crash after it leaves the
+//! journal, whose renames are then done to their end. An error in the middle takes back what was done.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Component, Path};
+
+use super::tree::{Files, Stamp, folder};
+
+const WORK: &str = ".memhost";
+const JOURNAL: &str = ".memhost/journal";
+
+/// A file to write.
+#[derive(Debug)]
+pub(crate) struct Write {
+    /// Where, relative to the root.
+    pub(crate) path: String,
+    /// What.
+    pub(crate) content: String,
+    /// Whether there is a file at the path.
+    pub(crate) replaces: bool,
+}
+
+/// A file whose content is written and waits for its name.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Step {
+    temporary: String,
+    target: String,
+    /// Where the file that was there before waits until all is done.
+    aside: Option<String>,
+}
+
+impl Files {
+    /// Ends or undoes what a crash left. Answers whether files may have changed by it.
+    pub(crate) fn repair(&mut self) -> io::Result<bool> {
+        let entries = match fs::read_dir(self.at(WORK)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let names: Vec<_> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
+        let mut changed = false;
+        if let Ok(journal) = fs::read(self.at(JOURNAL))
+            && let Ok(steps) = postcard::from_bytes::<Vec<Step>>(&journal)
+        {
+            changed = true;
+            for step in steps.iter().filter(|step| step.is_inside()) {
+                if self.at(&step.temporary).exists() {
+                    self.publish_one(step)?;
+                }
+            }
+        }
+        self.remove(JOURNAL)?;
+        for path in names {
+            // What a person put there and cannot be removed so is in nobody's way.
+            let _ = fs::remove_file(path);
+        }
+        Ok(changed)
+    }
+
+    /// Writes files and answers their states, in their order.
+    pub(crate) fn write_all(&mut self, writes: &[Write]) -> io::Result<Vec<Stamp>> {
+        let mut steps = Vec::with_capacity(writes.len());
+        let result = self.prepare(writes, &mut steps).and_then(|()| self.publish(&steps));
+        if result.is_err() {
+            for step in &steps {
+                let _ = fs::remove_file(self.at(&step.temporary));
+            }
+        }
+        result
+    }
+
+    fn prepare(&mut self, writes: &[Write], steps: &mut Vec<Step>) -> io::Result<()> {
+        let is_alone = writes.len() == 1;
+        for write in writes {
+            self.written += 1;
+            let temporary = format!("{WORK}/{}.new", self.written);
+            let aside = (write.replaces && !is_alone).then(|| format!("{WORK}/{}.old", self.written));
+            steps.push(Step { temporary: temporary.clone(), target: write.path.clone(), aside });
+            self.write_one(&temporary, write.content.as_bytes())?;
+        }
+        if !is_alone {
+            let journal = postcard::to_allocvec(steps).map_err(io::Error::other)?;
+            let draft = format!("{WORK}/journal.new");
+            self.write_one(&draft, &journal)?;
+            fs::rename(self.at(&draft), self.at(JOURNAL))?;
+        }
+        Ok(())
+    }
+
+    fn publish(&self, steps: &[Step]) -> io::Result<Vec<Stamp>> {
+        for (number, step) in steps.iter().enumerate() {
+            if let Err(error) = self.publish_one(step) {
+                self.take_back(&steps[..=number]);
+                return Err(error);
+            }
+        }
+        if self.durable {
+            let folders: BTreeSet<&str> = steps.iter().map(|step| folder(&step.target)).collect();
+            for folder in folders {
+                // Where a folder cannot be flushed by itself, the file system orders its renames.
+                let _ = File::open(self.at(folder)).and_then(|folder| folder.sync_all());
+            }
+        }
+        if steps.len() > 1 {
+            fs::remove_file(self.at(JOURNAL))?;
+        }
+        for aside in steps.iter().filter_map(|step| step.aside.as_ref()) {
+            self.remove(aside)?;
+        }
+        steps.iter().map(|step| Ok(self.stamp(&step.target)?.unwrap_or_default())).collect()
+    }
+
+    fn publish_one(&self, step: &Step) -> io::Result<()> {
+        if let Some(aside) = &step.aside {
+            match fs::rename(self.at(&step.target), self.at(aside)) {
+                // Somebody removed it by hand meanwhile: there is nothing to put aside.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                other => other?,
+            }
+        }
+        self.with_folder(folder(&step.target), || fs::rename(self.at(&step.temporary), self.at(&step.target)))
+    }
+
+    /// Undoes steps, of which the last one may be half done. New contents go back to where they waited: a crash in
+    /// here is still finished by the journal.
+    fn take_back(&self, steps: &[Step]) {
+        for step in steps.iter().rev() {
+            if let Err(error) = self.take_back_one(step) {
+                log::error!("{} could not be taken back: {error}; compare it with what it should hold", step.target);
+            }
+        }
+        let _ = fs::remove_file(self.at(JOURNAL));
+    }
+
+    fn take_back_one(&self, step: &Step) -> io::Result<()> {
+        if !self.at(&step.temporary).exists() {
+            fs::rename(self.at(&step.target), self.at(&step.temporary))?;
+        }
+        match &step.aside {
+            Some(aside) if self.at(aside).exists() => fs::rename(self.at(aside), self.at(&step.target)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does something in a folder that is made if it turns out to be missing: looking first would cost every write two
+    /// calls to the host.
+    fn with_folder<T>(&self, folder: &str, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        match act() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(self.at(folder))?;
+                act()
+            }
+            other => other,
+        }
+    }
+
+    fn write_one(&self, path: &str, content: &[u8]) -> io::Result<()> {
+        let mut file = self.with_folder(WORK, || File::create(self.at(path)))?;
+        file.write_all(content)?;
+        if self.durable { file.sync_all() } else { Ok(()) }
+    }
+}
+
+impl Step {
+    /// A journal is a file like any other: somebody may have written it by hand.
+    fn is_inside(&self) -> bool {
+        let is_inside = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+        [Some(&self.temporary), Some(&self.target), self.aside.as_ref()]
+            .into_iter()
+            .flatten()
+            .all(|path| is_inside(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &str, content: &str, replaces: bool) -> Write {
+        Write { path: path.to_owned(), content: content.to_owned(), replaces }
+    }
+
+    fn read(files: &Files, path: &str) -> Option<String> {
+        fs::read_to_string(files.at(path)).ok()
+    }
+
+    #[test]
+    fn a_failure_in_the_middle_leaves_everything_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = Files::new(directory.path().to_owned(), true);
+        files.write_all(&[write("a.md", "old", false)]).unwrap();
+        // A folder of that name cannot be replaced by a file.
+        fs::create_dir_all(directory.path().join("c.md/full")).unwrap();
+        let writes = [write("a.md", "new", true), write("b.md", "new", false), write("c.md", "new", false)];
+        assert!(files.write_all(&writes).is_err());
+        assert_eq!(read(&files, "a.md").as_deref(), Some("old"));
+        assert_eq!(read(&files, "b.md"), None);
+        assert_eq!(fs::read_dir(directory.path().join(WORK)).unwrap().count(), 0);
+        assert_eq!(files.write_all(&writes[..2]).unwrap().len(), 2);
+        assert_eq!(read(&files, "a.md").as_deref(), Some("new"));
+        assert_eq!(fs::read_dir(directory.path().join(WORK)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_crash_is_undone_before_the_journal_and_finished_after_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = Files::new(directory.path().to_owned(), false);
+        files.write_all(&[write("a.md", "old", false)]).unwrap();
+        let writes = [write("a.md", "new", true), write("b.md", "new", false)];
+        let mut steps = Vec::new();
+        files.prepare(&writes, &mut steps).unwrap();
+        fs::remove_file(files.at(JOURNAL)).unwrap();
+        assert!(!files.repair().unwrap());
+        assert_eq!((read(&files, "a.md").as_deref(), read(&files, "b.md")), (Some("old"), None));
+        steps.clear();
+        files.prepare(&writes, &mut steps).unwrap();
+        files.publish_one(&steps[0]).unwrap();
+        assert!(files.repair().unwrap());
+        assert_eq!(read(&files, "a.md").as_deref(), Some("new"));
+        assert_eq!(read(&files, "b.md").as_deref(), Some("new"));
+        assert_eq!(fs::read_dir(directory.path().join(WORK)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_journal_written_by_hand_moves_nothing_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("root");
+        let mut files = Files::new(root.clone(), false);
+        fs::create_dir_all(root.join(WORK)).unwrap();
+        fs::write(root.join(WORK).join("1.new"), "text").unwrap();
+        let step = Step { temporary: ".memhost/1.new".into(), target: "../out.md".into(), aside: None };
+        fs::write(root.join(JOURNAL), postcard::to_allocvec(&vec![step]).unwrap()).unwrap();
+        files.repair().unwrap();
+        assert!(!directory.path().join("out.md").exists() && !root.join(JOURNAL).exists());
+    }
+}

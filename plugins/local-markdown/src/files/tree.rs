@@ -1,0 +1,130 @@
+//! Looking at the directory. Hidden files and folders, such as `.git`, are nobody's records; links are not followed.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Result};
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
+
+/// How deep folders are looked into: more is not a person's order but an accident.
+const DEEPEST: usize = 16;
+/// A path must also fit where the index keeps it.
+const LONGEST_PATH: usize = 900;
+
+/// What tells one state of a file or folder from another without reading it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Stamp {
+    /// Nanoseconds since 1970.
+    pub(crate) modified_ns: u64,
+    /// 0 for a folder.
+    bytes: u64,
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Result<Self> {
+        let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self {
+            modified_ns: u64::try_from(modified.as_nanos()).unwrap_or(u64::MAX),
+            bytes: if metadata.is_dir() { 0 } else { metadata.len() },
+        })
+    }
+}
+
+/// What a folder holds, by path relative to the root, sorted.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Folders.
+    pub(crate) folders: Vec<String>,
+    /// Markdown files.
+    pub(crate) files: Vec<String>,
+}
+
+/// The binding's directory.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// Where it is.
+    pub(super) root: PathBuf,
+    /// Whether writes wait for the disk.
+    pub(super) durable: bool,
+    /// Temporary files so far.
+    pub(super) written: u64,
+}
+
+impl Files {
+    /// In this directory.
+    pub(crate) fn new(root: PathBuf, durable: bool) -> Self {
+        Self { root, durable, written: 0 }
+    }
+
+    /// The state of a file or folder; none where it is gone. The root is the empty path.
+    pub(crate) fn stamp(&self, path: &str) -> Result<Option<Stamp>> {
+        gone_is_none(fs::symlink_metadata(self.at(path)).and_then(|metadata| Stamp::of(&metadata)))
+    }
+
+    /// What is in a folder; none where it is gone.
+    pub(crate) fn list(&self, folder: &str) -> Result<Option<Listing>> {
+        let Some(entries) = gone_is_none(fs::read_dir(self.at(folder)))? else { return Ok(None) };
+        let mut listing = Listing::default();
+        for entry in entries {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            if name.starts_with('.') || path.len() > LONGEST_PATH {
+                continue;
+            }
+            let kind = entry.file_type()?;
+            if kind.is_dir() && path.matches('/').count() < DEEPEST {
+                listing.folders.push(path);
+            } else if kind.is_file() && name.ends_with(".md") {
+                listing.files.push(path);
+            }
+        }
+        listing.folders.sort_unstable();
+        listing.files.sort_unstable();
+        Ok(Some(listing))
+    }
+
+    /// A file's content and state. None where it is gone or is not text.
+    pub(crate) fn read(&self, path: &str) -> Result<Option<(String, Stamp)>> {
+        let Some(mut file) = gone_is_none(File::open(self.at(path)))? else { return Ok(None) };
+        let metadata = file.metadata()?;
+        let mut bytes = vec![0; usize::try_from(metadata.len()).unwrap_or(0)];
+        let mut filled = 0;
+        // Not `read_to_end`: it asks once more to see the end, and every call goes through the host.
+        while filled < bytes.len() {
+            match file.read(&mut bytes[filled..])? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        bytes.truncate(filled);
+        match String::from_utf8(bytes) {
+            Ok(content) => Ok(Some((content, Stamp::of(&metadata)?))),
+            Err(_) => {
+                log::warn!("{path} is not UTF-8 and is left out; save it as UTF-8");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Removes a file; one that is gone is no error.
+    pub(crate) fn remove(&self, path: &str) -> Result<()> {
+        gone_is_none(fs::remove_file(self.at(path))).map(drop)
+    }
+
+    pub(super) fn at(&self, path: &str) -> PathBuf {
+        if path.is_empty() { self.root.clone() } else { self.root.join(path) }
+    }
+}
+
+/// The folder of a path; empty for the root.
+pub(crate) fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+fn gone_is_none<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,145 @@
+//! What a record's words are worth, passage by passage.
+
+use serde_json::Value;
+
+use crate::record::{Record, instant};
+use crate::text::{Analyzer, Term, passage_lengths, words};
+
+/// How much a word counts by where it stands, in quarters of a word of the text. A summary is the record in a few
+/// words, so each of them says more.
+const TEXT: u8 = 4;
+const SUMMARY: u8 = 6;
+const METADATA: u8 = 4;
+/// Dates are in every record of a day: they tell little.
+const DATE: u8 = 2;
+/// A metadata value of at most this many words may be somebody's name.
+const NAME_WORDS: usize = 3;
+/// Metadata beyond this many words is data, not description.
+const METADATA_WORDS: usize = 200;
+
+/// A record's terms.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Analysis {
+    /// Words of each passage; at least one passage, in a record without words one of 0.
+    pub(crate) lengths: Vec<u8>,
+    /// How many of `terms` each passage has.
+    pub(crate) counts: Vec<u16>,
+    /// Terms with their weights in quarters, passage by passage, each once a passage.
+    pub(crate) terms: Vec<(Term, u8)>,
+}
+
+impl Analysis {
+    /// Reads a record.
+    pub(crate) fn of(analyzer: &Analyzer, record: &Record) -> Self {
+        let mut analysis = Self::default();
+        let mut passage: Vec<(Term, u8)> = Vec::new();
+        // What describes the whole record counts for its first passage.
+        let first = describe(analyzer, record);
+        let count = words(&record.text).count();
+        let mut all = words(&record.text);
+        for length in passage_lengths(count) {
+            passage.clear();
+            // Stop words too: a question may have nothing else.
+            passage.extend(all.by_ref().take(length).map(|(_, word)| (analyzer.term(&word), TEXT)));
+            if analysis.lengths.is_empty() {
+                passage.extend_from_slice(&first);
+            }
+            analysis.push(&mut passage, length);
+        }
+        analysis
+    }
+
+    fn push(&mut self, passage: &mut [(Term, u8)], length: usize) {
+        passage.sort_unstable();
+        let before = self.terms.len();
+        for (term, weight) in passage {
+            match self.terms.get_mut(before..).and_then(<[_]>::last_mut) {
+                Some((last, sum)) if last == term => *sum = sum.saturating_add(*weight),
+                _ => self.terms.push((*term, *weight)),
+            }
+        }
+        self.counts.push(u16::try_from(self.terms.len() - before).unwrap_or(u16::MAX));
+        self.lengths.push(u8::try_from(length).unwrap_or(u8::MAX));
+    }
+}
+
+fn describe(analyzer: &Analyzer, record: &Record) -> Vec<(Term, u8)> {
+    let mut terms = Vec::new();
+    let front = &record.front;
+    for (_, word) in words(front.summary.as_deref().unwrap_or_default()) {
+        if !analyzer.is_stop_word(&word) {
+            terms.push((analyzer.term(&word), SUMMARY));
+        }
+    }
+    let mut left = METADATA_WORDS;
+    for text in front.metadata.iter().chain([&front.other]).flat_map(|map| map.values()).flat_map(strings) {
+        let found: Vec<String> = words(text).take(left).map(|(_, word)| word).collect();
+        left -= found.len();
+        for word in found.iter().filter(|word| !analyzer.is_stop_word(word)) {
+            if found.len() <= NAME_WORDS {
+                terms.push((Analyzer::name(word), TEXT));
+            }
+            terms.push((analyzer.term(word), METADATA));
+        }
+    }
+    if let Some(when) = front.occurred_at.as_deref().and_then(instant) {
+        terms.extend(date_words(when).iter().map(|word| (analyzer.term(word), DATE)));
+    }
+    terms
+}
+
+fn strings(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(strings).collect(),
+        Value::Object(members) => members.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A date as people ask for it: the month's name, the year and the day.
+fn date_words(when: jiff::Timestamp) -> [String; 3] {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let date = jiff::tz::Offset::UTC.to_datetime(when).date();
+    let month = MONTHS[usize::try_from(date.month() - 1).unwrap_or(0).min(11)];
+    [month.to_owned(), date.year().to_string(), date.day().to_string()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Language;
+    use crate::record::Front;
+
+    #[test]
+    fn words_count_by_where_they_stand() {
+        let analyzer = Analyzer::new(Language::English);
+        let front = Front {
+            summary: Some("launches".to_owned()),
+            occurred_at: Some("2026-03-09T00:00:00Z".to_owned()),
+            metadata: serde_json::from_str(r#"{"speaker":"Ana","n":3}"#).unwrap(),
+            ..Front::default()
+        };
+        let found = Analysis::of(&analyzer, &Record { front, text: "The launch, the launch".to_owned() });
+        let weight = |term| found.terms.iter().find(|(found, _)| *found == term).map(|(_, weight)| *weight);
+        assert_eq!(weight(analyzer.term("launch")), Some(TEXT * 2 + SUMMARY));
+        assert_eq!(weight(analyzer.term("march")), Some(DATE));
+        assert_eq!(weight(analyzer.term("ana")), Some(METADATA));
+        assert!(weight(Analyzer::name("ana")).is_some());
+        assert_eq!(weight(analyzer.term("the")), Some(TEXT * 2));
+        assert_eq!((found.lengths, found.counts), (vec![4], vec![7]));
+    }
+}

@@ -1,0 +1,100 @@
+//! A record as the index takes it in.
+
+use serde_json::{Map, Value};
+
+use super::Analysis;
+use crate::files::Stamp;
+use crate::hash::hash;
+use crate::record::{Front, Record, instant};
+use crate::text::Analyzer;
+
+/// The fields that keep scopes apart: agent, subject, namespace.
+pub(crate) type Partition = [Option<String>; 3];
+
+/// The place of a record in lists: when it was made, then a hash of its id. No write changes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Key {
+    /// Microseconds since 1970; 0 for a file that does not say.
+    pub(crate) created: i64,
+    /// Of the id.
+    pub(crate) id_hash: u64,
+}
+
+/// What the index keeps of a record.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// The record's id.
+    pub(crate) id: String,
+    /// Its file.
+    pub(crate) path: String,
+    /// The state of the file that is indexed.
+    pub(crate) stamp: Stamp,
+    /// Who may see it.
+    pub(crate) partition: Partition,
+    /// Its place in lists.
+    pub(crate) key: Key,
+    /// When what it tells of happened, in microseconds since 1970.
+    pub(crate) when: i64,
+    /// Hash of what it belongs to: its session, else its document, issue or run. 0: none.
+    pub(crate) session: u64,
+    /// Hash of the event that it was captured for. 0: none.
+    pub(crate) hook: u64,
+    /// Hashes of its metadata's members, for filters.
+    pub(crate) members: Vec<u64>,
+    /// Its words.
+    pub(crate) analysis: Analysis,
+}
+
+impl Entry {
+    /// Of a record that was read from a file.
+    pub(crate) fn of(analyzer: &Analyzer, id: String, path: String, stamp: Stamp, record: &Record) -> Self {
+        let front = &record.front;
+        let micros = |text: Option<&String>| text.and_then(|text| instant(text)).map(jiff::Timestamp::as_microsecond);
+        let created = micros(front.created_at.as_ref());
+        let modified = i64::try_from(stamp.modified_ns / 1_000).unwrap_or(0);
+        Self {
+            partition: partition(front),
+            key: Key { created: created.unwrap_or(0), id_hash: hash(b"id", id.as_bytes()) },
+            when: micros(front.occurred_at.as_ref()).or(created).unwrap_or(modified),
+            session: session(front),
+            hook: front.hook_id.as_deref().map_or(0, hook),
+            members: front.metadata.iter().flatten().map(|(name, value)| member(name, value)).collect(),
+            analysis: Analysis::of(analyzer, record),
+            id,
+            path,
+            stamp,
+        }
+    }
+}
+
+/// Who may see a record.
+pub(crate) fn partition(front: &Front) -> Partition {
+    ["agentId", "subjectId", "namespace"].map(|name| front.scope(name).map(str::to_owned))
+}
+
+/// An event's hash.
+pub(crate) fn hook(hook_id: &str) -> u64 {
+    hash(b"hook", hook_id.as_bytes()).max(1)
+}
+
+/// One member of a metadata object. The order of members inside of it makes no difference.
+pub(crate) fn member(name: &str, value: &Value) -> u64 {
+    let name = hash(b"member", name.as_bytes()).to_le_bytes();
+    hash(&name, value.to_string().as_bytes())
+}
+
+/// Whether metadata has every member of a filter.
+pub(crate) fn matches(metadata: Option<&Map<String, Value>>, filter: &Map<String, Value>) -> bool {
+    filter.iter().all(|(name, wanted)| metadata.and_then(|metadata| metadata.get(name)) == Some(wanted))
+}
+
+fn session(front: &Front) -> u64 {
+    let source = |name: &str| front.source.get(name).and_then(Value::as_str);
+    let found = front
+        .scope("sessionKey")
+        .map(|key| ("session", key))
+        .or_else(|| source("documentKey").map(|key| ("document", key.split('#').next().unwrap_or(key))))
+        .or_else(|| source("issueId").or_else(|| front.scope("issueId")).map(|key| ("issue", key)))
+        .or_else(|| source("runId").or_else(|| front.scope("runId")).map(|key| ("run", key)));
+    found.map_or(0, |(kind, key)| hash(kind.as_bytes(), key.as_bytes()).max(1))
+}

@@ -1,0 +1,254 @@
+//! How the index is stored: in pages of some records each. A change rewrites the pages of the records that it is
+//! about, so that a write costs one small value and what is forgotten leaves storage at once. A page holds no word of a
+//! text, only hashes.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Analysis, DocId, Entry, Index, Key, Partition};
+use crate::files::Stamp;
+use crate::hash::hash;
+
+const PAGE_RECORDS: usize = 64;
+/// A page that has this many bytes takes no further record; one long record may have a larger page to itself.
+const PAGE_BYTES: usize = 256 << 10;
+const NO_PAGE: u32 = u32::MAX;
+const TERM_BYTES: usize = 6;
+
+#[derive(Debug, Default)]
+struct Page {
+    docs: Vec<DocId>,
+    bytes: usize,
+}
+
+/// Which page a record is in, and which pages are to be stored.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    pages: Vec<Page>,
+    page_of: Vec<u32>,
+    size_of: Vec<u32>,
+    roomy: BTreeSet<u32>,
+    last_left: Option<u32>,
+    dirty: BTreeSet<u32>,
+}
+
+impl Pages {
+    /// How many there are.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.pages.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Finds a page for a record of this size.
+    pub(crate) fn enter(&mut self, doc: DocId, bytes: usize) {
+        let fits = |page: &u32| self.pages.get(*page as usize).is_some_and(|page| page.takes(bytes));
+        let found =
+            self.last_left.take().filter(fits).or_else(|| self.roomy.iter().rev().take(8).find(|p| fits(p)).copied());
+        let page = found.unwrap_or_else(|| {
+            self.pages.push(Page::default());
+            self.len() - 1
+        });
+        self.enter_page(doc, bytes, page);
+        self.dirty.insert(page);
+    }
+
+    /// Puts a record into the page that it was stored in.
+    pub(crate) fn enter_page(&mut self, doc: DocId, bytes: usize, number: u32) {
+        if self.pages.len() <= number as usize {
+            self.pages.resize_with(number as usize + 1, Page::default);
+        }
+        if self.page_of.len() <= doc as usize {
+            self.page_of.resize(doc as usize + 1, NO_PAGE);
+            self.size_of.resize(doc as usize + 1, 0);
+        }
+        let page = &mut self.pages[number as usize];
+        page.docs.push(doc);
+        page.bytes += bytes;
+        self.page_of[doc as usize] = number;
+        self.size_of[doc as usize] = u32::try_from(bytes).unwrap_or(u32::MAX);
+        match page.takes(0) {
+            true => self.roomy.insert(number),
+            false => self.roomy.remove(&number),
+        };
+    }
+
+    /// Makes sure that there is a page of this number, though it may be empty.
+    pub(crate) fn reserve(&mut self, number: u32) {
+        if self.pages.len() <= number as usize {
+            self.pages.resize_with(number as usize + 1, Page::default);
+        }
+        if self.pages[number as usize].docs.is_empty() {
+            self.roomy.insert(number);
+        }
+    }
+
+    /// Takes a record out of its page.
+    pub(crate) fn leave(&mut self, doc: DocId) {
+        let Some(number) = self.page_of.get(doc as usize).copied().filter(|number| *number != NO_PAGE) else { return };
+        let page = &mut self.pages[number as usize];
+        page.docs.retain(|other| *other != doc);
+        page.bytes -= self.size_of[doc as usize] as usize;
+        self.page_of[doc as usize] = NO_PAGE;
+        self.roomy.insert(number);
+        self.dirty.insert(number);
+        self.last_left = Some(number);
+    }
+
+    /// All pages are to be stored.
+    pub(crate) fn mark_all(&mut self) {
+        self.dirty.extend(0..self.len());
+    }
+
+    /// Whether there is something to store.
+    pub(crate) fn is_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// The next page to store, by number and as stored. It counts as stored then.
+    pub(crate) fn next_dirty(&mut self, index: &Index) -> Option<(u32, Result<Vec<u8>, postcard::Error>)> {
+        let number = self.dirty.pop_first()?;
+        let entries = self.pages[number as usize].docs.iter().filter_map(|doc| index.entry(*doc));
+        Some((number, encode(entries)))
+    }
+}
+
+impl Page {
+    fn takes(&self, bytes: usize) -> bool {
+        self.docs.is_empty() || (self.docs.len() < PAGE_RECORDS && self.bytes + bytes <= PAGE_BYTES)
+    }
+}
+
+/// About how many bytes an entry has when it is stored.
+pub(crate) fn stored_size(entry: &Entry) -> usize {
+    64 + entry.id.len()
+        + entry.path.len()
+        + entry.partition.iter().flatten().map(String::len).sum::<usize>()
+        + entry.members.len() * 10
+        + entry.analysis.lengths.len() * 3
+        + entry.analysis.terms.len() * (TERM_BYTES + 1)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored<'a> {
+    id: &'a str,
+    path: &'a str,
+    stamp: Stamp,
+    partition: Partition,
+    key: Key,
+    when: i64,
+    session: u64,
+    hook: u64,
+    members: Vec<u64>,
+    lengths: &'a [u8],
+    counts: Vec<u16>,
+    terms: &'a [u8],
+}
+
+fn encode(entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>, postcard::Error> {
+    let mut body = Vec::new();
+    for entry in entries {
+        let mut terms = Vec::with_capacity(entry.analysis.terms.len() * (TERM_BYTES + 1));
+        for (term, weight) in &entry.analysis.terms {
+            terms.extend_from_slice(&term.to_le_bytes()[..TERM_BYTES]);
+            terms.push(*weight);
+        }
+        let stored = Stored {
+            id: &entry.id,
+            path: &entry.path,
+            stamp: entry.stamp,
+            partition: entry.partition,
+            key: entry.key,
+            when: entry.when,
+            session: entry.session,
+            hook: entry.hook,
+            members: entry.members,
+            lengths: &entry.analysis.lengths,
+            counts: entry.analysis.counts,
+            terms: &terms,
+        };
+        body = postcard::to_extend(&stored, body)?;
+    }
+    Ok(seal(&body))
+}
+
+/// The entries of a stored page. None where it is damaged.
+pub(crate) fn decode(page: &[u8]) -> Option<Vec<Entry>> {
+    let mut rest = unseal(page)?;
+    let mut entries = Vec::with_capacity(PAGE_RECORDS);
+    while !rest.is_empty() {
+        let (stored, behind) = postcard::take_from_bytes::<Stored<'_>>(rest).ok()?;
+        rest = behind;
+        let terms = stored.terms.chunks_exact(TERM_BYTES + 1).map(|bytes| {
+            let mut term = [0; 8];
+            term[..TERM_BYTES].copy_from_slice(&bytes[..TERM_BYTES]);
+            (u64::from_le_bytes(term), bytes[TERM_BYTES])
+        });
+        entries.push(Entry {
+            id: stored.id.to_owned(),
+            path: stored.path.to_owned(),
+            stamp: stored.stamp,
+            partition: stored.partition,
+            key: stored.key,
+            when: stored.when,
+            session: stored.session,
+            hook: stored.hook,
+            members: stored.members,
+            analysis: Analysis { lengths: stored.lengths.to_vec(), counts: stored.counts, terms: terms.collect() },
+        });
+    }
+    Some(entries)
+}
+
+/// Bytes with their hash in front.
+pub(crate) fn seal(body: &[u8]) -> Vec<u8> {
+    [&hash(b"page", body).to_le_bytes(), body].concat()
+}
+
+/// The bytes behind a hash that fits them.
+pub(crate) fn unseal(sealed: &[u8]) -> Option<&[u8]> {
+    let (sum, body) = sealed.split_first_chunk::<8>()?;
+    (*sum == hash(b"page", body).to_le_bytes()).then_some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_fill_pages_and_make_room_again() {
+        let mut pages = Pages::default();
+        for doc in 0..130 {
+            pages.enter(doc, 100);
+        }
+        assert_eq!(pages.len(), 3);
+        let index = Index::default();
+        while pages.next_dirty(&index).is_some() {}
+        pages.leave(3);
+        pages.enter(3, 100);
+        assert_eq!(pages.dirty.iter().copied().collect::<Vec<_>>(), [0]);
+        pages.enter(200, PAGE_BYTES * 4);
+        assert_eq!(pages.len(), 4);
+        pages.enter(201, 1);
+        assert_eq!(pages.page_of[201], 2);
+    }
+
+    #[test]
+    fn damage_is_noticed() {
+        let entry = Entry::of(
+            &crate::text::Analyzer::new(crate::config::Language::English),
+            "id".to_owned(),
+            "path.md".to_owned(),
+            Stamp::default(),
+            &crate::record::Record { text: "some words here".to_owned(), ..Default::default() },
+        );
+        let page = encode([entry.clone(), entry.clone()].into_iter()).unwrap();
+        let found = decode(&page).unwrap();
+        assert_eq!((found.len(), &found[1].analysis), (2, &entry.analysis));
+        for at in 0..page.len() {
+            let mut damaged = page.clone();
+            damaged[at] ^= 1;
+            assert!(decode(&damaged).is_none(), "{at}");
+        }
+        assert!(decode(&page[..page.len() - 1]).is_none());
+    }
+}

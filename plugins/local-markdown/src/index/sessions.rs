@@ -1,0 +1,97 @@
+//! Which records stand beside which: a session's records in the order in which they happened.
+
+use std::collections::BTreeSet;
+
+use super::postings::ByHash;
+use super::{DocId, Key};
+
+const NONE: DocId = DocId::MAX;
+
+type Place = (i64, Key, DocId);
+
+/// The sessions, and for each record its neighbours.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    members: ByHash<BTreeSet<Place>>,
+    /// By record: before it, behind it.
+    beside: Vec<(DocId, DocId)>,
+}
+
+impl Sessions {
+    /// The record before this one.
+    pub(crate) fn before(&self, doc: DocId) -> Option<DocId> {
+        self.beside.get(doc as usize).map(|(before, _)| *before).filter(|before| *before != NONE)
+    }
+
+    /// The record behind this one.
+    pub(crate) fn behind(&self, doc: DocId) -> Option<DocId> {
+        self.beside.get(doc as usize).map(|(_, behind)| *behind).filter(|behind| *behind != NONE)
+    }
+
+    /// Puts a record into its session; 0 is none.
+    pub(super) fn insert(&mut self, session: u64, when: i64, key: Key, doc: DocId) {
+        if self.beside.len() <= doc as usize {
+            self.beside.resize(doc as usize + 1, (NONE, NONE));
+        }
+        self.beside[doc as usize] = (NONE, NONE);
+        if session == 0 {
+            return;
+        }
+        let members = self.members.entry(session).or_default();
+        let place = (when, key, doc);
+        let before = members.range(..place).next_back().map_or(NONE, |(.., doc)| *doc);
+        let behind = members.range(place..).next().map_or(NONE, |(.., doc)| *doc);
+        members.insert(place);
+        self.beside[doc as usize] = (before, behind);
+        self.link(before, doc);
+        self.link(doc, behind);
+    }
+
+    /// Takes a record out.
+    pub(super) fn remove(&mut self, session: u64, when: i64, key: Key, doc: DocId) {
+        let Some(members) = self.members.get_mut(&session) else { return };
+        if !members.remove(&(when, key, doc)) {
+            return;
+        }
+        if members.is_empty() {
+            self.members.remove(&session);
+        }
+        let (before, behind) = std::mem::replace(&mut self.beside[doc as usize], (NONE, NONE));
+        self.link(before, behind);
+        if before == NONE && behind != NONE {
+            self.beside[behind as usize].0 = NONE;
+        }
+    }
+
+    fn link(&mut self, before: DocId, behind: DocId) {
+        if before != NONE {
+            self.beside[before as usize].1 = behind;
+        }
+        if behind != NONE {
+            self.beside[behind as usize].0 = before;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_follow_the_order_of_events_not_of_writes() {
+        let mut sessions = Sessions::default();
+        let key = |doc: DocId| Key { created: 0, id_hash: u64::from(doc) };
+        for (doc, when) in [(0, 30), (1, 10), (2, 20), (3, 20)] {
+            sessions.insert(7, when, key(doc), doc);
+        }
+        sessions.insert(0, 15, key(4), 4);
+        let order =
+            |sessions: &Sessions| std::iter::successors(Some(1), |doc| sessions.behind(*doc)).collect::<Vec<DocId>>();
+        assert_eq!(order(&sessions), [1, 2, 3, 0]);
+        sessions.remove(7, 20, key(2), 2);
+        assert_eq!(order(&sessions), [1, 3, 0]);
+        assert_eq!((sessions.before(3), sessions.before(1), sessions.behind(4)), (Some(1), None, None));
+        sessions.remove(7, 10, key(1), 1);
+        assert_eq!(sessions.before(3), None);
+    }
+}

@@ -1,0 +1,254 @@
+//! The records of the index by number, id, path, event and place in lists.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::postings::{ByHash, Postings, TermId};
+use super::sessions::Sessions;
+use super::{Analysis, Entry, Key, Partition};
+use crate::files::Stamp;
+
+/// A record's number in this instance. Numbers of removed records are used again.
+pub(crate) type DocId = u32;
+
+/// What is known of a record.
+#[derive(Debug)]
+pub(crate) struct Doc {
+    /// The record's id.
+    pub(crate) id: Rc<str>,
+    /// Its file.
+    pub(crate) path: Rc<str>,
+    /// The state of the file that is indexed.
+    pub(crate) stamp: Stamp,
+    /// Its place in lists.
+    pub(crate) key: Key,
+    /// When it happened, in microseconds since 1970.
+    pub(crate) when: i64,
+    /// Its session; 0 is none.
+    pub(crate) session: u64,
+    hook: u64,
+    /// Hashes of its metadata's members.
+    pub(crate) members: Box<[u64]>,
+    /// Its first passage.
+    pub(crate) first_passage: u32,
+    lengths: Box<[u8]>,
+    counts: Box<[u16]>,
+    terms: Box<[TermId]>,
+    weights: Box<[u8]>,
+}
+
+/// The index.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    docs: Vec<Option<Doc>>,
+    /// By record: the number of its partition. Beside the records, for a search looks at it far more often.
+    partition_of: Vec<u32>,
+    free: Vec<DocId>,
+    by_id: HashMap<Rc<str>, DocId>,
+    by_path: HashMap<Rc<str>, DocId>,
+    by_hook: ByHash<DocId>,
+    order: BTreeSet<(Key, DocId)>,
+    partitions: Vec<Partition>,
+    partition_numbers: HashMap<Partition, u32>,
+    /// The inverted index.
+    pub(crate) postings: Postings,
+    /// Neighbours.
+    pub(crate) sessions: Sessions,
+}
+
+impl Index {
+    /// How many records there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Numbers of records are below this.
+    pub(crate) fn slots(&self) -> usize {
+        self.docs.len()
+    }
+
+    /// One record.
+    pub(crate) fn doc(&self, doc: DocId) -> Option<&Doc> {
+        self.docs.get(doc as usize)?.as_ref()
+    }
+
+    /// The record of an id.
+    pub(crate) fn by_id(&self, id: &str) -> Option<DocId> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The record of a file.
+    pub(crate) fn by_path(&self, path: &str) -> Option<DocId> {
+        self.by_path.get(path).copied()
+    }
+
+    /// A record that was probably captured for the event of this hash.
+    pub(crate) fn by_hook(&self, hook: u64) -> Option<DocId> {
+        self.by_hook.get(&hook).copied()
+    }
+
+    /// Records behind a place, in the order of lists.
+    pub(crate) fn behind(&self, key: Option<Key>) -> impl Iterator<Item = (DocId, &Doc)> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let from = key.map_or(Unbounded, |key| Excluded((key, DocId::MAX)));
+        self.order.range((from, Unbounded)).filter_map(|(_, doc)| Some((*doc, self.doc(*doc)?)))
+    }
+
+    /// The number of a record's partition.
+    pub(crate) fn partition_of(&self, doc: DocId) -> usize {
+        self.partition_of[doc as usize] as usize
+    }
+
+    /// The partitions by number.
+    pub(crate) fn partitions(&self) -> &[Partition] {
+        &self.partitions
+    }
+
+    /// Takes a record in, in place of what had its id or its file before. None where the index is full.
+    pub(crate) fn insert(&mut self, entry: Entry) -> Option<DocId> {
+        let before = [self.by_path(&entry.path), self.by_id(&entry.id)];
+        before.into_iter().flatten().for_each(|doc| self.remove(doc));
+        if !self.postings.has_room(entry.analysis.lengths.len()) {
+            log::error!("the index is full; {} is not searchable until other records are forgotten", entry.path);
+            return None;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.docs.push(None);
+            self.partition_of.push(0);
+            DocId::try_from(self.docs.len() - 1).unwrap_or(DocId::MAX)
+        });
+        self.partition_of[number as usize] = self.partition(entry.partition);
+        let Analysis { lengths, counts, terms } = entry.analysis;
+        let weights: Box<[u8]> = terms.iter().map(|(_, weight)| *weight).collect();
+        let terms: Box<[TermId]> = terms.iter().map(|(term, _)| self.postings.id(*term)).collect();
+        let doc = Doc {
+            id: entry.id.into(),
+            path: entry.path.into(),
+            stamp: entry.stamp,
+            key: entry.key,
+            when: entry.when,
+            session: entry.session,
+            hook: entry.hook,
+            members: entry.members.into(),
+            first_passage: self.postings.add(number, &lengths, &counts, &terms, &weights),
+            lengths: lengths.into(),
+            counts: counts.into(),
+            terms,
+            weights,
+        };
+        self.by_id.insert(Rc::clone(&doc.id), number);
+        self.by_path.insert(Rc::clone(&doc.path), number);
+        if doc.hook != 0 {
+            self.by_hook.insert(doc.hook, number);
+        }
+        self.order.insert((doc.key, number));
+        self.sessions.insert(doc.session, doc.when, doc.key, number);
+        self.docs[number as usize] = Some(doc);
+        Some(number)
+    }
+
+    /// Takes a record out.
+    pub(crate) fn remove(&mut self, number: DocId) {
+        let Some(doc) = self.docs.get_mut(number as usize).and_then(Option::take) else { return };
+        self.postings.remove(doc.first_passage, &doc.lengths, &doc.terms);
+        self.by_id.remove(&doc.id);
+        self.by_path.remove(&doc.path);
+        if doc.hook != 0 && self.by_hook(doc.hook) == Some(number) {
+            self.by_hook.remove(&doc.hook);
+        }
+        self.order.remove(&(doc.key, number));
+        self.sessions.remove(doc.session, doc.when, doc.key, number);
+        self.free.push(number);
+        if self.postings.is_worn() {
+            self.renumber();
+        }
+    }
+
+    /// A record as it was taken in.
+    pub(super) fn entry(&self, number: DocId) -> Option<Entry> {
+        let doc = self.doc(number)?;
+        let terms = doc.terms.iter().zip(&doc.weights).map(|(term, weight)| (self.postings.term(*term), *weight));
+        Some(Entry {
+            id: doc.id.to_string(),
+            path: doc.path.to_string(),
+            stamp: doc.stamp,
+            partition: self.partitions[self.partition_of(number)].clone(),
+            key: doc.key,
+            when: doc.when,
+            session: doc.session,
+            hook: doc.hook,
+            members: doc.members.to_vec(),
+            analysis: Analysis { lengths: doc.lengths.to_vec(), counts: doc.counts.to_vec(), terms: terms.collect() },
+        })
+    }
+
+    fn partition(&mut self, partition: Partition) -> u32 {
+        if let Some(number) = self.partition_numbers.get(&partition) {
+            return *number;
+        }
+        let number = u32::try_from(self.partitions.len()).unwrap_or(u32::MAX);
+        self.partitions.push(partition.clone());
+        self.partition_numbers.insert(partition, number);
+        number
+    }
+
+    fn renumber(&mut self) {
+        self.postings.clear();
+        for (number, doc) in (0..).zip(&mut self.docs) {
+            if let Some(doc) = doc {
+                doc.first_passage = self.postings.add(number, &doc.lengths, &doc.counts, &doc.terms, &doc.weights);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Language;
+    use crate::record::Record;
+    use crate::text::Analyzer;
+
+    fn insert(index: &mut Index, id: &str, text: &str) {
+        let record = Record { text: text.to_owned(), ..Record::default() };
+        let analyzer = Analyzer::new(Language::English);
+        let path = format!("day/{id}.md");
+        index.insert(Entry::of(&analyzer, id.to_owned(), path, Stamp::default(), &record)).unwrap();
+    }
+
+    fn found(index: &Index, word: &str) -> Vec<String> {
+        let (postings, alive) = index.postings.of(Analyzer::new(Language::English).term(word));
+        let found: Vec<String> = postings
+            .iter()
+            .filter_map(|posting| index.postings.passage(posting.passage()))
+            .map(|(doc, _)| index.doc(doc).unwrap().id.to_string())
+            .collect();
+        assert_eq!(found.len(), alive as usize);
+        found
+    }
+
+    #[test]
+    fn what_is_removed_is_not_found() {
+        let mut index = Index::default();
+        insert(&mut index, "a", "zebras and lions");
+        insert(&mut index, "b", "lions alone");
+        index.remove(index.by_path("day/a.md").unwrap());
+        assert!(found(&index, "zebra").is_empty());
+        assert_eq!(found(&index, "lion"), ["b"]);
+        insert(&mut index, "c", "whales");
+        insert(&mut index, "b", "eagles");
+        assert_eq!((index.len(), found(&index, "lion").len()), (2, 0));
+        assert_eq!((found(&index, "whale"), found(&index, "eagle")), (vec!["c".to_owned()], vec!["b".to_owned()]));
+    }
+
+    #[test]
+    fn wear_is_repaired() {
+        let mut index = Index::default();
+        for n in 0..6_000 {
+            insert(&mut index, "same", &format!("word{n} {}", "filler ".repeat(70)));
+        }
+        assert!(index.postings.slots() < 10_000, "{}", index.postings.slots());
+        assert_eq!(found(&index, "word5999"), ["same"]);
+        assert!(found(&index, "word5998").is_empty());
+    }
+}

@@ -1,0 +1,136 @@
+//! The index in storage: one head, a value a page, a value a folder.
+
+use memhost_sdk::storage::{self, Batch};
+use memhost_sdk::types::Error;
+
+use super::Library;
+use super::folders::Folders;
+use crate::config::Language;
+use crate::files::{Stamp, folder};
+use crate::index::{Entry, Index, Pages, decode, seal, stored_size, unseal};
+
+/// Raised when the stored form or the making of terms changes: an index of another version is made anew.
+const VERSION: u32 = 2;
+const HEAD: &[u8] = b"head";
+const PAGE: &[u8] = b"page/";
+const FOLDER: &[u8] = b"folder/";
+/// A batch is applied when it has this many bytes; one page more may still come in.
+const BATCH_BYTES: usize = 4 << 20;
+const BATCH_WRITES: usize = 1_000;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Head {
+    version: u32,
+    language: Language,
+    pages: u32,
+}
+
+impl Library {
+    /// Reads what is stored. Where it is missing, damaged or not ours, everything is made anew from the files.
+    pub(super) fn load(&mut self) -> Result<(), Error> {
+        match self.load_pages()? {
+            Ok(()) => return Ok(()),
+            Err(reason) => log::info!("the search index is made from the files: {reason}"),
+        }
+        (self.index, self.pages, self.folders) = (Index::default(), Pages::default(), Folders::default());
+        let mut batch = Batch::new();
+        for entry in storage::scan("") {
+            batch.delete_raw(entry?.0);
+            if batch.len() >= BATCH_WRITES {
+                std::mem::take(&mut batch).apply()?;
+            }
+        }
+        batch.apply()?;
+        Ok(())
+    }
+
+    /// The inner error says why what is stored is of no use.
+    fn load_pages(&mut self) -> Result<Result<(), String>, Error> {
+        let Some(head) = storage::get(HEAD)? else { return Ok(Err("none is stored yet".to_owned())) };
+        let Some(head) = unseal(&head).and_then(|body| postcard::from_bytes::<Head>(body).ok()) else {
+            return Ok(Err("its head is damaged".to_owned()));
+        };
+        if (head.version, head.language) != (VERSION, self.language) {
+            return Ok(Err("the stored one is of another version or language".to_owned()));
+        }
+        let mut number = 0_u32;
+        for entry in storage::scan(PAGE) {
+            let (key, page) = entry?;
+            let entries = decode(&page).filter(|_| key == page_key(number));
+            let Some(entries) = entries else { return Ok(Err(format!("page {number} is missing or damaged"))) };
+            self.pages.reserve(number);
+            entries.into_iter().for_each(|entry| self.restore(entry, number));
+            number += 1;
+        }
+        if number < head.pages {
+            return Ok(Err(format!("{number} of its {} pages are there", head.pages)));
+        }
+        for entry in storage::scan(FOLDER) {
+            let (key, stamp) = entry?;
+            let path = std::str::from_utf8(&key[FOLDER.len()..]).ok();
+            // A state that cannot be read is a folder that is listed again.
+            if let (Some(path), Ok(stamp)) = (path, postcard::from_bytes::<Stamp>(&stamp)) {
+                self.folders.restore(path, stamp);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn restore(&mut self, entry: Entry, page: u32) {
+        // After a crash between two batches a record may be in two pages.
+        for before in [self.index.by_path(&entry.path), self.index.by_id(&entry.id)].into_iter().flatten() {
+            self.drop_doc(before);
+        }
+        let (size, path) = (stored_size(&entry), entry.path.clone());
+        if let Some(doc) = self.index.insert(entry) {
+            self.pages.enter_page(doc, size, page);
+            self.folders.enter(folder(&path), doc);
+        }
+    }
+
+    /// Stores what changed. Where storage fails, all of it counts as changed, so that the next call tries again.
+    pub(crate) fn save(&mut self) -> Result<(), Error> {
+        self.store_changes().inspect_err(|_| {
+            self.pages.mark_all();
+            self.folders.mark_all();
+        })
+    }
+
+    /// Folders come last: a folder that counts as listed has all its records in the pages.
+    fn store_changes(&mut self) -> Result<(), Error> {
+        let folders = self.folders.take_dirty();
+        if !self.pages.is_dirty() && folders.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        let mut bytes = 0;
+        while let Some((number, page)) = self.pages.next_dirty(&self.index) {
+            let page = page.map_err(|error| Error::internal(format!("an index page cannot be written: {error}")))?;
+            bytes += page.len();
+            batch.put_raw(page_key(number), page);
+            if bytes > BATCH_BYTES || batch.len() >= BATCH_WRITES {
+                std::mem::take(&mut batch).apply()?;
+                bytes = 0;
+            }
+        }
+        for (path, stamp) in folders {
+            let key = [FOLDER, path.as_bytes()].concat();
+            match stamp.map(|stamp| postcard::to_allocvec(&stamp)) {
+                Some(Ok(stamp)) => batch.put_raw(key, stamp),
+                _ => batch.delete_raw(key),
+            }
+            if batch.len() >= BATCH_WRITES {
+                std::mem::take(&mut batch).apply()?;
+            }
+        }
+        let head = Head { version: VERSION, language: self.language, pages: self.pages.len() };
+        let head = postcard::to_allocvec(&head)
+            .map_err(|error| Error::internal(format!("the index's head cannot be written: {error}")))?;
+        batch.put_raw(HEAD.to_vec(), seal(&head));
+        Ok(batch.apply()?)
+    }
+}
+
+fn page_key(number: u32) -> Vec<u8> {
+    [PAGE, &number.to_be_bytes()].concat()
+}

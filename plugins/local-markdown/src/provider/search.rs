@@ -1,0 +1,91 @@
+//! From a question to snippets.
+
+use memhost_sdk::types::*;
+use serde_json::{Map, Value};
+
+use super::LocalMarkdown;
+use super::request::object;
+use super::snippet::{around, snippet};
+use crate::index::{DocId, Index, member};
+use crate::rank::{Parts, rank};
+use crate::text::words;
+
+/// A hit whose file was changed by hand is indexed anew and the question asked again. Files do not change so fast that
+/// it would have to be asked more often than this.
+const ATTEMPTS: usize = 3;
+
+struct Found {
+    id: String,
+    score: Score,
+    passage: usize,
+    parts: Parts,
+}
+
+impl LocalMarkdown {
+    /// The snippets that answer, best first, with where their scores come from.
+    pub(super) fn search(&mut self, request: &QueryRequest) -> Result<Vec<(Snippet, Parts)>, Error> {
+        let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
+        let mut snippets = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let version = self.library.version();
+            snippets.clear();
+            for found in self.find(request, filter.as_ref()) {
+                let Some(mut record) = self.read_visible(&found.id, &request.scope, filter.as_ref())? else { continue };
+                record.text = around(record.text, found.passage);
+                let whole = snippet(&found.id, record, &request.scope.company_id);
+                snippets.push((Snippet { score: found.score, ..whole }, found.parts));
+            }
+            if self.library.version() == version {
+                break;
+            }
+        }
+        self.library.save()?;
+        Ok(snippets)
+    }
+
+    fn find(&mut self, request: &QueryRequest, filter: Option<&Map<String, Value>>) -> Vec<Found> {
+        let top = request.top_k as usize;
+        let admits = self.admits(&request.scope, filter);
+        if words(&request.query).next().is_none() {
+            return match request.intent {
+                Intent::AgentPreamble => self.latest(top, admits),
+                Intent::Answer | Intent::Browse => Vec::new(),
+            };
+        }
+        let (index, scratch) = (&self.library.index, &mut self.scratch);
+        let admits = |doc| admits(index, doc);
+        let hits = rank(index, &self.library.analyzer, &self.config.ranking, scratch, &request.query, top, admits);
+        hits.into_iter()
+            .filter_map(|hit| {
+                let id = index.doc(hit.doc)?.id.to_string();
+                Some(Found { id, score: Score::Rank(f64::from(hit.score)), passage: hit.passage, parts: hit.parts })
+            })
+            .collect()
+    }
+
+    /// Which records a scope and a filter let through.
+    pub(super) fn admits(
+        &self,
+        scope: &Scope,
+        filter: Option<&Map<String, Value>>,
+    ) -> impl Fn(&Index, DocId) -> bool + use<> {
+        let visible: Vec<bool> =
+            self.library.index.partitions().iter().map(|partition| self.sees(partition, scope)).collect();
+        let wanted: Vec<u64> = filter.into_iter().flatten().map(|(name, value)| member(name, value)).collect();
+        move |index, doc| {
+            let has = |member| index.doc(doc).is_some_and(|doc| doc.members.contains(member));
+            visible[index.partition_of(doc)] && wanted.iter().all(has)
+        }
+    }
+
+    /// Without a question the latest records are the most useful ones.
+    fn latest(&self, top: usize, admits: impl Fn(&Index, DocId) -> bool) -> Vec<Found> {
+        let index = &self.library.index;
+        let mut docs: Vec<_> =
+            index.behind(None).filter(|(number, _)| admits(index, *number)).map(|(_, doc)| doc).collect();
+        docs.sort_unstable_by_key(|doc| std::cmp::Reverse((doc.when, doc.key)));
+        docs.truncate(top);
+        let found = |id: String| Found { id, score: Score::None, passage: 0, parts: Parts::default() };
+        docs.into_iter().map(|doc| found(doc.id.to_string())).collect()
+    }
+}

@@ -1,0 +1,95 @@
+//! What stands around a record.
+
+use std::collections::HashMap;
+
+use super::Parts;
+use crate::config::Ranking;
+use crate::index::{ByHash, DocId, Index};
+use crate::text::{Analyzer, words};
+
+/// How far neighbours reach, and how much of the share each step away keeps.
+const REACH: [f32; 3] = [1.0, 0.5, 0.25];
+/// What comes after a hit is more likely its answer than what came before it.
+const BEFORE: f32 = 0.8;
+/// A word that more than this share of all records has as a name tells nobody apart.
+const COMMON_NAME: f32 = 0.9;
+
+/// What a record gets from its surroundings at the most.
+pub(super) fn most(ranking: &Ranking) -> f32 {
+    (1.0 + BEFORE) * REACH.iter().sum::<f32>() * ranking.neighbours + ranking.session + ranking.names
+}
+
+/// Records with their own scores, and those beside them with a share of them: an answer follows its question, and what
+/// was said just before tells what "it" is.
+pub(super) fn around(
+    index: &Index,
+    ranking: &Ranking,
+    own: &[(DocId, f32)],
+    admits: &impl Fn(DocId) -> bool,
+) -> HashMap<DocId, Parts> {
+    let mut found: HashMap<DocId, Parts> = HashMap::with_capacity(own.len() * 2);
+    for (doc, score) in own {
+        found.entry(*doc).or_default().words = *score;
+    }
+    if ranking.neighbours == 0.0 {
+        return found;
+    }
+    for (doc, score) in own {
+        let (mut before, mut behind) = (Some(*doc), Some(*doc));
+        for share in REACH {
+            before = before.and_then(|doc| index.sessions.before(doc));
+            behind = behind.and_then(|doc| index.sessions.behind(doc));
+            for (beside, side) in [(before, BEFORE), (behind, 1.0)] {
+                let gain = ranking.neighbours * share * side * score;
+                if let Some(beside) = beside.filter(|beside| admits(*beside)) {
+                    found.entry(beside).or_default().neighbours += gain;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A session that is about something is about it in more than one place. A record without a session is one of its own.
+pub(super) fn add_sessions(index: &Index, ranking: &Ranking, found: &mut HashMap<DocId, Parts>) {
+    let session = |doc: DocId| index.doc(doc).map(|doc| doc.session).filter(|session| *session != 0);
+    let mut sums: ByHash<f32> = ByHash::default();
+    let mut best = 0.0_f32;
+    for (doc, parts) in found.iter() {
+        let square = parts.words * parts.words;
+        match session(*doc) {
+            Some(session) => {
+                let sum = sums.entry(session).or_default();
+                *sum += square;
+                best = best.max(*sum);
+            }
+            None => best = best.max(square),
+        }
+    }
+    if best == 0.0 {
+        return;
+    }
+    for (doc, parts) in found {
+        let sum = session(*doc).and_then(|session| sums.get(&session)).copied().unwrap_or(parts.words * parts.words);
+        parts.session = ranking.session * (sum / best).sqrt();
+    }
+}
+
+/// A question that names somebody is about what they said or did.
+pub(super) fn add_names(index: &Index, ranking: &Ranking, question: &str, found: &mut HashMap<DocId, Parts>) {
+    for (_, word) in words(question) {
+        let (postings, alive) = index.postings.of(Analyzer::name(&word));
+        #[allow(clippy::cast_precision_loss, reason = "counts for a share")]
+        let share = alive as f32 / index.len().max(1) as f32;
+        if share > COMMON_NAME {
+            continue;
+        }
+        for posting in postings {
+            if let Some((doc, _)) = index.postings.passage(posting.passage())
+                && let Some(parts) = found.get_mut(&doc)
+            {
+                parts.names = ranking.names;
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A record's own score: Okapi BM25 (Robertson and Zaragoza 2009) over passages.
+
+use crate::config::Ranking;
+use crate::index::{DocId, Index};
+use crate::text::Term;
+
+/// A passage is not better for being shorter than a sentence, in words: `Yes, Paris!` says little of Paris.
+const SENTENCE: u8 = 20;
+
+/// Sums by passage and by record, kept between questions so that none has to ask for memory.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    passages: Vec<f32>,
+    touched: Vec<u32>,
+    docs: Vec<Found>,
+    found: Vec<DocId>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Found {
+    best: f32,
+    sum: f32,
+    /// The best one, by its number in the index.
+    passage: u32,
+}
+
+impl Scratch {
+    /// The best passage of a record in the last question, counted from its first; 0 where it has nothing of the
+    /// question.
+    pub(crate) fn passage(&self, index: &Index, doc: DocId) -> usize {
+        let passage = self.docs.get(doc as usize).filter(|found| found.best > 0.0).map(|found| found.passage);
+        passage.zip(index.doc(doc)).map_or(0, |(passage, doc)| passage.saturating_sub(doc.first_passage) as usize)
+    }
+
+    fn clear(&mut self, index: &Index) {
+        for passage in self.touched.drain(..) {
+            self.passages[passage as usize] = 0.0;
+        }
+        for doc in self.found.drain(..) {
+            self.docs[doc as usize] = Found::default();
+        }
+        self.passages.resize(index.postings.slots(), 0.0);
+        self.docs.resize(index.slots(), Found::default());
+    }
+}
+
+/// Records with some of the terms and their scores: the best passage's, and of the others' a share, which is never
+/// more than that of the best one again.
+pub(super) fn own(
+    index: &Index,
+    ranking: &Ranking,
+    scratch: &mut Scratch,
+    terms: &[Term],
+    admits: &impl Fn(DocId) -> bool,
+) -> Vec<(DocId, f32)> {
+    scratch.clear(index);
+    let (alive, average) = index.postings.size();
+    // By length in words, as a passage has few of them.
+    let norms: Vec<f32> = (0..=u8::MAX)
+        .map(|length| ranking.k1 * (1.0 - ranking.b + ranking.b * f32::from(length.max(SENTENCE)) / average.max(1.0)))
+        .collect();
+    for term in terms {
+        let (postings, frequency) = index.postings.of(*term);
+        #[allow(clippy::cast_precision_loss, reason = "a count for a formula")]
+        let frequency = frequency as f32;
+        let weight = (1.0 + (alive - frequency + 0.5) / (frequency + 0.5)).ln() * (ranking.k1 + 1.0);
+        for posting in postings {
+            let passage = posting.passage();
+            let Some((doc, length)) = index.postings.passage(passage) else { continue };
+            let sum = &mut scratch.passages[passage];
+            if *sum == 0.0 {
+                // Here, before the best are chosen: what may not be seen must not push out what may.
+                if !admits(doc) {
+                    continue;
+                }
+                scratch.touched.push(u32::try_from(passage).unwrap_or(u32::MAX));
+            }
+            let count = posting.count();
+            *sum += weight * count / (count + norms[usize::from(length)]);
+        }
+    }
+    for passage in &scratch.touched {
+        let Some((doc, _)) = index.postings.passage(*passage as usize) else { continue };
+        let score = scratch.passages[*passage as usize];
+        let found = &mut scratch.docs[doc as usize];
+        if found.best == 0.0 {
+            scratch.found.push(doc);
+        }
+        found.sum += score;
+        if score > found.best {
+            (found.best, found.passage) = (score, *passage);
+        }
+    }
+    let total = |doc: &DocId| {
+        let found = scratch.docs[*doc as usize];
+        (*doc, found.best + ranking.whole * (found.sum - found.best).min(found.best))
+    };
+    scratch.found.iter().map(total).collect()
+}

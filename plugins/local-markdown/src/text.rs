@@ -1,0 +1,9 @@
+//! From text to terms.
+
+mod analyzer;
+mod irregular;
+mod stop_words;
+mod words;
+
+pub(crate) use analyzer::{Analyzer, Term};
+pub(crate) use words::{passage_lengths, passage_starts, words};

@@ -1,0 +1,137 @@
+//! From words to terms. A term is a hash: the index and what is stored of it hold no word of anybody's text.
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+use crate::config::Language;
+use crate::hash::hash;
+use crate::text::{irregular, stop_words, words::words};
+
+/// A word after stemming, as 48 bits: at a million terms a chance match is still a rarity, and costs only a place in
+/// a ranking.
+pub(crate) type Term = u64;
+
+const TERM_BITS: u32 = 48;
+
+/// Turns words into terms.
+pub(crate) struct Analyzer {
+    stemmer: Option<Stemmer>,
+    is_english: bool,
+}
+
+impl Analyzer {
+    /// For one language.
+    pub(crate) fn new(language: Language) -> Self {
+        let algorithm = match language {
+            Language::Danish => Some(Algorithm::Danish),
+            Language::Dutch => Some(Algorithm::Dutch),
+            Language::English => Some(Algorithm::English),
+            Language::French => Some(Algorithm::French),
+            Language::German => Some(Algorithm::German),
+            Language::Italian => Some(Algorithm::Italian),
+            Language::Norwegian => Some(Algorithm::Norwegian),
+            Language::Portuguese => Some(Algorithm::Portuguese),
+            Language::Russian => Some(Algorithm::Russian),
+            Language::Spanish => Some(Algorithm::Spanish),
+            Language::Swedish => Some(Algorithm::Swedish),
+            Language::None => None,
+        };
+        Self { stemmer: algorithm.map(Stemmer::create), is_english: language == Language::English }
+    }
+
+    /// The term of a word.
+    pub(crate) fn term(&self, word: &str) -> Term {
+        let word = if self.is_english { irregular::base(word).unwrap_or(word) } else { word };
+        match &self.stemmer {
+            // Accents go after stemming, for the stemmer reads them.
+            Some(stemmer) => text_term(&stemmer.stem(word)),
+            None => text_term(word),
+        }
+    }
+
+    /// Whether a word says too little to look for. Known for English; elsewhere the ranking itself makes little of
+    /// words that stand everywhere.
+    pub(crate) fn is_stop_word(&self, word: &str) -> bool {
+        self.is_english && stop_words::ENGLISH.binary_search(&word).is_ok()
+    }
+
+    /// The terms of a question, each once.
+    pub(crate) fn question(&self, text: &str) -> Vec<Term> {
+        let mut terms: Vec<Term> = self.telling(text).iter().map(|word| self.term(word)).collect();
+        let mut seen = std::collections::HashSet::new();
+        terms.retain(|term| seen.insert(*term));
+        terms
+    }
+
+    /// The words that a question is searched by: without stop words, unless nothing else is left.
+    pub(crate) fn telling(&self, text: &str) -> Vec<String> {
+        let (stop, telling): (Vec<String>, Vec<String>) =
+            words(text).map(|(_, word)| word).partition(|word| self.is_stop_word(word));
+        if telling.is_empty() { stop } else { telling }
+    }
+
+    /// The term under which a word of a short metadata value is found as somebody's name.
+    pub(crate) fn name(word: &str) -> Term {
+        hash(b"name", fold(word).as_bytes()) >> (u64::BITS - TERM_BITS)
+    }
+}
+
+fn text_term(word: &str) -> Term {
+    hash(b"text", fold(word).as_bytes()) >> (u64::BITS - TERM_BITS)
+}
+
+/// A word without the accents of Latin letters, so that `cafe` finds `café`.
+fn fold(word: &str) -> std::borrow::Cow<'_, str> {
+    if word.is_ascii() {
+        return word.into();
+    }
+    let mut folded = String::with_capacity(word.len());
+    for c in word.chars() {
+        match c {
+            'à'..='å' | 'ā' | 'ă' | 'ą' => folded.push('a'),
+            'æ' => folded.push_str("ae"),
+            'ç' | 'ć' | 'č' => folded.push('c'),
+            'ď' | 'đ' => folded.push('d'),
+            'è'..='ë' | 'ē' | 'ė' | 'ę' | 'ě' => folded.push('e'),
+            'ğ' => folded.push('g'),
+            'ì'..='ï' | 'ī' | 'į' | 'ı' => folded.push('i'),
+            'ł' => folded.push('l'),
+            'ñ' | 'ń' | 'ň' => folded.push('n'),
+            'ò'..='ö' | 'ø' | 'ō' | 'ő' => folded.push('o'),
+            'œ' => folded.push_str("oe"),
+            'ř' => folded.push('r'),
+            'ś' | 'ş' | 'š' | 'ș' => folded.push('s'),
+            'ß' => folded.push_str("ss"),
+            'ť' | 'ț' | 'ţ' => folded.push('t'),
+            'ù'..='ü' | 'ū' | 'ů' | 'ű' => folded.push('u'),
+            'ý' | 'ÿ' => folded.push('y'),
+            'ź' | 'ż' | 'ž' => folded.push('z'),
+            other => folded.push(other),
+        }
+    }
+    folded.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_a_word_are_one_term() {
+        let english = Analyzer::new(Language::English);
+        assert_eq!(english.term("running"), english.term("ran"));
+        assert_eq!(english.term("café"), english.term("cafe"));
+        assert_ne!(english.term("run"), english.term("rum"));
+        assert_ne!(english.term("ana"), Analyzer::name("ana"));
+        let german = Analyzer::new(Language::German);
+        assert_eq!(german.term("häuser"), german.term("haus"));
+    }
+
+    #[test]
+    fn stop_words_are_left_out_unless_alone() {
+        let english = Analyzer::new(Language::English);
+        let terms = |words: &[&str]| words.iter().map(|word| english.term(word)).collect::<Vec<_>>();
+        assert_eq!(english.question("What was the running of the races, the race?"), terms(&["run", "race"]));
+        assert_eq!(english.question("who are you"), terms(&["who", "are", "you"]));
+        assert!(english.question("?!").is_empty());
+    }
+}

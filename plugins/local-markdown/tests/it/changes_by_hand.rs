@@ -1,0 +1,126 @@
+//! The directory is the person's too.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use memhost_sdk::{Provider, testing};
+
+use super::Home;
+
+#[test]
+fn an_edit_a_new_file_and_a_deletion_are_noticed() {
+    let mut home = Home::new();
+    home.keep(&["about zebras", "about lions"]);
+    let file = home.file_with("zebras");
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("zebras", "whales, large ones")).unwrap();
+    assert!(home.ask("zebras").is_empty());
+    assert_eq!(home.ask("whale"), ["about whales, large ones"]);
+    fs::write(home.path().join("note.md"), "A note about eagles.").unwrap();
+    fs::create_dir_all(home.path().join("mine/deep")).unwrap();
+    fs::write(home.path().join("mine/deep/other.md"), "---\nid: mine\ntags: [birds]\n---\nFalcons.").unwrap();
+    assert_eq!(home.ask("eagle"), ["A note about eagles."]);
+    assert_eq!(home.ask("bird"), ["Falcons."]);
+    assert_eq!(home.get("mine").unwrap().text, "Falcons.");
+    assert_eq!(home.get("file:note.md").unwrap().text, "A note about eagles.");
+    fs::remove_file(home.file_with("lions")).unwrap();
+    fs::remove_dir_all(home.path().join("mine")).unwrap();
+    assert_eq!((home.ask("lions"), home.ask("falcons")), (vec![], vec![]));
+    assert!(home.get("mine").is_none());
+}
+
+#[test]
+fn an_id_outlives_edits_and_moves() {
+    let mut home = Home::new();
+    let id = home.keep(&["about zebras"]).remove(0);
+    fs::create_dir(home.path().join("animals")).unwrap();
+    fs::rename(home.file_with("zebras"), home.path().join("animals/zebra.md")).unwrap();
+    assert_eq!(home.get(&id).unwrap().text, "about zebras");
+    testing::lose_storage();
+    home.restart();
+    assert_eq!(home.get(&id).unwrap().text, "about zebras");
+    home.put(&id, "about quaggas");
+    assert!(fs::read_to_string(home.path().join("animals/zebra.md")).unwrap().ends_with("\nabout quaggas"));
+}
+
+#[test]
+fn a_copy_is_a_record_of_its_own() {
+    let mut home = Home::new();
+    let id = home.keep(&["about zebras"]).remove(0);
+    let copy = fs::read_to_string(home.file_with("zebras")).unwrap().replace("zebras", "horses");
+    fs::write(home.path().join("0-copy.md"), copy).unwrap();
+    assert_eq!(home.get("file:0-copy.md").unwrap().text, "about horses");
+    assert_eq!(home.get(&id).unwrap().text, "about zebras");
+    testing::lose_storage();
+    home.restart();
+    assert_eq!(home.get(&id).unwrap().text, "about zebras");
+    assert_eq!(home.get("file:0-copy.md").unwrap().text, "about horses");
+}
+
+#[test]
+fn what_is_hidden_or_no_markdown_is_no_record() {
+    let mut home = Home::new();
+    fs::create_dir(home.path().join(".git")).unwrap();
+    fs::write(home.path().join(".git/notes.md"), "hidden zebras").unwrap();
+    fs::write(home.path().join(".draft.md"), "hidden zebras").unwrap();
+    fs::write(home.path().join("picture.png"), "zebras").unwrap();
+    fs::write(home.path().join("latin1.md"), b"zebras caf\xe9").unwrap();
+    home.restart();
+    assert!(home.ask("zebras").is_empty());
+    assert!(home.path().join(".git/notes.md").exists() && home.path().join("latin1.md").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret.md"), "outside zebras").unwrap();
+    let mut home = Home::new();
+    std::os::unix::fs::symlink(outside.path(), home.path().join("link")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret.md"), home.path().join("link.md")).unwrap();
+    assert!(home.ask("zebras").is_empty());
+}
+
+#[test]
+fn what_a_person_added_is_kept() {
+    let mut home = Home::new();
+    home.put("id", "about zebras");
+    let file = home.file_with("zebras");
+    let content = fs::read_to_string(&file).unwrap();
+    fs::write(&file, content.replacen("---\n", "---\nmood: happy\n", 1)).unwrap();
+    home.put("id", "about lions");
+    assert!(fs::read_to_string(&file).unwrap().contains("\nmood: \"happy\"\n"));
+}
+
+#[test]
+fn in_a_large_directory_a_hit_is_as_its_file_is_now() {
+    let mut home = Home::new();
+    for batch in 0..3 {
+        let texts: Vec<String> = (0..1_000).map(|n| format!("record number{batch}x{n} of many")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        home.provider.upsert_records(testing::upsert(&format!("op{batch}"), &texts)).unwrap();
+    }
+    assert!(home.files().iter().all(|file| fs::read_dir(file.parent().unwrap()).unwrap().count() <= 2_001));
+    let edited = home.file_with("number1x500 ");
+    fs::write(&edited, fs::read_to_string(&edited).unwrap().replace("number1x500", "zebra")).unwrap();
+    assert!(home.ask("number1x500").is_empty());
+    assert_eq!(home.ask("zebra"), ["record zebra of many"]);
+    fs::remove_file(home.file_with("number2x7 ")).unwrap();
+    assert!(home.ask("number2x7").is_empty());
+    // One that no question leads to is found by looking around.
+    let unseen = home.file_with("number0x900 ");
+    fs::write(&unseen, fs::read_to_string(&unseen).unwrap().replace("number0x900", "giraffe")).unwrap();
+    let found = (0..400).any(|_| !home.ask("giraffe").is_empty());
+    assert!(found);
+}
+
+#[test]
+fn a_clock_that_stands_still_hides_nothing() {
+    let mut home = Home::new();
+    home.put("a", "first");
+    let folder = home.files()[0].parent().unwrap().to_owned();
+    let before = fs::metadata(&folder).unwrap().modified().unwrap();
+    fs::write(folder.join("hand.md"), "about zebras").unwrap();
+    fs::File::open(&folder).unwrap().set_modified(before).unwrap();
+    assert_eq!(home.ask("zebras"), ["about zebras"]);
+    assert!(before + Duration::from_secs(60) > SystemTime::now());
+}
