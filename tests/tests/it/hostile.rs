@@ -11,7 +11,7 @@ use memhost_tests::{TestHost, caller, capture, guest_file, list, upsert};
 fn tight() -> BindingLimits {
     BindingLimits {
         memory_bytes: 32 << 20,
-        call_timeout_ms: 1_500,
+        call_timeout_ms: 6_000,
         call_cpu_ms: 500,
         transfer_bytes: 8 << 20,
         ..BindingLimits::default()
