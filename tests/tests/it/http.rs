@@ -66,7 +66,7 @@ async fn bad_input_names_the_field_and_leaves_everything_as_it_was() {
         (&large, 413, Value::Null),
     ] {
         let (found, problem) = call(&http, Method::Post, QUERY, body).await;
-        assert_eq!((found, &problem["field"]), (status, &field), "{:.80}: {problem}", body);
+        assert_eq!((found, &problem["field"]), (status, &field), "{body:.80}: {problem}");
         assert!(problem["type"].as_str().unwrap().starts_with("https://memhost.dev/problems/"), "{problem}");
         assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
     }
