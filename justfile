@@ -39,10 +39,17 @@ crash ROUNDS="200":
 # The benchmark tables, each with its floor in the same run.
 bench *ARGS:
     cargo bench -p memhost-tests --bench pipeline -- {{ARGS}}
+    cargo bench -p memhost-tests --bench http -- {{ARGS}}
     cargo bench -p memhost-tests --bench store -- {{ARGS}}
     cargo bench -p memhost-tests --bench start -- {{ARGS}}
     cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
+
+# The pipeline beside Extism doing the same work, which is built first. Needs the target wasm32-unknown-unknown.
+bench-peer:
+    rustup target add wasm32-unknown-unknown
+    cd tests/peer-extism && cargo build --release --locked -p peer-extism && cargo build --release --locked -p peer-extism-guest --target wasm32-unknown-unknown
+    MEMHOST_PEER_EXTISM="{{justfile_directory()}}/tests/peer-extism/target/release/peer-extism {{justfile_directory()}}/tests/peer-extism/target/wasm32-unknown-unknown/release/peer_extism_guest.wasm" cargo bench -p memhost-tests --bench pipeline
 
 # Recall of a provider on a LoCoMo file.
 eval FILE *ARGS:

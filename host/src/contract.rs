@@ -2,6 +2,7 @@
 //!
 //! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave absent fields out.
 
+mod activity;
 mod binding;
 mod clock;
 mod cursor;
@@ -15,7 +16,9 @@ mod request;
 mod response;
 mod storage;
 mod usage;
+mod version;
 
+pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Target};
 pub use clock::{Clock, SystemClock};
 pub use cursor::{CursorError, CursorKey, QueryDigest};
@@ -26,7 +29,8 @@ pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
 };
 pub use permission::{
-    Grants, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
+    Grants, HttpGrant, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
+    unreviewed,
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use request::{
@@ -39,3 +43,4 @@ pub use response::{
 };
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageWrite};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
+pub use version::{Digest, DigestError, KeptFrom, ServingVersion, VersionChoice};

@@ -1,7 +1,10 @@
-//! The providers that this host has: the built-in one and those of the plugins directory.
+//! The providers that this host has: the built-in one and those of the plugins directory, in all their versions.
 
 mod builtin;
+mod files;
+mod kept;
 mod registry;
+mod watch;
 
 pub use builtin::LOCAL_MARKDOWN_KEY;
-pub use registry::{Plugin, PluginSource, Plugins, RefusedPlugin};
+pub use registry::{Plugin, PluginSource, Plugins, PluginsOptions, RefusedPlugin};

@@ -14,11 +14,15 @@ mod instances;
 mod limiter;
 mod log;
 mod normalize;
+mod quota;
 
 pub use cache::CacheKey;
-pub use component::{Component, Digest, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};
+pub use component::{Component, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};
 pub use engine::{Sandbox, SandboxOptions};
 pub use error::{AdmissionError, CallError, Failure, LimitKind};
+pub use instance::{Directory, DirectoryAccess};
 pub use instances::{
-    Answer, CaptureAnswer, Correction, ForgetAnswer, InstanceSetup, Instances, ListAnswer, QueryAnswer, RecordsAnswer,
+    Answer, CaptureAnswer, Correction, ForgetAnswer, InstanceSetup, Instances, ListAnswer, QueryAnswer, Quiet,
+    RecordsAnswer,
 };
+pub use quota::{DirectoryQuota, DirectoryUsage};

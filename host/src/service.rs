@@ -2,15 +2,26 @@
 //! answer. Every edge and every background worker comes through here, so that all of them are authorized, metered and
 //! audited in the same way.
 
+mod binding;
+mod breaker;
+mod choice;
 mod control;
 mod error;
 mod keys;
 mod options;
+mod overlay;
 mod pipeline;
+mod rate;
 mod record;
+mod run;
 mod serving;
+mod switch;
 
-pub use control::{BindingView, CreateBinding, PluginView, SetTarget};
+pub use binding::{
+    AskedView, BindingView, BuildView, CreateBinding, GrantsView, SetTarget, UpdateBinding, UsageView, WaitingView,
+};
+pub use breaker::BreakerState;
+pub use control::{AdmittedPlugin, PluginView};
 pub use error::{OpenError, ServiceError};
 pub use options::{Audit, Caller, ServiceOptions};
 pub use pipeline::Service;

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 pub use self::sled::{SledOptions, SledStore};
 pub use self::value::{decode, encode};
-use crate::contract::{BindingStorage, CompanyId, Operation, OperationFilter, OperationId};
+use crate::contract::{BindingStorage, CompanyId, Operation, OperationFilter, OperationId, StorageWrite};
 
 /// What can go wrong below.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -103,6 +103,10 @@ pub enum Table {
     Bindings,
     /// Which binding a company or agent is resolved to.
     Targets,
+    /// What was changed, by whom; newest first.
+    Activity,
+    /// Secrets, encrypted.
+    Secrets,
 }
 
 /// One change of a table, made only if the present value is the expected one.
@@ -220,6 +224,25 @@ pub trait Store: Send + Sync + 'static {
         partition: &[u8],
         limit_bytes: u64,
     ) -> Result<std::sync::Arc<dyn BindingStorage>, StoreError>;
+
+    /// What the host keeps of a partition, such as which version serves it.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Sets what the host keeps of a partition, together with writes to it, all or nothing. No key may be written
+    /// twice. Not limited as a guest's batch is.
+    ///
+    /// # Errors
+    /// Where the partition's limit is reached or the disk fails; then nothing is written.
+    fn write_partition_state(
+        &self,
+        partition: &[u8],
+        limit_bytes: u64,
+        state: &[u8],
+        writes: Vec<StorageWrite>,
+    ) -> Result<Commit, StoreError>;
 
     /// Checks everything that is stored against its indexes and reports what does not fit, one line a finding.
     ///

@@ -39,3 +39,4 @@ optional_world!(explain, "explain-provider", "export_explain_provider");
 optional_world!(browse, "browse-provider", "export_browse_provider");
 optional_world!(review, "review-provider", "export_review_provider");
 optional_world!(transfer, "transfer-provider", "export_transfer_provider");
+optional_world!(migration, "migration-provider", "export_migration_provider");

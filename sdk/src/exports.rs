@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use crate::bindings;
 use crate::types::*;
-use crate::{Browse, Correction, Explain, Extraction, Profile, Provider, Review, Transfer, host};
+use crate::{Browse, Correction, Explain, Extraction, Migration, Profile, Provider, Review, Transfer, host};
 
 /// Stands for the provider in the generated code. Only the export macros name it.
 #[doc(hidden)]
@@ -120,6 +120,12 @@ impl<P: Transfer> bindings::transfer::exports::paperclip::memory::transfer::Gues
     }
 }
 
+impl<P: Migration> bindings::migration::exports::paperclip::memory::migration::Guest for Adapter<P> {
+    fn migrate(from_version: String) -> Result<(), Error> {
+        with::<P, _>(|provider| provider.migrate(&from_version))
+    }
+}
+
 /// Makes the component export the type as its memory provider. Write it once in the crate.
 #[macro_export]
 macro_rules! export {
@@ -181,6 +187,14 @@ macro_rules! export_review {
 macro_rules! export_transfer {
     ($provider:ty) => {
         $crate::__export_world!($provider, transfer, export_transfer_provider);
+    };
+}
+
+/// Makes the component export the interface `migration`. The type implements [`Migration`].
+#[macro_export]
+macro_rules! export_migration {
+    ($provider:ty) => {
+        $crate::__export_world!($provider, migration, export_migration_provider);
     };
 }
 

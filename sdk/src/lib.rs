@@ -58,5 +58,5 @@ pub use directory::directory;
 #[doc(hidden)]
 pub use exports::Adapter;
 pub use log;
-pub use optional::{Browse, Correction, Explain, Extraction, Profile, Review, Transfer};
+pub use optional::{Browse, Correction, Explain, Extraction, Migration, Profile, Review, Transfer};
 pub use provider::Provider;

@@ -105,3 +105,12 @@ pub trait Transfer: Provider {
     /// As the contract says of `transfer.import-records`.
     fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error>;
 }
+
+/// Bringing what another version stored into the form that this version reads. Exported by `export_migration!`.
+pub trait Migration: Provider {
+    /// Reads what `from_version` wrote and writes it anew; all of it counts at once when this answers ok, or nothing.
+    ///
+    /// # Errors
+    /// As the contract says of `migration.migrate`: the binding stays on the other version.
+    fn migrate(&mut self, from_version: &str) -> Result<(), Error>;
+}

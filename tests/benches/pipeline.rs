@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
+use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use memhost::contract::{BindingLimits, limits};
 use memhost::service::Audit;
@@ -50,7 +52,12 @@ impl Raw {
         let component = Component::from_file(&engine, guest_file("echo")).unwrap();
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
-        // `echo` imports nothing of ours that it calls.
+        linker
+            .instance("paperclip:memory/binding@0.1.0")
+            .unwrap()
+            .func_wrap("config", |_, (): ()| Ok(("{}".to_owned(),)))
+            .unwrap();
+        // Of our other imports `echo` calls none.
         linker.define_unknown_imports_as_traps(&component).unwrap();
         let pre = raw::MemoryProviderPre::new(linker.instantiate_pre(&component).unwrap()).unwrap();
         let request = raw::exports::paperclip::memory::provider::QueryRequest {
@@ -127,10 +134,10 @@ fn main() {
         for _ in 0..5 {
             let floor = warm_raw(&raw, 20_000).await;
             let relaxed = pipeline(&relaxed_host, 20_000).await;
-            rounds.push((floor, relaxed));
+            rounds.push((floor, relaxed, extism(20_000)));
         }
-        rounds.sort_by_key(|(floor, relaxed)| relaxed.p50().as_nanos() * 1_000 / floor.p50().as_nanos().max(1));
-        let (floor, relaxed) = &rounds[rounds.len() / 2];
+        rounds.sort_by_key(|(floor, relaxed, _)| relaxed.p50().as_nanos() * 1_000 / floor.p50().as_nanos().max(1));
+        let (floor, relaxed, peer) = &rounds[rounds.len() / 2];
         let durable = pipeline(&durable_host, 2_000).await;
         let row = |name: &str, timings: &Timings| {
             let own = timings.p50().saturating_sub(floor.p50());
@@ -151,8 +158,32 @@ fn main() {
                 row("library pipeline, audit durable", &durable),
             ],
         );
+        if let Some((p50, p99)) = peer {
+            let row = |name: &str, p50, p99, over| vec![name.to_owned(), show(p50), show(p99), over];
+            let over = |ours: &Timings| ratio(*p50, ours.p50());
+            table(
+                "The same query as an Extism plug-in, in the same rounds",
+                &["what", "p50", "p99", "Extism takes"],
+                &[
+                    row("Extism, JSON both ways", *p50, *p99, "1.00×".to_owned()),
+                    row("memhost, audit relaxed", relaxed.p50(), relaxed.p99(), over(relaxed)),
+                    row("memhost, audit durable", durable.p50(), durable.p99(), over(&durable)),
+                ],
+            );
+        }
         fresh(&raw).await;
     });
+}
+
+/// The peer's p50 and p99, where `MEMHOST_PEER_EXTISM` names its program and its plug-in, with a space between them.
+fn extism(count: usize) -> Option<(Duration, Duration)> {
+    let peer = std::env::var("MEMHOST_PEER_EXTISM").ok()?;
+    let (program, plugin) = peer.split_once(' ').unwrap();
+    let output = Command::new(program).args([plugin, &count.to_string()]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let mut nanos = printed.split_whitespace().map(|number| Duration::from_nanos(number.parse().unwrap()));
+    Some((nanos.next().unwrap(), nanos.next().unwrap()))
 }
 
 /// Every call on an instance of its own.

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use memhost::contract::{BindingLimits, Grants, RecordWrite};
+use memhost::contract::{BindingLimits, Grants, RecordWrite, VersionChoice};
 use memhost::service::CreateBinding;
 use memhost_tests::measure::{repeat, show, table};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
@@ -32,7 +32,8 @@ async fn measure(records: usize) -> Vec<String> {
         provider_key: parse("local-markdown"),
         // The benchmark does not wait for its own disk.
         config: serde_json::json!({"durable": false}).as_object().unwrap().clone(),
-        grants: Some(Grants { storage_bytes: 1 << 30, directory_bytes: 1 << 30, embeddings: false }),
+        version: VersionChoice::default(),
+        grants: Some(Grants { storage_bytes: 1 << 30, directory_bytes: 1 << 30, ..Grants::default() }),
         limits: BindingLimits { call_timeout_ms: 600_000, call_cpu_ms: 600_000, ..BindingLimits::default() },
         default: true,
     };

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use memhost::contract::{
     AgentId, BindingKey, BindingLimits, CaptureMode, CaptureRequest, CompanyId, ForgetRequest, GetRequest, Grants,
     Intent, JsonObject, ListRequest, Operation, OperationFilter, QueryRequest, RecordHandle, RecordWrite, Scope,
-    SourceKind, SourcePayload, SourceRef, TextId, UpsertRequest,
+    SourceKind, SourcePayload, SourceRef, TextId, UpsertRequest, VersionChoice,
 };
 use memhost::service::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
 use tempfile::TempDir;
@@ -22,6 +22,24 @@ pub fn repository() -> &'static Path {
 /// The component of a guest, by its folder's name in `tests/guests`.
 pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
+}
+
+/// The guest `stamped` with another stamp: its provider key, its version, and whatever else its source reads.
+///
+/// # Errors
+/// Where the guest is missing or the stamp does not fit.
+pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
+    const BEGIN: &[u8] = br#"{"stamp":"memhost""#;
+    const BYTES: usize = 512;
+    let mut bytes = std::fs::read(guest_file("stamped"))?;
+    let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no stamp")?;
+    stamp["stamp"] = "memhost".into();
+    let text = serde_json::to_vec(&stamp)?;
+    let block = bytes.get_mut(at..at + BYTES).context("the stamp is cut")?;
+    anyhow::ensure!(text.len() <= BYTES, "the stamp is {} bytes; at most {BYTES} fit", text.len());
+    block.fill(b' ');
+    block[..text.len()].copy_from_slice(&text);
+    Ok(bytes)
 }
 
 /// A host in a temporary directory.
@@ -99,7 +117,8 @@ impl TestHost {
             key: parse(key),
             provider_key: parse(provider),
             config: JsonObject::new(),
-            grants: Some(Grants { storage_bytes: 64 << 20, directory_bytes: 64 << 20, embeddings: false }),
+            version: VersionChoice::default(),
+            grants: Some(Grants { storage_bytes: 64 << 20, directory_bytes: 64 << 20, ..Grants::default() }),
             limits,
             default: true,
         };

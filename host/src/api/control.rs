@@ -4,30 +4,36 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
 use super::extract::{Body, Company, Query, parse};
 use super::problem::Problem;
 use crate::bindings::Why;
-use crate::contract::{CompanyId, Operation, OperationFilter, OperationPage, limits};
-use crate::service::{BindingView, Caller, CreateBinding, PluginView, Service, SetTarget};
+use crate::contract::{ActivityPage, CompanyId, Grants, Operation, OperationFilter, OperationPage, limits};
+use crate::service::{BindingView, Caller, CreateBinding, GrantsView, PluginView, Service, SetTarget, UpdateBinding};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> Router<Arc<Service>> {
     Router::new()
         .route("/bindings", get(bindings).post(create_binding))
-        .route("/bindings/{key}", get(binding))
+        .route("/bindings/{key}", get(binding).patch(update_binding))
+        .route("/bindings/{key}/grants", get(grants).put(set_grants))
+        .route("/bindings/{key}/reset", post(reset_binding))
         .route("/resolve", get(resolve))
         .route("/targets", axum::routing::put(set_target))
+        .route("/activity", get(activity))
         .route("/operations", get(operations))
         .route("/operations/{id}", get(operation))
 }
 
 /// The routes below `/control/v1`.
 pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new().route("/companies", get(companies)).route("/plugins", get(plugins))
+    Router::new()
+        .route("/companies", get(companies))
+        .route("/plugins", get(plugins))
+        .route("/plugins/scan", post(scan_plugins))
 }
 
 #[derive(Serialize)]
@@ -65,6 +71,61 @@ async fn binding(
     Company(company): Company,
 ) -> Result<Json<BindingView>, Problem> {
     Ok(Json(service.binding(&company, &parse("bindingKey", &key)?)?))
+}
+
+async fn update_binding(
+    State(service): State<Arc<Service>>,
+    Path((_, key)): Path<(String, String)>,
+    Company(company): Company,
+    Body(request): Body<UpdateBinding>,
+) -> Result<Json<BindingView>, Problem> {
+    let key = parse("bindingKey", &key)?;
+    Ok(Json(service.update_binding(&Caller::operator(), &company, &key, request).await?))
+}
+
+async fn grants(
+    State(service): State<Arc<Service>>,
+    Path((_, key)): Path<(String, String)>,
+    Company(company): Company,
+) -> Result<Json<GrantsView>, Problem> {
+    Ok(Json(service.grants(&company, &parse("bindingKey", &key)?)?))
+}
+
+async fn set_grants(
+    State(service): State<Arc<Service>>,
+    Path((_, key)): Path<(String, String)>,
+    Company(company): Company,
+    Body(grants): Body<Grants>,
+) -> Result<Json<GrantsView>, Problem> {
+    let key = parse("bindingKey", &key)?;
+    Ok(Json(service.set_grants(&Caller::operator(), &company, &key, grants).await?))
+}
+
+async fn reset_binding(
+    State(service): State<Arc<Service>>,
+    Path((_, key)): Path<(String, String)>,
+    Company(company): Company,
+) -> Result<Json<BindingView>, Problem> {
+    Ok(Json(service.reset_binding(&Caller::operator(), &company, &parse("bindingKey", &key)?).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ActivityQuery {
+    cursor: Option<String>,
+}
+
+async fn activity(
+    State(service): State<Arc<Service>>,
+    Company(company): Company,
+    Query(query): Query<ActivityQuery>,
+) -> Result<Json<ActivityPage>, Problem> {
+    Ok(Json(service.activity(&company, query.cursor.as_deref())?))
+}
+
+async fn scan_plugins(State(service): State<Arc<Service>>) -> Json<PluginView> {
+    service.scan_plugins().await;
+    Json(service.plugins())
 }
 
 #[derive(Deserialize)]

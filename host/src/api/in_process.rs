@@ -19,6 +19,8 @@ pub enum Method {
     Post,
     /// Sets something.
     Put,
+    /// Changes a part of something.
+    Patch,
 }
 
 /// A request.
@@ -51,6 +53,7 @@ impl InProcess {
             Method::Get => axum::http::Method::GET,
             Method::Post => axum::http::Method::POST,
             Method::Put => axum::http::Method::PUT,
+            Method::Patch => axum::http::Method::PATCH,
         };
         let built = axum::http::Request::builder()
             .method(method)

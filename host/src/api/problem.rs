@@ -108,6 +108,8 @@ impl From<ServiceError> for Problem {
                 ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_config", detail)
             },
             ServiceError::NoProvider { .. } => Self::new(StatusCode::NOT_FOUND, "no_provider", detail),
+            ServiceError::NoVersion { .. } => Self::new(StatusCode::NOT_FOUND, "no_version", detail),
+            ServiceError::Host(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             ServiceError::NoOperation { .. } => Self::new(StatusCode::NOT_FOUND, "no_operation", detail),
             ServiceError::Binding(binding) => match binding {
                 BindingError::Exists { .. } => Self::new(StatusCode::CONFLICT, "binding_exists", detail),

@@ -7,8 +7,10 @@ use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use super::BindingError;
+use super::activity::{self, NewActivity};
 use crate::contract::{
-    AgentId, Binding, BindingId, BindingKey, BindingLimits, Clock, CompanyId, Grants, JsonObject, ProviderKey, Target,
+    ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, Clock, CompanyId, Grants, JsonObject,
+    Permission, ProviderKey, Target, VersionChoice,
 };
 use crate::store::{self, Change, Expected, Store, Table, Transacted};
 
@@ -21,8 +23,12 @@ pub struct NewBinding {
     pub provider_key: ProviderKey,
     /// Accepted by the provider before it comes here.
     pub config: JsonObject,
+    /// Which of its versions.
+    pub version: VersionChoice,
     /// What the provider may reach.
     pub grants: Grants,
+    /// What it asked for when that was decided.
+    pub reviewed: Vec<Permission>,
     /// What the provider may use.
     pub limits: BindingLimits,
     /// Whether it becomes the company's default at once.
@@ -51,17 +57,17 @@ pub struct Resolution {
 }
 
 #[derive(Default)]
-struct Company {
-    bindings: BTreeMap<BindingKey, Arc<Binding>>,
-    default: Option<BindingKey>,
-    overrides: HashMap<AgentId, BindingKey>,
+pub(super) struct Company {
+    pub(super) bindings: BTreeMap<BindingKey, Arc<Binding>>,
+    pub(super) default: Option<BindingKey>,
+    pub(super) overrides: HashMap<AgentId, BindingKey>,
 }
 
 /// Every company's bindings.
 pub struct Bindings {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    companies: RwLock<HashMap<CompanyId, Company>>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) companies: RwLock<HashMap<CompanyId, Company>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -101,7 +107,12 @@ impl Bindings {
     ///
     /// # Errors
     /// Where the key is taken or the store fails.
-    pub async fn create(&self, company_id: &CompanyId, new: NewBinding) -> Result<Arc<Binding>, BindingError> {
+    pub async fn create(
+        &self,
+        principal: &str,
+        company_id: &CompanyId,
+        new: NewBinding,
+    ) -> Result<Arc<Binding>, BindingError> {
         let now = self.clock.now();
         let id = uuid::Builder::from_unix_timestamp_millis(
             u64::try_from(now.as_millisecond()).unwrap_or(0),
@@ -114,7 +125,9 @@ impl Bindings {
             provider_key: new.provider_key,
             config: new.config,
             enabled: true,
+            version: new.version,
             grants: new.grants,
+            reviewed: new.reviewed,
             limits: new.limits,
             revision: 1,
             created_at: now,
@@ -127,8 +140,10 @@ impl Bindings {
             new: Some(store::encode("binding", &*binding)?),
         }];
         if new.make_default {
-            changes.push(target_change(company_id, &Target::Company, &binding.key)?);
+            changes.push(target_change(company_id, &Target::Company, Some(&binding.key))?);
         }
+        let entry = NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
+        changes.push(activity::change(&*self.clock, company_id, entry.with(None::<&Binding>, Some(&*binding)))?);
         match self.store.transact(&changes)? {
             Transacted::Done(commit) => commit.await?,
             Transacted::Conflict(_) => {
@@ -142,37 +157,6 @@ impl Bindings {
             company.default = Some(binding.key.clone());
         }
         Ok(binding)
-    }
-
-    /// Points the company or an agent at a binding; it is on disk when this returns.
-    ///
-    /// # Errors
-    /// Where there is no such binding or the store fails.
-    pub async fn set_target(
-        &self,
-        company_id: &CompanyId,
-        target: Target,
-        binding_key: &BindingKey,
-    ) -> Result<(), BindingError> {
-        let binding = self.get(company_id, binding_key)?;
-        // The condition makes sure that the binding still exists when its target is written.
-        let unchanged = Change {
-            table: Table::Bindings,
-            key: key(company_id, binding_key.as_str()),
-            expected: Expected::Value(store::encode("binding", &*binding)?),
-            new: Some(store::encode("binding", &*binding)?),
-        };
-        match self.store.transact(&[unchanged, target_change(company_id, &target, binding_key)?])? {
-            Transacted::Done(commit) => commit.await?,
-            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
-        }
-        let mut companies = self.companies.write();
-        let company = companies.entry(company_id.clone()).or_default();
-        match target {
-            Target::Company => company.default = Some(binding_key.clone()),
-            Target::Agent(agent) => drop(company.overrides.insert(agent, binding_key.clone())),
-        }
-        Ok(())
     }
 
     /// One binding.
@@ -244,22 +228,30 @@ impl Bindings {
     }
 }
 
-fn key(company: &CompanyId, rest: &str) -> Vec<u8> {
+pub(super) fn key(company: &CompanyId, rest: &str) -> Vec<u8> {
     // Ids hold no control characters, so that a zero byte cannot be part of one.
     [company.as_str().as_bytes(), b"\0", rest.as_bytes()].concat()
 }
 
-fn target_change(company: &CompanyId, target: &Target, binding: &BindingKey) -> Result<Change, BindingError> {
+pub(super) fn target_change(
+    company: &CompanyId,
+    target: &Target,
+    binding: Option<&BindingKey>,
+) -> Result<Change, BindingError> {
     let name = match target {
         Target::Company => "company".to_owned(),
         Target::Agent(agent) => format!("agent\0{agent}"),
     };
-    let stored = StoredTarget { company_id: company.clone(), target: target.clone(), binding_key: binding.clone() };
+    let stored = binding.map(|binding| StoredTarget {
+        company_id: company.clone(),
+        target: target.clone(),
+        binding_key: binding.clone(),
+    });
     Ok(Change {
         table: Table::Targets,
         key: key(company, &name),
         expected: Expected::Anything,
-        new: Some(store::encode("binding target", &stored)?),
+        new: stored.map(|stored| store::encode("binding target", &stored)).transpose()?,
     })
 }
 

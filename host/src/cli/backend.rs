@@ -50,6 +50,11 @@ impl Backend {
         self.call(Request { method: Method::Put, path: path.to_owned(), body: Some(body.to_string()) }).await
     }
 
+    /// Changes a part of something.
+    pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        self.call(Request { method: Method::Patch, path: path.to_owned(), body: Some(body.to_string()) }).await
+    }
+
     async fn call(&self, request: Request) -> Result<Value, CliError> {
         let (status, body) = match self {
             Self::Direct(host) => host.call(request).await,
@@ -82,8 +87,12 @@ fn send(agent: &ureq::Agent, url: &str, token: Option<&str>, request: &Request) 
             }
             call.call()
         }
-        Method::Post | Method::Put => {
-            let call = if request.method == Method::Post { agent.post(&address) } else { agent.put(&address) };
+        Method::Post | Method::Put | Method::Patch => {
+            let call = match request.method {
+                Method::Put => agent.put(&address),
+                Method::Patch => agent.patch(&address),
+                _ => agent.post(&address),
+            };
             let mut call = call.header("content-type", "application/json");
             if let Some(bearer) = &bearer {
                 call = call.header("authorization", bearer);

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use self::grant::{GrantArgs, SetArgs};
 use super::output::{escape, line, table, text};
 use super::{Backend, CliError, CompanyArgs, output};
+
+mod grant;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BindingCommand {
@@ -26,6 +29,17 @@ pub(super) enum BindingCommand {
         /// For this agent.
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
+        #[command(flatten)]
+        company: CompanyArgs,
+    },
+    /// Change a binding: its configuration, limits, versions, or whether it takes operations.
+    Set(SetArgs),
+    /// Show what a binding's provider asks for, and grant it, entirely or in part.
+    Grant(GrantArgs),
+    /// Close a binding's circuit breaker and try again the versions that were kept from it.
+    Reset {
+        /// Its key.
+        key: String,
         #[command(flatten)]
         company: CompanyArgs,
     },
@@ -56,6 +70,9 @@ pub(super) struct CreateArgs {
     /// The same, from a file.
     #[arg(long, conflicts_with = "config", value_name = "FILE")]
     config_file: Option<PathBuf>,
+    /// Which of its versions: a range such as '^1.2', or the digest of one build.
+    #[arg(long, value_name = "RANGE|DIGEST")]
+    versions: Option<String>,
     /// What the provider may reach, such as '{"storageBytes":1000000}'; nothing by default.
     #[arg(long, value_name = "JSON")]
     grants: Option<String>,
@@ -89,6 +106,13 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
             let (key, provider) = (text(&answer, "/binding/key"), text(&answer, "/binding/providerKey"));
             line(&format!("{key} ({provider}), by {}", text(&answer, "/why").replace('_', " ")))
         }
+        BindingCommand::Set(args) => grant::set(args).await,
+        BindingCommand::Grant(args) => grant::grant(args).await,
+        BindingCommand::Reset { key, company } => {
+            let path = path(&company, &format!("bindings/{}/reset", escape(&key)));
+            let answer = Backend::open(&company.host).await?.post(&path, &json!({})).await?;
+            show(&company, &answer, std::slice::from_ref(&answer))
+        }
         BindingCommand::Target { key, agent, company } => {
             let body = match agent {
                 Some(agent) => json!({ "bindingKey": key, "agentId": agent }),
@@ -112,6 +136,9 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
         "config": json_argument("--config", &config)?,
         "default": args.default,
     });
+    if let Some(version) = &args.versions {
+        body["version"] = grant::version(version);
+    }
     for (name, argument, given) in [("grants", "--grants", args.grants), ("limits", "--limits", args.limits)] {
         if let Some(given) = given {
             body[name] = json_argument(argument, &given)?;
@@ -122,15 +149,15 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
     show(company, &answer, std::slice::from_ref(&answer))
 }
 
-fn json_argument(argument: &str, json: &str) -> Result<Value, CliError> {
+pub(super) fn json_argument(argument: &str, json: &str) -> Result<Value, CliError> {
     serde_json::from_str(json).map_err(|error| CliError::input(argument, format!("is no JSON: {error}")))
 }
 
-fn path(company: &CompanyArgs, rest: &str) -> String {
+pub(super) fn path(company: &CompanyArgs, rest: &str) -> String {
     format!("/control/v1/companies/{}/{rest}", escape(&company.company))
 }
 
-fn show(company: &CompanyArgs, answer: &Value, bindings: &[Value]) -> Result<(), CliError> {
+pub(super) fn show(company: &CompanyArgs, answer: &Value, bindings: &[Value]) -> Result<(), CliError> {
     if company.host.json {
         return output::json(answer);
     }
@@ -142,11 +169,32 @@ fn show(company: &CompanyArgs, answer: &Value, bindings: &[Value]) -> Result<(),
         }
         vec![
             text(binding, "/key"),
-            text(binding, "/providerKey"),
+            format!("{} {}", text(binding, "/providerKey"), text(binding, "/serving/version")).trim_end().to_owned(),
             answers_for.join(", "),
-            if binding["enabled"] == true { "enabled" } else { "disabled" }.to_owned(),
+            state(binding),
             text(binding, "/createdAt"),
         ]
     };
     table(&["key", "provider", "answers for", "state", "created"], bindings.iter().map(row).collect())
+}
+
+/// What a person should know of a binding, in a few words.
+fn state(binding: &Value) -> String {
+    let mut all = Vec::new();
+    if binding["enabled"] == false {
+        all.push("disabled".to_owned());
+    }
+    match binding["breaker"]["state"].as_str() {
+        Some("open") => all.push("its provider fails, left alone for a while".to_owned()),
+        Some("half_open") => all.push("its provider fails, on trial".to_owned()),
+        _ => {}
+    }
+    for waiting in binding["waiting"].as_array().into_iter().flatten() {
+        all.push(format!("version {} waits for a grant", text(waiting, "/version")));
+    }
+    for kept in binding["keptFrom"].as_array().into_iter().flatten() {
+        all.push(format!("version {} is kept from it", text(kept, "/version")));
+    }
+    all.extend(binding["warnings"].as_array().into_iter().flatten().map(|warning| text(warning, "")));
+    if all.is_empty() { "enabled".to_owned() } else { all.join("; ") }
 }

@@ -79,6 +79,10 @@ async fn measure(
         options.plugins_dir = Some(plugins);
     }
     let service = Service::open(options).await.map_err(CliError::host)?;
+    if let (Some(file), Some(refused)) = (&args.plugin, service.plugins().refused.first()) {
+        // Without this the built-in provider of the same key would be measured in its place.
+        return Err(CliError::input(file.display().to_string(), &refused.reason));
+    }
     let steps: usize = conversations.iter().map(|c| c.turns.len() + c.questions.len()).sum();
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(steps as u64) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}") {

@@ -49,6 +49,7 @@ async fn list(host: HostArgs) -> Result<(), CliError> {
             text(plugin, "/digest").chars().take(19).collect(),
             match plugin["source"]["path"].as_str() {
                 Some(path) => path.to_owned(),
+                None if plugin["source"]["kind"] == "kept" => "a copy, its file is gone".to_owned(),
                 None => "built in".to_owned(),
             },
         ]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentId, BindingId, BindingKey, CompanyId, Grants, JsonObject, ProviderKey};
+use super::{AgentId, BindingId, BindingKey, CompanyId, Grants, JsonObject, Permission, ProviderKey, VersionChoice};
 
 /// A company's configured provider. Selected by its key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,12 +17,19 @@ pub struct Binding {
     pub key: BindingKey,
     /// Which provider answers.
     pub provider_key: ProviderKey,
+    /// Which of its versions.
+    #[serde(default)]
+    pub version: VersionChoice,
     /// The provider's configuration, as its `validate-config` accepted it.
     pub config: JsonObject,
     /// A disabled binding refuses every operation.
     pub enabled: bool,
     /// What the provider may reach.
     pub grants: Grants,
+    /// What the provider asked for when somebody last decided about its grants. A version that asks for more waits for
+    /// another decision.
+    #[serde(default)]
+    pub reviewed: Vec<Permission>,
     /// What the provider may use.
     pub limits: BindingLimits,
     /// Counts changes, from 1.
@@ -53,6 +60,10 @@ pub struct BindingLimits {
     pub transfer_bytes: u64,
     /// How much log of one call is kept, in bytes.
     pub log_bytes: u64,
+    /// Files, directories and links that the private directory may hold.
+    pub directory_files: u64,
+    /// Calls in a second, on average over a second; 0 for as many as there are.
+    pub calls_per_second: u32,
 }
 
 impl Default for BindingLimits {
@@ -66,6 +77,8 @@ impl Default for BindingLimits {
             queued_calls: 256,
             transfer_bytes: 32 * 1024 * 1024,
             log_bytes: 64 * 1024,
+            directory_files: 500_000,
+            calls_per_second: 0,
         }
     }
 }

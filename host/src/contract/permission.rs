@@ -1,5 +1,6 @@
 //! What a provider says of itself, what it asks for, and what a binding grants it.
 
+use semver::Version;
 use serde::{Deserialize, Serialize};
 
 use super::ProviderKey;
@@ -12,8 +13,8 @@ pub struct ProviderDescription {
     pub provider_key: ProviderKey,
     /// For people.
     pub name: String,
-    /// Semantic version.
-    pub version: String,
+    /// Orders its builds.
+    pub version: Version,
     /// For people, one sentence.
     pub summary: String,
     /// JSON Schema of the configuration.
@@ -83,8 +84,45 @@ pub struct PermissionRequest {
     pub optional: bool,
 }
 
-/// What one binding's provider may reach. The default is nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+impl Permission {
+    /// Whether somebody who decided about this one has decided about the other, too.
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Storage(reviewed), Self::Storage(asked)) | (Self::Directory(reviewed), Self::Directory(asked)) => {
+                asked <= reviewed
+            }
+            (Self::Http(reviewed), Self::Http(asked)) => {
+                // No method means every one of them.
+                let all = reviewed.methods.is_empty();
+                let some = !asked.methods.is_empty() && asked.methods.iter().all(|m| reviewed.methods.contains(m));
+                reviewed.origin == asked.origin && (all || some)
+            }
+            (reviewed, asked) => reviewed == asked,
+        }
+    }
+}
+
+impl std::fmt::Display for Permission {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Storage(bytes) => write!(f, "storage of {bytes} bytes"),
+            Self::Directory(bytes) => write!(f, "a directory of {bytes} bytes"),
+            Self::Embeddings => write!(f, "embeddings"),
+            Self::Http(http) if http.methods.is_empty() => write!(f, "HTTP to {}", http.origin),
+            Self::Http(http) => write!(f, "HTTP {} to {}", http.methods.join(", "), http.origin),
+            Self::Secret(name) => write!(f, "the secret `{name}`"),
+        }
+    }
+}
+
+/// What is asked for that nobody has decided about.
+pub fn unreviewed<'a>(reviewed: &[Permission], asked: &'a [PermissionRequest]) -> Vec<&'a PermissionRequest> {
+    let decided = |request: &&PermissionRequest| reviewed.iter().any(|known| known.covers(&request.permission));
+    asked.iter().filter(|request| !decided(request)).collect()
+}
+
+/// What one binding's provider may reach. The default is nothing. Holds only as far as the provider asks for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Grants {
     /// Bytes of storage; 0: the import is denied.
@@ -93,21 +131,68 @@ pub struct Grants {
     pub directory_bytes: u64,
     /// Whether texts may be embedded.
     pub embeddings: bool,
+    /// Where HTTP may go.
+    pub http: Vec<HttpGrant>,
+    /// Secrets that may be put into requests, by name.
+    pub secrets: Vec<String>,
+}
+
+/// Outgoing HTTP to one origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HttpGrant {
+    /// Scheme, host and port, such as `https://api.example.com`; `https://*.example.com` for every name below.
+    pub origin: String,
+    /// Empty: all methods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// Address ranges that are not public and may be connected to all the same, such as `10.1.0.0/16`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub private_ranges: Vec<String>,
 }
 
 impl Grants {
-    /// Exactly what is asked for.
+    /// Exactly what is asked for. Never an address range that is not public.
     pub fn all_of(requests: &[PermissionRequest]) -> Self {
         let mut grants = Self::default();
         for request in requests {
-            match request.permission {
-                Permission::Storage(bytes) => grants.storage_bytes = grants.storage_bytes.max(bytes),
-                Permission::Directory(bytes) => grants.directory_bytes = grants.directory_bytes.max(bytes),
+            match &request.permission {
+                Permission::Storage(bytes) => grants.storage_bytes = grants.storage_bytes.max(*bytes),
+                Permission::Directory(bytes) => grants.directory_bytes = grants.directory_bytes.max(*bytes),
                 Permission::Embeddings => grants.embeddings = true,
-                // This version of the host has no outgoing network and no secrets to grant.
-                Permission::Http(_) | Permission::Secret(_) => {}
+                Permission::Http(http) => grants.http.push(HttpGrant {
+                    origin: http.origin.clone(),
+                    methods: http.methods.clone(),
+                    private_ranges: Vec::new(),
+                }),
+                Permission::Secret(name) => grants.secrets.push(name.clone()),
             }
         }
         grants
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(permission: Permission) -> PermissionRequest {
+        PermissionRequest { permission, reason: String::new(), optional: true }
+    }
+
+    #[test]
+    fn only_what_goes_beyond_the_review_is_unreviewed() {
+        let http = |methods: &[&str]| {
+            let methods = methods.iter().map(|method| (*method).to_owned()).collect();
+            Permission::Http(HttpPermission { origin: "https://a.example".to_owned(), methods })
+        };
+        let reviewed = [Permission::Storage(100), http(&["GET", "POST"])];
+        let left = |asked: Permission| unreviewed(&reviewed, &[asks(asked)]).len();
+        assert_eq!(left(Permission::Storage(100)), 0);
+        assert_eq!(left(Permission::Storage(101)), 1);
+        assert_eq!(left(Permission::Directory(1)), 1);
+        assert_eq!(left(http(&["GET"])), 0);
+        assert_eq!(left(http(&["DELETE"])), 1);
+        assert_eq!(left(http(&[])), 1, "every method is more than two");
     }
 }

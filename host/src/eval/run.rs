@@ -9,7 +9,7 @@ use super::metrics::Tally;
 use super::{Category, Conversation, EvalError, Latency, Scores, Turn};
 use crate::contract::{
     BindingKey, BindingLimits, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind, IdError, Intent,
-    JsonObject, ProviderKey, QueryRequest, Scope, SourceKind, SourcePayload, SourceRef, TextId,
+    JsonObject, ProviderKey, QueryRequest, Scope, SourceKind, SourcePayload, SourceRef, TextId, VersionChoice,
 };
 use crate::service::{Caller, CreateBinding, Service, ServiceError};
 
@@ -77,7 +77,8 @@ pub async fn run(
             key: key.clone(),
             provider_key: options.provider.clone(),
             config: options.config.clone(),
-            grants,
+            version: VersionChoice::default(),
+            grants: grants.clone(),
             limits: BindingLimits::default(),
             default: false,
         };

@@ -1,16 +1,24 @@
-//! Admitted and refused components. A file that is refused is kept out with its reason; the others serve.
+//! Admitted and refused components. A file that is refused is kept out with its reason until it changes; the others
+//! serve.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering as Order};
 
 use parking_lot::RwLock;
 use serde::Serialize;
 
 use super::builtin;
-use crate::contract::ProviderKey;
-use crate::sandbox::{AdmissionError, CacheKey, Component, MAX_COMPONENT_BYTES, Sandbox};
+use super::files::{self, Fingerprint, io};
+use super::kept::KeptComponents;
+use crate::contract::{Digest, ProviderKey};
+use crate::sandbox::{AdmissionError, CacheKey, Component, Sandbox};
 
-/// Where a provider came from.
+/// Components that are admitted at the same time.
+const PARALLEL_ADMISSIONS: usize = 2;
+
+/// Where a component came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "path")]
 pub enum PluginSource {
@@ -18,15 +26,45 @@ pub enum PluginSource {
     Builtin,
     /// It is a file of the plugins directory.
     File(PathBuf),
+    /// Its file is gone; a copy goes on serving the bindings that it served.
+    Kept,
 }
 
-/// An admitted provider.
+/// An admitted build of a provider.
 #[derive(Debug, Clone)]
 pub struct Plugin {
     /// Where it came from.
     pub source: PluginSource,
     /// What serves.
     pub component: Component,
+    /// Of two builds of one version the one that was written later is the newer.
+    written: (i64, i64),
+}
+
+impl Plugin {
+    /// What the build is told by.
+    pub fn digest(&self) -> Digest {
+        self.component.inspection().digest
+    }
+
+    /// Whether it takes a binding over from another build of its provider: a higher version does, and of one version
+    /// the build that is there now and was written later.
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        match self.component.description().version.cmp(&other.component.description().version) {
+            Ordering::Greater => true,
+            Ordering::Equal => {
+                self.is_present()
+                    && self.digest() != other.digest()
+                    && (!other.is_present() || self.written > other.written)
+            }
+            Ordering::Less => false,
+        }
+    }
+
+    /// Whether it may take a binding over: only what is there now.
+    pub fn is_present(&self) -> bool {
+        self.source != PluginSource::Kept
+    }
 }
 
 /// A file that was kept out.
@@ -39,139 +77,291 @@ pub struct RefusedPlugin {
     pub reason: String,
 }
 
+/// Where providers are taken from and kept.
+#[derive(Debug, Clone, Default)]
+pub struct PluginsOptions {
+    /// Files that come and go.
+    pub directory: Option<PathBuf>,
+    /// Copies of what was admitted. None: a removed file is gone at the next start.
+    pub kept: Option<PathBuf>,
+}
+
 /// All providers of a host.
 pub struct Plugins {
-    admitted: RwLock<BTreeMap<ProviderKey, Plugin>>,
-    refused: RwLock<Vec<RefusedPlugin>>,
+    sandbox: Sandbox,
+    cache: Option<CacheKey>,
+    directory: Option<PathBuf>,
+    kept: Option<KeptComponents>,
+    admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
+    files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
+    refused: RwLock<BTreeMap<PathBuf, String>>,
+    generation: AtomicU64,
+}
+
+/// What is known of a file.
+struct SeenFile {
+    fingerprint: Fingerprint,
+    /// It has been looked at as it is now.
+    is_settled: bool,
 }
 
 impl Plugins {
-    /// Admits the built-in provider and every `.wasm` file of `directory`, if there is one.
+    /// Admits the built-in provider and every `.wasm` file of the directory.
     ///
     /// # Errors
-    /// Where the built-in provider is not admitted or the directory cannot be read. A bad file is no error.
-    pub async fn load(
+    /// Where the built-in provider is not admitted or a directory cannot be read. A bad file is no error.
+    pub async fn open(
         sandbox: &Sandbox,
         cache: Option<&CacheKey>,
-        directory: Option<&Path>,
+        options: PluginsOptions,
     ) -> Result<Self, AdmissionError> {
-        let plugins = Self { admitted: RwLock::default(), refused: RwLock::default() };
-        let builtin = Component::admit(sandbox, builtin::LOCAL_MARKDOWN.to_vec(), cache).await?;
-        plugins.insert(Plugin { source: PluginSource::Builtin, component: builtin });
-        let mut files = match directory {
-            Some(directory) => wasm_files(directory)?,
-            None => Vec::new(),
-        };
-        files.sort();
-        // Two at a time: admission reads and hashes, and compiles where the cache is cold.
-        let mut pending = files.into_iter();
-        let mut admissions = tokio::task::JoinSet::new();
-        loop {
-            while admissions.len() < 2
-                && let Some(path) = pending.next()
-            {
-                let (sandbox, cache) = (sandbox.clone(), cache.cloned());
-                admissions.spawn(async move {
-                    let admitted = admit_file(&sandbox, cache.as_ref(), &path).await;
-                    (path, admitted)
-                });
-            }
-            match admissions.join_next().await {
-                Some(Ok((path, Ok(component)))) => {
-                    plugins.insert(Plugin { source: PluginSource::File(path), component });
-                }
-                Some(Ok((path, Err(error)))) => plugins.refuse(path, error.to_string()),
-                Some(Err(error)) => tracing::error!(%error, "an admission ended early"),
-                None => break,
-            }
+        if let Some(directory) = &options.directory {
+            // Later a directory that is away for a moment is waited for; at the start it is a wrong option.
+            files::list(directory)?;
         }
+        let plugins = Self {
+            sandbox: sandbox.clone(),
+            cache: cache.cloned(),
+            directory: options.directory,
+            kept: options.kept.map(KeptComponents::open).transpose()?,
+            admitted: RwLock::default(),
+            files: tokio::sync::Mutex::default(),
+            refused: RwLock::default(),
+            generation: AtomicU64::new(1),
+        };
+        let component = Component::admit(sandbox, builtin::LOCAL_MARKDOWN.to_vec(), cache).await?;
+        plugins.insert(Plugin { source: PluginSource::Builtin, component, written: (0, 0) });
+        plugins.look(true).await;
         Ok(plugins)
     }
 
-    /// The provider of this key.
-    pub fn get(&self, key: &ProviderKey) -> Option<Plugin> {
-        self.admitted.read().get(key).cloned()
+    /// The directory that files come from.
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
     }
 
-    /// All providers, by key.
-    pub fn list(&self) -> Vec<Plugin> {
-        self.admitted.read().values().cloned().collect()
+    /// Changes whenever another build may serve somebody.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Order::Acquire)
     }
 
-    /// The files that were kept out.
-    pub fn refused(&self) -> Vec<RefusedPlugin> {
-        self.refused.read().clone()
+    /// Looks at the directory now. Answers false where a file is being written and must be looked at again soon.
+    pub async fn scan(&self) -> bool {
+        self.look(false).await
+    }
+
+    async fn look(&self, is_first: bool) -> bool {
+        let Some(directory) = self.directory.clone() else { return true };
+        let mut seen = self.files.lock().await;
+        let listed = match tokio::task::spawn_blocking(move || files::list(&directory)).await {
+            Ok(Ok(listed)) => listed,
+            Ok(Err(error)) => {
+                // A directory that is away for a moment takes nothing away.
+                tracing::warn!(%error, "the plugins directory cannot be read");
+                return true;
+            }
+            Err(_) => return true,
+        };
+        let names: HashSet<&PathBuf> = listed.iter().map(|(path, _)| path).collect();
+        let gone: Vec<PathBuf> = seen.keys().filter(|path| !names.contains(path)).cloned().collect();
+        for path in gone {
+            seen.remove(&path);
+            self.forget_file(&path, None);
+        }
+        let (mut ready, mut all_settled) = (Vec::new(), true);
+        for (path, fingerprint) in listed {
+            match seen.get(&path) {
+                Some(known) if known.fingerprint == fingerprint && known.is_settled => {}
+                // As it was a moment ago: whoever wrote it has finished.
+                Some(known) if known.fingerprint == fingerprint => ready.push((path, fingerprint)),
+                _ if is_first => ready.push((path, fingerprint)),
+                _ => {
+                    all_settled = false;
+                    seen.insert(path, SeenFile { fingerprint, is_settled: false });
+                }
+            }
+        }
+        for (path, fingerprint) in self.admit_all(ready).await {
+            match fingerprint {
+                Some(fingerprint) => drop(seen.insert(path, SeenFile { fingerprint, is_settled: true })),
+                None => all_settled = false,
+            }
+        }
+        all_settled
+    }
+
+    /// Admits files, a few at a time: admission reads and hashes, and compiles where the cache is cold.
+    async fn admit_all(&self, files: Vec<(PathBuf, Fingerprint)>) -> Vec<(PathBuf, Option<Fingerprint>)> {
+        let mut pending = files.into_iter();
+        let mut admissions = tokio::task::JoinSet::new();
+        let mut looked_at = Vec::new();
+        loop {
+            while admissions.len() < PARALLEL_ADMISSIONS
+                && let Some((path, listed)) = pending.next()
+            {
+                let (sandbox, cache, kept) = (self.sandbox.clone(), self.cache.clone(), self.kept.clone());
+                admissions.spawn(async move {
+                    let admitted = admit_file(&sandbox, cache.as_ref(), kept, &path).await;
+                    (path, listed, admitted)
+                });
+            }
+            let Some(joined) = admissions.join_next().await else { return looked_at };
+            let Ok((path, listed, admitted)) = joined else {
+                tracing::error!("an admission ended early");
+                continue;
+            };
+            let fingerprint = match admitted {
+                Ok(None) => None,
+                Ok(Some((fingerprint, Ok(component)))) => {
+                    self.take_in(path.clone(), fingerprint, component);
+                    Some(fingerprint)
+                }
+                Ok(Some((fingerprint, Err(error)))) => {
+                    self.refuse(path.clone(), error.to_string());
+                    Some(fingerprint)
+                }
+                Err(error) => {
+                    self.refuse(path.clone(), error.to_string());
+                    Some(listed)
+                }
+            };
+            looked_at.push((path, fingerprint));
+        }
+    }
+
+    fn take_in(&self, path: PathBuf, fingerprint: Fingerprint, component: Component) {
+        let key = &component.description().provider_key;
+        if key.as_str() == builtin::LOCAL_MARKDOWN_KEY {
+            let reason = format!("its provider key `{key}` is that of the built-in provider; give it one of its own");
+            return self.refuse(path, reason);
+        }
+        let (digest, version) = (component.inspection().digest, component.description().version.clone());
+        tracing::info!(path = %path.display(), provider = %key, %version, %digest, "a plugin was admitted");
+        self.forget_file(&path, Some(digest));
+        self.insert(Plugin { source: PluginSource::File(path), component, written: fingerprint.modified() });
     }
 
     fn insert(&self, plugin: Plugin) {
-        let key = plugin.component.description().provider_key.clone();
         let mut admitted = self.admitted.write();
-        match (admitted.get(&key).map(|present| present.source.clone()), &plugin.source) {
-            (Some(present), PluginSource::File(path)) => {
-                drop(admitted);
-                let other = match present {
-                    PluginSource::Builtin => "the built-in provider".to_owned(),
-                    PluginSource::File(path) => path.display().to_string(),
-                };
-                self.refuse(path.clone(), format!("its provider key `{key}` is that of {other}; remove one of them"));
+        let builds = admitted.entry(plugin.component.description().provider_key.clone()).or_default();
+        match builds.iter_mut().find(|build| build.digest() == plugin.digest()) {
+            // The same bytes under another name, or a file that came back.
+            Some(build) if build.is_present() => {}
+            Some(build) => *build = plugin,
+            None => builds.push(plugin),
+        }
+        builds.sort_by(|a, b| {
+            let order = |build: &Plugin| (build.component.description().version.clone(), build.written);
+            order(b).cmp(&order(a))
+        });
+        drop(admitted);
+        self.generation.fetch_add(1, Order::AcqRel);
+    }
+
+    /// A file is not what it was: its build, unless it is the one named, serves only those that it served.
+    fn forget_file(&self, path: &Path, stays: Option<Digest>) {
+        self.refused.write().remove(path);
+        let mut admitted = self.admitted.write();
+        let mut changed = false;
+        for build in admitted.values_mut().flatten() {
+            let is_of_file = matches!(&build.source, PluginSource::File(file) if file == path);
+            if is_of_file && Some(build.digest()) != stays {
+                build.source = PluginSource::Kept;
+                changed = true;
+                let description = build.component.description();
+                let (provider, version) = (&description.provider_key, &description.version);
+                tracing::warn!(path = %path.display(), %provider, %version, "a plugin's file is gone");
             }
-            _ => drop(admitted.insert(key, plugin)),
+        }
+        drop(admitted);
+        if changed {
+            self.generation.fetch_add(1, Order::AcqRel);
         }
     }
 
     fn refuse(&self, path: PathBuf, reason: String) {
         tracing::warn!(path = %path.display(), %reason, "a plugin is kept out");
-        self.refused.write().push(RefusedPlugin { path, reason });
+        self.forget_file(&path, None);
+        self.refused.write().insert(path, reason);
     }
-}
 
-async fn admit_file(sandbox: &Sandbox, cache: Option<&CacheKey>, path: &Path) -> Result<Component, AdmissionError> {
-    let owned = path.to_owned();
-    let bytes = tokio::task::spawn_blocking(move || read_bounded(&owned))
-        .await
-        .map_err(|error| io("reading", path, &error))??;
-    Component::admit(sandbox, bytes, cache).await
-}
-
-/// Reads a file that may be any size or kind: the size is looked at first, and no more than it is read.
-fn read_bounded(path: &Path) -> Result<Vec<u8>, AdmissionError> {
-    use std::io::Read;
-    let failed = |error: std::io::Error| io("reading", path, &error);
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(io("reading", path, &"it is not a file"));
+    /// All builds of a provider, newest first.
+    pub fn builds(&self, key: &ProviderKey) -> Vec<Plugin> {
+        self.admitted.read().get(key).cloned().unwrap_or_default()
     }
-    if metadata.len() > MAX_COMPONENT_BYTES {
-        return Err(AdmissionError::TooLarge { bytes: metadata.len(), max: MAX_COMPONENT_BYTES });
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
-}
 
-fn wasm_files(directory: &Path) -> Result<Vec<PathBuf>, AdmissionError> {
-    let failed = |error: std::io::Error| io("reading the plugins directory", directory, &error);
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "wasm") {
-            files.push(path);
+    /// One build, from the copies if its file is gone.
+    ///
+    /// # Errors
+    /// Where there is no such build, or its copy is not admitted.
+    pub async fn build(&self, digest: Digest) -> Result<Plugin, AdmissionError> {
+        let known =
+            |plugins: &Self| plugins.admitted.read().values().flatten().find(|build| build.digest() == digest).cloned();
+        if let Some(build) = known(self) {
+            return Ok(build);
         }
+        let Some(kept) = self.kept.clone() else {
+            return Err(io("finding", Path::new(&digest.to_string()), &"this host keeps no copies"));
+        };
+        let read = tokio::task::spawn_blocking(move || kept.read(digest)).await;
+        let bytes = read.map_err(|error| io("reading", Path::new(&digest.to_string()), &error))??;
+        let component = Component::admit(&self.sandbox, bytes, self.cache.as_ref()).await?;
+        self.insert(Plugin { source: PluginSource::Kept, component, written: (0, 0) });
+        known(self).ok_or_else(|| io("finding", Path::new(&digest.to_string()), &"it is not admitted"))
     }
-    Ok(files)
-}
 
-fn io(action: &'static str, path: &Path, error: &dyn std::fmt::Display) -> AdmissionError {
-    AdmissionError::Io { action, what: path.display().to_string(), message: error.to_string() }
-}
+    /// Throws away the copies of builds that are neither in the directory nor named here.
+    ///
+    /// # Errors
+    /// Where the copies cannot be read or removed.
+    pub fn keep_only(&self, mut needed: HashSet<Digest>) -> Result<(), AdmissionError> {
+        needed.extend(self.admitted.read().values().flatten().map(Plugin::digest));
+        self.kept.as_ref().map_or(Ok(()), |kept| kept.keep_only(&needed))
+    }
 
-impl Plugins {
+    /// All builds of all providers, by key, newest first.
+    pub fn list(&self) -> Vec<Plugin> {
+        self.admitted.read().values().flatten().cloned().collect()
+    }
+
+    /// The files that were kept out.
+    pub fn refused(&self) -> Vec<RefusedPlugin> {
+        let refused = self.refused.read();
+        refused.iter().map(|(path, reason)| RefusedPlugin { path: path.clone(), reason: reason.clone() }).collect()
+    }
+
     /// Admits one file on its own, for `plugin inspect`.
     ///
     /// # Errors
     /// Why it is kept out.
     pub async fn inspect(sandbox: &Sandbox, path: &Path) -> Result<Component, AdmissionError> {
-        admit_file(sandbox, None, path).await
+        match admit_file(sandbox, None, None, path).await? {
+            Some((_, admitted)) => admitted,
+            None => Err(io("reading", path, &"it is being written; try again")),
+        }
     }
+}
+
+type Admitted = Option<(Fingerprint, Result<Component, AdmissionError>)>;
+
+/// None: the file changed while it was read.
+async fn admit_file(
+    sandbox: &Sandbox,
+    cache: Option<&CacheKey>,
+    kept: Option<KeptComponents>,
+    path: &Path,
+) -> Result<Admitted, AdmissionError> {
+    let owned = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || files::read(&owned)).await;
+    let Some(read) = read.map_err(|error| io("reading", path, &error))?? else { return Ok(None) };
+    let copy = kept.map(|kept| (kept, read.bytes.clone()));
+    let admitted = Component::admit(sandbox, read.bytes, cache).await;
+    if let (Ok(component), Some((kept, bytes))) = (&admitted, copy) {
+        let digest = component.inspection().digest;
+        let written = tokio::task::spawn_blocking(move || kept.keep(digest, &bytes)).await;
+        if let Ok(Err(error)) = written {
+            tracing::warn!(%error, "a plugin serves without a copy: it is gone once its file is");
+        }
+    }
+    Ok(Some((read.fingerprint, admitted)))
 }

@@ -21,3 +21,13 @@ pub(super) mod correction {
         with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
     });
 }
+
+pub(super) mod migration {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "migration-provider",
+        imports: { default: trappable },
+        exports: { default: async },
+        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
+    });
+}

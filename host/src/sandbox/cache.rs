@@ -5,10 +5,10 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::component::{Digest, Inspection};
+use super::component::Inspection;
 use super::engine::Sandbox;
 use super::error::AdmissionError;
-use crate::contract::ProviderDescription;
+use crate::contract::{Digest, ProviderDescription};
 
 const MAC_BYTES: usize = 32;
 

@@ -5,11 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use semver::Version;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use wasmtime::component::InstancePre;
 
 use super::bindings::correction::{CorrectionProvider, CorrectionProviderIndices};
+use super::bindings::migration::{MigrationProvider, MigrationProviderIndices};
 use super::bindings::provider::exports::paperclip::memory::provider as wire;
 use super::bindings::provider::{MemoryProvider, MemoryProviderIndices};
 use super::cache::CacheKey;
@@ -18,7 +19,7 @@ use super::error::AdmissionError;
 use super::imports::State;
 use super::instance::{Instance, InstanceSetup};
 use crate::contract::{
-    BindingLimits, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
+    BindingLimits, Digest, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
     ProviderKey, TextId, limits,
 };
 
@@ -32,36 +33,6 @@ const KNOWN_VERSIONS: &str = "0.1.x";
 /// How long `describe` may take.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The SHA-256 digest of a component's bytes: what a version is told by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Digest([u8; 32]);
-
-impl Digest {
-    /// The digest of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for Digest {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// The optional interfaces of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,10 +45,11 @@ pub enum OptionalInterface {
     Browse,
     Review,
     Transfer,
+    Migration,
 }
 
 impl OptionalInterface {
-    const ALL: [(&'static str, Self); 7] = [
+    const ALL: [(&'static str, Self); 8] = [
         ("correction", Self::Correction),
         ("profile", Self::Profile),
         ("extraction", Self::Extraction),
@@ -85,6 +57,7 @@ impl OptionalInterface {
         ("browse", Self::Browse),
         ("review", Self::Review),
         ("transfer", Self::Transfer),
+        ("migration", Self::Migration),
     ];
 }
 
@@ -116,7 +89,15 @@ struct Inner {
     pre: InstancePre<State>,
     provider: MemoryProviderIndices,
     correction: Option<CorrectionProviderIndices>,
+    migration: Option<MigrationProviderIndices>,
     inspection: Inspection,
+}
+
+/// What an instance exports of the contract.
+pub(super) struct Exports {
+    pub(super) provider: MemoryProvider,
+    pub(super) correction: Option<CorrectionProvider>,
+    pub(super) migration: Option<MigrationProvider>,
 }
 
 impl fmt::Debug for Component {
@@ -170,17 +151,17 @@ impl Component {
         &self.0.inspection.description
     }
 
-    pub(super) async fn instantiate(
-        &self,
-        store: &mut wasmtime::Store<State>,
-    ) -> wasmtime::Result<(MemoryProvider, Option<CorrectionProvider>)> {
+    pub(super) async fn instantiate(&self, store: &mut wasmtime::Store<State>) -> wasmtime::Result<Exports> {
         let instance = self.0.pre.instantiate_async(&mut *store).await?;
         let provider = self.0.provider.load(&mut *store, &instance)?;
-        let correction = match &self.0.correction {
-            Some(indices) => Some(indices.load(&mut *store, &instance)?),
-            None => None,
-        };
-        Ok((provider, correction))
+        let correction = self.0.correction.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
+        let migration = self.0.migration.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
+        Ok(Exports { provider, correction, migration })
+    }
+
+    /// Whether it exports the interface.
+    pub fn exports(&self, interface: OptionalInterface) -> bool {
+        self.0.inspection.interfaces.contains(&interface)
     }
 
     async fn describe(&self, sandbox: &Sandbox) -> Result<ProviderDescription, AdmissionError> {
@@ -201,8 +182,8 @@ impl Component {
         let call = async {
             let mut instance = Instance::new(sandbox, self, &setup, slot).await?;
             instance.arm(&setup.limits);
-            let Instance { store, provider, .. } = &mut instance;
-            provider.paperclip_memory_provider().call_describe(store).await
+            let Instance { store, exports, .. } = &mut instance;
+            exports.provider.paperclip_memory_provider().call_describe(store).await
         };
         let answer = match tokio::time::timeout(DESCRIBE_TIMEOUT, call).await {
             Ok(Ok(answer)) => answer,
@@ -254,10 +235,11 @@ fn prepare(
         .filter(|(name, _)| exports.iter().any(|export| export.starts_with(&format!("{PACKAGE}/{name}@"))))
         .map(|(_, interface)| *interface)
         .collect();
-    let correction = match interfaces.contains(&OptionalInterface::Correction) {
-        true => Some(CorrectionProviderIndices::new(&pre).map_err(unlinkable)?),
-        false => None,
-    };
+    let has = |interface| interfaces.contains(&interface);
+    let correction = has(OptionalInterface::Correction).then(|| CorrectionProviderIndices::new(&pre));
+    let correction = correction.transpose().map_err(unlinkable)?;
+    let migration = has(OptionalInterface::Migration).then(|| MigrationProviderIndices::new(&pre));
+    let migration = migration.transpose().map_err(unlinkable)?;
     let pending = match (cache, &description) {
         (Some(key), None) => match component.serialize() {
             Ok(compiled) => Some(PendingCache { key: key.clone(), compiled }),
@@ -274,7 +256,7 @@ fn prepare(
         None => undescribed()?,
     };
     let inspection = Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
-    Ok((Inner { pre, provider, correction, inspection }, described, pending))
+    Ok((Inner { pre, provider, correction, migration, inspection }, described, pending))
 }
 
 /// Stands in until `describe` has answered; never leaves this file.
@@ -284,7 +266,7 @@ fn undescribed() -> Result<ProviderDescription, AdmissionError> {
     Ok(ProviderDescription {
         provider_key,
         name: String::new(),
-        version: String::new(),
+        version: Version::new(0, 0, 0),
         summary: String::new(),
         config_schema: None,
         capabilities: ProviderCapabilities::default(),
@@ -360,9 +342,10 @@ fn check_description(
             return wrong(field, format!("is not 1 to {max} printable bytes"));
         }
     }
-    if !is_semver(&answer.version) {
-        return wrong("version", format!("is not a semantic version: {}", answer.version));
-    }
+    let version = match Version::parse(&answer.version) {
+        Ok(version) => version,
+        Err(error) => return wrong("version", format!("is not a semantic version: {}: {error}", answer.version)),
+    };
     let config_schema = match answer.config_schema.as_deref().map(serde_json::from_str).transpose() {
         Ok(schema) => schema,
         Err(error) => return wrong("configSchema", format!("is not JSON: {error}")),
@@ -377,7 +360,7 @@ fn check_description(
     Ok(ProviderDescription {
         provider_key,
         name: answer.name,
-        version: answer.version,
+        version,
         summary: answer.summary,
         config_schema,
         capabilities: ProviderCapabilities {
@@ -391,13 +374,6 @@ fn check_description(
         max_concurrency: answer.max_concurrency,
         permissions: answer.permissions.into_iter().map(permission_request).collect(),
     })
-}
-
-fn is_semver(version: &str) -> bool {
-    let core = version.split(['-', '+']).next().unwrap_or_default();
-    let mut parts = core.split('.');
-    let number = |part: Option<&str>| part.is_some_and(|part| part.parse::<u64>().is_ok());
-    number(parts.next()) && number(parts.next()) && number(parts.next()) && parts.next().is_none()
 }
 
 fn permission_request(request: wire::PermissionRequest) -> PermissionRequest {
@@ -432,11 +408,5 @@ mod tests {
         let error = check("paperclip:memory/provider@9.0.0").unwrap_err().to_string();
         assert!(error.contains("9.0.0") && error.contains(KNOWN_VERSIONS), "{error}");
         assert!(matches!(check("wasi:cli/run@0.2.0").unwrap_err(), AdmissionError::NoProvider { .. }));
-    }
-
-    #[test]
-    fn versions_are_semantic() {
-        assert!(is_semver("1.2.3") && is_semver("0.1.0-rc.1+build"));
-        assert!(!is_semver("1.2") && !is_semver("1.2.3.4") && !is_semver("v1.2.3"));
     }
 }

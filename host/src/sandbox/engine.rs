@@ -14,6 +14,7 @@ use super::bindings;
 use super::error::AdmissionError;
 use super::imports::State;
 use super::instances::IdleInstances;
+use super::quota;
 
 /// How often the epoch advances, and with it the longest time that a guest computes before it yields.
 pub(super) const TICK: Duration = Duration::from_millis(1);
@@ -149,6 +150,7 @@ fn config(options: &SandboxOptions) -> Config {
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    quota::replace(&mut linker)?;
     bindings::provider::MemoryProvider::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }

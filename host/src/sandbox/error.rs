@@ -1,7 +1,6 @@
 //! What this room fails with.
 
-use super::component::Digest;
-use crate::contract::{LogLine, ProviderError};
+use crate::contract::{Digest, LogLine, ProviderError};
 
 /// Why a file does not become a provider.
 #[derive(Debug, thiserror::Error)]
@@ -114,6 +113,9 @@ pub enum CallError {
         /// The limit.
         waiting: u32,
     },
+    /// Another version serves now. The service goes there; no caller sees this.
+    #[error("the version that was asked for serves no longer; try again")]
+    Retired,
     /// No instance could be made because the host's pool is in use.
     #[error("all {slots} instances of the host are at work; try again later")]
     NoInstance {
@@ -150,6 +152,18 @@ pub enum CallError {
     /// The provider does not have the interface.
     #[error("the provider does not export the interface `{0}`; use a provider that does")]
     NoInterface(&'static str),
+}
+
+impl CallError {
+    /// Whether the provider answered, be it with an error: not a crash, a limit or a broken contract.
+    pub fn is_providers_answer(&self) -> bool {
+        matches!(self, Self::Provider(_) | Self::NoInterface(_))
+    }
+
+    /// Whether the provider did something that a sound one does not do.
+    pub fn is_providers_fault(&self) -> bool {
+        matches!(self, Self::Trapped { .. } | Self::TimedOut { .. } | Self::LimitExceeded { .. } | Self::BadAnswer(_))
+    }
 }
 
 /// A failed call with what is known about it.

@@ -8,6 +8,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use super::bindings::provider::paperclip::memory::{binding, embeddings, storage, types};
 use super::limiter::Limiter;
 use super::log::GuestLog;
+use super::quota::DirectoryQuota;
 use crate::contract::{BindingStorage, StorageEntry, StorageError, StorageWrite};
 
 /// What belongs to one instance.
@@ -15,6 +16,7 @@ pub(super) struct State {
     pub(super) wasi: WasiCtx,
     pub(super) table: ResourceTable,
     pub(super) limiter: Limiter,
+    pub(super) quota: Option<Arc<DirectoryQuota>>,
     pub(super) log: GuestLog,
     pub(super) config: Arc<str>,
     pub(super) storage: Option<Arc<dyn BindingStorage>>,

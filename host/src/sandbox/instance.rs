@@ -7,13 +7,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
-use super::bindings::correction::CorrectionProvider;
-use super::bindings::provider::MemoryProvider;
-use super::component::Component;
+use super::component::{Component, Exports};
 use super::engine::{Sandbox, TICK};
 use super::imports::State;
 use super::limiter::Limiter;
 use super::log::GuestLog;
+use super::quota::DirectoryQuota;
 use crate::contract::{BindingLimits, BindingStorage};
 
 /// Handles that one instance may hold at once: files, streams, pollables.
@@ -28,12 +27,30 @@ pub struct InstanceSetup {
     pub config: Arc<str>,
     /// The private storage, if granted.
     pub storage: Option<Arc<dyn BindingStorage>>,
-    /// The private directory on the host, if granted. The guest sees it as `/data`.
-    pub directory: Option<PathBuf>,
+    /// The private directory, if granted. The guest sees it as `/data`.
+    pub directory: Option<Directory>,
     /// Whether texts may be embedded.
     pub embeddings: bool,
     /// What an instance may use.
     pub limits: BindingLimits,
+}
+
+/// A private directory on the host.
+#[derive(Clone)]
+pub struct Directory {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What a guest may do in it.
+    pub access: DirectoryAccess,
+}
+
+/// What a guest may do in its directory.
+#[derive(Clone)]
+pub enum DirectoryAccess {
+    /// Look only.
+    ReadOnly,
+    /// Everything, up to what the directory may hold.
+    ReadWrite(Arc<DirectoryQuota>),
 }
 
 /// The guest's computing went on for longer than its budget.
@@ -43,8 +60,7 @@ pub(super) struct CpuBudgetSpent;
 
 pub(super) struct Instance {
     pub(super) store: Store<State>,
-    pub(super) provider: MemoryProvider,
-    pub(super) correction: Option<CorrectionProvider>,
+    pub(super) exports: Exports,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -64,8 +80,18 @@ impl Instance {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
-        if let Some(directory) = &setup.directory {
-            wasi.preopened_dir(directory, "/data", FsPerms::ReadWrite)?;
+        // A hand-over to another thread costs ten times what a file operation on a local disk does.
+        wasi.allow_blocking_current_thread(true);
+        let mut quota = None;
+        if let Some(Directory { path, access }) = &setup.directory {
+            let permissions = match access {
+                DirectoryAccess::ReadOnly => FsPerms::ReadOnly,
+                DirectoryAccess::ReadWrite(bounded) => {
+                    quota = Some(Arc::clone(bounded));
+                    FsPerms::ReadWrite
+                }
+            };
+            wasi.preopened_dir(path, "/data", permissions)?;
         }
         let mut table = wasmtime::component::ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
@@ -73,6 +99,7 @@ impl Instance {
             wasi: wasi.build(),
             table,
             limiter: Limiter::new(&setup.limits),
+            quota,
             log,
             config: Arc::clone(&setup.config),
             storage: setup.storage.clone(),
@@ -92,8 +119,8 @@ impl Instance {
             Ok(UpdateDeadline::Yield(1))
         });
         arm(&mut store, &setup.limits);
-        let (provider, correction) = component.instantiate(&mut store).await?;
-        Ok(Self { store, provider, correction, _slot: slot })
+        let exports = component.instantiate(&mut store).await?;
+        Ok(Self { store, exports, _slot: slot })
     }
 
     /// Gives the next call its full budget.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
 
@@ -116,8 +116,14 @@ pub struct Instances {
     setup: InstanceSetup,
     idle: Arc<IdleInstances>,
     turns: Semaphore,
+    turns_in_all: u32,
     waiting: AtomicU32,
     normalize: Normalize,
+}
+
+/// No call of these instances is at work while this is held.
+pub struct Quiet<'a> {
+    _turns: Option<SemaphorePermit<'a>>,
 }
 
 struct Call<'a> {
@@ -135,12 +141,15 @@ impl Instances {
         let idle = Arc::new(IdleInstances::default());
         sandbox.register(&idle);
         let description = component.description();
-        let turns = setup.limits.concurrent_calls.min(description.max_concurrency).max(1);
+        // However much one binding may do at once, most of the pool is left to the others.
+        let share = (sandbox.options().instances / 4).max(1);
+        let turns = setup.limits.concurrent_calls.min(description.max_concurrency).min(share).max(1);
         Self {
             sandbox: sandbox.clone(),
             component: component.clone(),
             idle,
             turns: Semaphore::new(turns as usize),
+            turns_in_all: turns,
             waiting: AtomicU32::new(0),
             normalize: Normalize::new(description.provider_key.clone()),
             setup,
@@ -159,9 +168,9 @@ impl Instances {
     pub async fn capture(&self, id: OperationId, request: &CaptureRequest) -> Result<Answer<CaptureAnswer>, Failure> {
         let request = convert::capture(id, request);
         let mut call = self.begin().await?;
-        let Instance { store, provider, .. } = &mut *call.instance;
+        let Instance { store, exports, .. } = &mut *call.instance;
         let called =
-            timeout_at(call.deadline, provider.paperclip_memory_provider().call_capture(store, &request)).await;
+            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_capture(store, &request)).await;
         self.finish(call, called, |answer| self.normalize.capture(answer))
     }
 
@@ -173,9 +182,12 @@ impl Instances {
         let count = request.records.len();
         let request = convert::upsert(id, request);
         let mut call = self.begin().await?;
-        let Instance { store, provider, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, provider.paperclip_memory_provider().call_upsert_records(store, &request)).await;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let called = timeout_at(
+            call.deadline,
+            exports.provider.paperclip_memory_provider().call_upsert_records(store, &request),
+        )
+        .await;
         self.finish(call, called, |answer| self.normalize.upsert(answer, count))
     }
 
@@ -186,8 +198,9 @@ impl Instances {
     pub async fn query(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
         let wire = convert::query(request);
         let mut call = self.begin().await?;
-        let Instance { store, provider, .. } = &mut *call.instance;
-        let called = timeout_at(call.deadline, provider.paperclip_memory_provider().call_query(store, &wire)).await;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let called =
+            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_query(store, &wire)).await;
         self.finish(call, called, |answer| self.normalize.query(answer, wire.top_k, &request.scope.company_id))
     }
 
@@ -198,9 +211,10 @@ impl Instances {
     pub async fn list(&self, request: &ListRequest, cursor: Option<String>) -> Result<Answer<ListAnswer>, Failure> {
         let wire = convert::list(request, cursor);
         let mut call = self.begin().await?;
-        let Instance { store, provider, .. } = &mut *call.instance;
+        let Instance { store, exports, .. } = &mut *call.instance;
         let called =
-            timeout_at(call.deadline, provider.paperclip_memory_provider().call_list_records(store, &wire)).await;
+            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_list_records(store, &wire))
+                .await;
         self.finish(call, called, |answer| self.normalize.list(answer, wire.limit, &request.scope.company_id))
     }
 
@@ -212,9 +226,10 @@ impl Instances {
         let id = request.handle.provider_record_id.as_str().to_owned();
         let scope = convert::scope(&request.scope);
         let mut call = self.begin().await?;
-        let Instance { store, provider, .. } = &mut *call.instance;
+        let Instance { store, exports, .. } = &mut *call.instance;
         let called =
-            timeout_at(call.deadline, provider.paperclip_memory_provider().call_get_record(store, &id, &scope)).await;
+            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_get_record(store, &id, &scope))
+                .await;
         self.finish(call, called, |answer| self.normalize.get(answer, &id, &request.scope.company_id))
     }
 
@@ -227,9 +242,10 @@ impl Instances {
             request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect();
         let scope = convert::scope(&request.scope);
         let mut call = self.begin().await?;
-        let Instance { store, provider, .. } = &mut *call.instance;
+        let Instance { store, exports, .. } = &mut *call.instance;
         let called =
-            timeout_at(call.deadline, provider.paperclip_memory_provider().call_forget(store, &ids, &scope)).await;
+            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_forget(store, &ids, &scope))
+                .await;
         self.finish(call, called, |answer| self.normalize.forget(answer, &ids))
     }
 
@@ -240,13 +256,28 @@ impl Instances {
     pub async fn correct(&self, id: OperationId, request: &CorrectRequest) -> Result<Answer<Correction>, Failure> {
         let request = convert::correct(id, request);
         let mut call = self.begin().await?;
-        let Instance { store, correction, .. } = &mut *call.instance;
-        let Some(correction) = correction else {
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(correction) = &exports.correction else {
             return Err(self.no_interface(call, "correction"));
         };
         let called =
             timeout_at(call.deadline, correction.paperclip_memory_correction().call_correct(store, &request)).await;
         self.finish(call, called, |answer| self.normalize.correct(answer))
+    }
+
+    /// Brings what another version stored forward. Meant for instances whose storage keeps its writes back.
+    ///
+    /// # Errors
+    /// As [`CallError`] says; [`CallError::NoInterface`] where the component does not export `migration`.
+    pub async fn migrate(&self, from_version: &str) -> Result<(), Failure> {
+        let mut call = self.begin().await?;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(migration) = &exports.migration else {
+            return Err(self.no_interface(call, "migration"));
+        };
+        let called =
+            timeout_at(call.deadline, migration.paperclip_memory_migration().call_migrate(store, from_version)).await;
+        self.finish(call, called, Ok).map(drop)
     }
 
     /// What the provider says of a configuration: complaints, each with a JSON Pointer. Meant for a set of instances
@@ -256,9 +287,12 @@ impl Instances {
     /// As [`CallError`] says.
     pub async fn validate_config(&self, config: String) -> Result<Vec<(String, String)>, Failure> {
         let mut call = self.begin().await?;
-        let Instance { store, provider, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, provider.paperclip_memory_provider().call_validate_config(store, &config)).await;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let called = timeout_at(
+            call.deadline,
+            exports.provider.paperclip_memory_provider().call_validate_config(store, &config),
+        )
+        .await;
         let called = called.map(|called| called.map(Ok));
         let answer = self.finish(call, called, |answer| {
             Ok(answer.err().unwrap_or_default().into_iter().map(|error| (error.pointer, error.message)).collect())
@@ -266,12 +300,27 @@ impl Instances {
         Ok(answer.value)
     }
 
+    /// Waits until no call is at work. While the answer is held none begins; calls that wait are told to go to the
+    /// successor once [`Instances::retire`] was called.
+    pub async fn quiet(&self) -> Quiet<'_> {
+        // It is only closed by `retire`, and then nothing is at work that was not before.
+        Quiet { _turns: self.turns.acquire_many(self.turns_in_all).await.ok() }
+    }
+
+    /// No call begins here any more; those that wait for a turn fail with [`CallError::Retired`].
+    pub fn retire(&self) {
+        self.turns.close();
+    }
+
     async fn begin(&self) -> Result<Call<'_>, Failure> {
         let started = Instant::now();
         let deadline = tokio::time::Instant::from_std(started) + self.timeout();
         let turn = match self.turns.try_acquire() {
             Ok(turn) => turn,
-            Err(_) => self.wait_for_turn(deadline).await.map_err(|error| Failure::before(started, error))?,
+            Err(TryAcquireError::Closed) => return Err(Failure::before(started, CallError::Retired)),
+            Err(TryAcquireError::NoPermits) => {
+                self.wait_for_turn(deadline).await.map_err(|error| Failure::before(started, error))?
+            }
         };
         let idle = self.idle.0.lock().pop();
         let mut instance = match idle {
@@ -301,7 +350,8 @@ impl Instances {
         }
         match timeout_at(deadline, self.turns.acquire()).await {
             Ok(Ok(turn)) => Ok(turn),
-            Ok(Err(_)) | Err(_) => Err(busy),
+            Ok(Err(_)) => Err(CallError::Retired),
+            Err(_) => Err(busy),
         }
     }
 
@@ -328,8 +378,15 @@ impl Instances {
         let log = call.instance.store.data().log.take();
         let failed = |error, log| Err(Failure { error, log, provider_us });
         match called {
-            Err(_) => failed(self.timed_out(), log),
-            Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log),
+            Err(_) => {
+                discard(call.instance);
+                failed(self.timed_out(), log)
+            }
+            Ok(Err(error)) => {
+                let error = self.classify(&error, call.instance.store.data().limiter.hit());
+                discard(call.instance);
+                failed(error, log)
+            }
             Ok(Ok(answer)) => {
                 self.idle.0.lock().push((Instant::now(), call.instance));
                 match answer {
@@ -371,6 +428,14 @@ impl Instances {
             }
             _ => CallError::Trapped { message: crate::contract::cut_message(message) },
         }
+    }
+}
+
+/// Clearing a large memory takes milliseconds: not on a thread that others wait for.
+fn discard(instance: Box<Instance>) {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(move || drop(instance))),
+        Err(_) => drop(instance),
     }
 }
 

@@ -59,6 +59,19 @@ pub enum ServiceError {
         /// Its key.
         key: String,
     },
+    /// There is no such version of a provider.
+    #[error(
+        "no build of the provider `{key}` is there for a binding that {choice}; `memhost plugin list` shows those that are"
+    )]
+    NoVersion {
+        /// Its key.
+        key: String,
+        /// What is asked for.
+        choice: String,
+    },
+    /// The host itself failed.
+    #[error("the host failed: {0}")]
+    Host(String),
     /// There is no such operation.
     #[error("the company has no operation {id}")]
     NoOperation {
@@ -116,7 +129,9 @@ impl From<&CallError> for Refusal {
         use OperationErrorCode as Code;
         let (outcome, code) = match call {
             CallError::Provider(error) => return error.into(),
-            CallError::Busy { .. } | CallError::NoInstance { .. } => (Outcome::Refused, Code::Busy),
+            CallError::Busy { .. } | CallError::NoInstance { .. } | CallError::Retired => {
+                (Outcome::Refused, Code::Busy)
+            }
             CallError::NoInterface(_) => (Outcome::Refused, Code::Unsupported),
             CallError::TimedOut { .. } => (Outcome::TimedOut, Code::TimedOut),
             CallError::LimitExceeded { .. } => (Outcome::Trapped, Code::LimitExceeded),

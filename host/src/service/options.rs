@@ -22,7 +22,7 @@ pub enum Audit {
 pub struct ServiceOptions {
     /// Where everything is kept. Made where it is missing.
     pub data_dir: PathBuf,
-    /// Where providers are taken from, beside the built-in one.
+    /// Where providers are taken from, beside the built-in one. None: `plugins` in the data directory.
     pub plugins_dir: Option<PathBuf>,
     /// Whether reads wait for their record.
     pub audit: Audit,

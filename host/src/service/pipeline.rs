@@ -1,10 +1,12 @@
 //! The seven operations.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::Refusal;
 use super::keys::Keys;
 use super::record::{OpenOperation, Trace};
+use super::run::Unanswered;
 use super::serving::{Serving, ServingBindings};
 use super::{Audit, Caller, OpenError, ServiceError, ServiceOptions};
 use crate::bindings::Bindings;
@@ -14,21 +16,21 @@ use crate::contract::{
     ListRequest, OperationErrorCode, OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, UpsertRequest,
     UpsertResponse,
 };
-use crate::plugins::Plugins;
-use crate::sandbox::{Answer, CacheKey, Failure, Sandbox};
+use crate::plugins::{Plugins, PluginsOptions};
+use crate::sandbox::{Answer, CacheKey, Sandbox};
 use crate::store::{SledStore, Store};
 
 /// A host. Embed one in your process, or run it behind HTTP with `memhost serve`. Calls may come from any task; a
 /// caller that goes away ends its own call only.
 pub struct Service {
     pub(super) store: Arc<dyn Store>,
-    pub(super) bindings: Bindings,
+    pub(super) bindings: Arc<Bindings>,
     pub(super) plugins: Arc<Plugins>,
     pub(super) sandbox: Sandbox,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) cursors: CursorKey,
     pub(super) zero_config: bool,
-    serving: ServingBindings,
+    pub(super) serving: ServingBindings,
     audit: Audit,
 }
 
@@ -55,10 +57,17 @@ impl Service {
         let keys = Keys::open(&data_dir)?;
         let sandbox = Sandbox::new(options.sandbox)?;
         let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
-        let plugins = Plugins::load(&sandbox, Some(&cache), options.plugins_dir.as_deref()).await?;
-        let plugins = Arc::new(plugins);
-        let bindings = Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?;
-        let serving = ServingBindings::new(sandbox.clone(), Arc::clone(&plugins), Arc::clone(&store), &data_dir);
+        let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
+        let plugins = open_plugins(&sandbox, &cache, &data_dir, options.plugins_dir).await?;
+        let serving = ServingBindings::new(
+            sandbox.clone(),
+            Arc::clone(&plugins),
+            Arc::clone(&store),
+            Arc::clone(&bindings),
+            &data_dir,
+        );
+        serving.drop_unneeded_copies();
+        plugins.watch();
         Ok(Self {
             store,
             bindings,
@@ -86,7 +95,11 @@ impl Service {
             Err(refusal) => return refuse(open, refusal).await,
         };
         open.write_intent().await.map_err(ServiceError::Audit)?;
-        let answer = end(open, serving.instances.capture(operation_id, &request).await, |answer| Trace {
+        let request = &request;
+        let called = self
+            .run(&mut open, serving, |serving| async move { serving.instances.capture(operation_id, request).await })
+            .await;
+        let answer = end(open, called, |answer| Trace {
             records: answer.records.clone(),
             record_count: answer.records.len(),
             jobs: answer.jobs.clone(),
@@ -111,7 +124,11 @@ impl Service {
             Err(refusal) => return refuse(open, refusal).await,
         };
         open.write_intent().await.map_err(ServiceError::Audit)?;
-        let answer = end(open, serving.instances.upsert(operation_id, &request).await, |answer| Trace {
+        let request = &request;
+        let called = self
+            .run(&mut open, serving, |serving| async move { serving.instances.upsert(operation_id, request).await })
+            .await;
+        let answer = end(open, called, |answer| Trace {
             records: answer.records.clone(),
             record_count: answer.records.len(),
             usage: answer.usage.clone(),
@@ -133,7 +150,10 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
-        let answer = end(open, serving.instances.query(&request).await, |answer| Trace {
+        let request = &request;
+        let called =
+            self.run(&mut open, serving, |serving| async move { serving.instances.query(request).await }).await;
+        let answer = end(open, called, |answer| Trace {
             records: first_handles(&answer.snippets),
             record_count: answer.snippets.len(),
             usage: answer.usage.clone(),
@@ -166,7 +186,14 @@ impl Service {
             Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
         };
-        let answer = end(open, serving.instances.list(&request, cursor).await, |answer| Trace {
+        let request = &request;
+        let called = self
+            .run(&mut open, serving, |serving| {
+                let cursor = cursor.clone();
+                async move { serving.instances.list(request, cursor).await }
+            })
+            .await;
+        let answer = end(open, called, |answer| Trace {
             records: first_handles(&answer.items),
             record_count: answer.items.len(),
             usage: answer.usage.clone(),
@@ -196,7 +223,9 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
-        let (record, usage) = end(open, serving.instances.get(&request).await, |(record, usage)| Trace {
+        let request = &request;
+        let called = self.run(&mut open, serving, |serving| async move { serving.instances.get(request).await }).await;
+        let (record, usage) = end(open, called, |(record, usage)| Trace {
             records: record.iter().map(|record| record.handle.clone()).collect(),
             record_count: usize::from(record.is_some()),
             usage: usage.clone(),
@@ -220,7 +249,10 @@ impl Service {
             Err(refusal) => return refuse(open, refusal).await,
         };
         open.write_intent().await.map_err(ServiceError::Audit)?;
-        let answer = end(open, serving.instances.forget(&request).await, |answer| {
+        let request = &request;
+        let called =
+            self.run(&mut open, serving, |serving| async move { serving.instances.forget(request).await }).await;
+        let answer = end(open, called, |answer| {
             let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
             let records: Vec<RecordHandle> = gone.map(|outcome| outcome.handle.clone()).collect();
             Trace { record_count: records.len(), records, usage: answer.usage.clone(), ..Trace::default() }
@@ -244,7 +276,11 @@ impl Service {
             Err(refusal) => return refuse(open, refusal).await,
         };
         open.write_intent().await.map_err(ServiceError::Audit)?;
-        let answer = end(open, serving.instances.correct(operation_id, &request).await, |answer| Trace {
+        let request = &request;
+        let called = self
+            .run(&mut open, serving, |serving| async move { serving.instances.correct(operation_id, request).await })
+            .await;
+        let answer = end(open, called, |answer| Trace {
             records: vec![answer.record.clone()],
             record_count: 1,
             usage: answer.usage.clone(),
@@ -280,12 +316,40 @@ impl Service {
             let message = format!("the binding `{}` is disabled; enable it or name another one", binding.key);
             return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
         }
-        let serving = self.serving.get(&binding)?;
-        if let Some(operation) = open.operation_mut() {
-            operation.provider_version = Some(serving.instances.component().description().version.clone());
+        let serving = self.serving.get(&binding).await?;
+        open.set_version(&serving.plugin.component.description().version);
+        if let Err(wait) = serving.rate.take() {
+            let per_second = binding.limits.calls_per_second;
+            let message = format!("the binding `{}` is over its limit `callsPerSecond` of {per_second}", binding.key);
+            let mut refusal = Refusal::new(OperationErrorCode::RateLimited, message);
+            refusal.error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
+            return Err(refusal);
         }
         Ok(serving)
     }
+}
+
+/// The plugins directory is the one named, or one in the data directory that is made for the purpose.
+async fn open_plugins(
+    sandbox: &Sandbox,
+    cache: &CacheKey,
+    data_dir: &Path,
+    named: Option<PathBuf>,
+) -> Result<Arc<Plugins>, OpenError> {
+    let directory = match named {
+        Some(directory) => directory,
+        None => {
+            let directory = data_dir.join("plugins");
+            std::fs::create_dir_all(&directory).map_err(|error| OpenError::Directory {
+                action: "making",
+                path: directory.clone(),
+                message: error.to_string(),
+            })?;
+            directory
+        }
+    };
+    let options = PluginsOptions { directory: Some(directory), kept: Some(data_dir.join("components")) };
+    Ok(Arc::new(Plugins::open(sandbox, Some(cache), options).await?))
 }
 
 fn first_handles(snippets: &[crate::contract::Snippet]) -> Vec<RecordHandle> {
@@ -333,7 +397,7 @@ async fn refuse<T>(open: OpenOperation, refusal: Refusal) -> Result<T, ServiceEr
 /// Records how a call ended and passes its value on.
 async fn end<T>(
     open: OpenOperation,
-    called: Result<Answer<T>, Failure>,
+    called: Result<Answer<T>, Unanswered>,
     trace: impl FnOnce(&T) -> Trace,
 ) -> Result<T, ServiceError> {
     match called {
@@ -342,12 +406,10 @@ async fn end<T>(
             open.close(trace, None).await?;
             Ok(answer.value)
         }
-        Err(failure) => {
-            let refusal = Refusal::from(&failure.error);
+        Err(Unanswered { refusal, log, provider_us }) => {
             let (error, outcome) = (refusal.error.clone(), refusal.outcome);
             let operation_id = open.id().map_err(closed)?;
-            let trace = Trace { log: failure.log, provider_us: Some(failure.provider_us), ..Trace::default() };
-            open.close(trace, Some(refusal)).await?;
+            open.close(Trace { log, provider_us, ..Trace::default() }, Some(refusal)).await?;
             Err(ServiceError::Operation { operation_id, outcome, error })
         }
     }

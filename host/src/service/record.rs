@@ -89,6 +89,13 @@ impl OpenOperation {
         self.operation.as_deref_mut()
     }
 
+    /// The version that answers.
+    pub(super) fn set_version(&mut self, version: &semver::Version) {
+        if let Some(operation) = &mut self.operation {
+            operation.provider_version = Some(version.to_string());
+        }
+    }
+
     /// Writes the intent of a write, durably. Nothing else may happen before.
     pub(super) async fn write_intent(&self) -> Result<(), StoreError> {
         match &self.operation {

@@ -1,96 +1,332 @@
-//! Bindings at work: the instances that serve each binding, made at its first operation.
+//! Bindings at work: the build that serves each binding and its instances, made at the first operation and made anew
+//! when the binding or the plugins change.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
+use super::breaker::Breaker;
+use super::choice::{self, Choice};
 use super::error::Refusal;
-use crate::contract::{Binding, BindingId, CompanyId, OperationErrorCode};
-use crate::plugins::Plugins;
-use crate::sandbox::{InstanceSetup, Instances, Sandbox};
-use crate::store::Store;
+use super::rate::Rate;
+use crate::bindings::Bindings;
+use crate::contract::{
+    Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, VersionChoice,
+};
+use crate::plugins::{Plugin, Plugins};
+use crate::sandbox::{Directory, DirectoryAccess, DirectoryQuota, InstanceSetup, Instances, Sandbox};
+use crate::store::{self, Store};
+
+/// A version that came in the place of another one is trusted after this many answers.
+const PROBATION_CALLS: u32 = 20;
 
 /// One binding with its instances.
 pub(super) struct Serving {
     pub(super) binding: Arc<Binding>,
     pub(super) instances: Instances,
+    pub(super) plugin: Plugin,
+    pub(super) breaker: Breaker,
+    pub(super) rate: Rate,
+    pub(super) storage: Option<Arc<dyn BindingStorage>>,
+    pub(super) quota: Option<Arc<DirectoryQuota>>,
+    /// The plugins' generation for which this build was chosen.
+    generation: AtomicU64,
+    probation: Probation,
+}
+
+/// The build that served before, while the present one is new.
+#[derive(Default)]
+struct Probation {
+    calls_left: AtomicU32,
+    previous: Mutex<Option<Arc<Serving>>>,
+}
+
+impl Serving {
+    /// The build that served before, while this one has not proved itself.
+    pub(super) fn previous(&self) -> Option<Arc<Serving>> {
+        if self.probation.calls_left.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        self.probation.previous.lock().clone()
+    }
+
+    /// It is still the right build, for the plugins as they are now.
+    pub(super) fn renewed(&self, generation: u64) {
+        self.generation.store(generation, Ordering::Relaxed);
+    }
+
+    /// One more answer.
+    pub(super) fn proved(&self) {
+        if self.probation.calls_left.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let less = |left: u32| left.checked_sub(1);
+        if self.probation.calls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) == Ok(1) {
+            *self.probation.previous.lock() = None;
+        }
+    }
 }
 
 /// The bindings that have served since the host started.
 pub(super) struct ServingBindings {
-    sandbox: Sandbox,
-    plugins: Arc<Plugins>,
-    store: Arc<dyn Store>,
+    pub(super) sandbox: Sandbox,
+    pub(super) plugins: Arc<Plugins>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) bindings: Arc<Bindings>,
     memory_dir: PathBuf,
     warm: RwLock<HashMap<BindingId, Arc<Serving>>>,
+    /// One at a time decides for a binding.
+    turns: Mutex<HashMap<BindingId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl ServingBindings {
-    pub(super) fn new(sandbox: Sandbox, plugins: Arc<Plugins>, store: Arc<dyn Store>, data_dir: &Path) -> Self {
-        Self { sandbox, plugins, store, memory_dir: data_dir.join("memory"), warm: RwLock::default() }
+    pub(super) fn new(
+        sandbox: Sandbox,
+        plugins: Arc<Plugins>,
+        store: Arc<dyn Store>,
+        bindings: Arc<Bindings>,
+        data_dir: &Path,
+    ) -> Self {
+        let memory_dir = data_dir.join("memory");
+        Self { sandbox, plugins, store, bindings, memory_dir, warm: RwLock::default(), turns: Mutex::default() }
     }
 
-    pub(super) fn get(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
-        if let Some(serving) = self.warm.read().get(&binding.id)
-            && serving.binding.revision == binding.revision
+    /// What serves a binding now.
+    pub(super) async fn get(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
+        match self.warm(binding.id) {
+            Some(serving) if self.is_current(&serving, binding) => Ok(serving),
+            _ => self.renew(binding).await,
+        }
+    }
+
+    /// What serves a binding, if it has served since the host started.
+    pub(super) fn warm(&self, binding: BindingId) -> Option<Arc<Serving>> {
+        self.warm.read().get(&binding).cloned()
+    }
+
+    fn is_current(&self, serving: &Serving, binding: &Binding) -> bool {
+        serving.binding.revision >= binding.revision
+            && serving.generation.load(Ordering::Relaxed) == self.plugins.generation()
+    }
+
+    async fn renew(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
+        let turn = self.turn(binding.id);
+        let _turn = turn.lock().await;
+        let present = self.warm(binding.id);
+        if let Some(serving) = &present
+            && self.is_current(serving, binding)
         {
             return Ok(Arc::clone(serving));
         }
-        let serving = Arc::new(self.serve(binding)?);
-        let mut warm = self.warm.write();
-        // Of two that were made at the same time one must win: instances of both would not see each other's limits.
-        match warm.get(&binding.id) {
-            Some(present) if present.binding.revision >= binding.revision => Ok(Arc::clone(present)),
-            _ => {
-                warm.insert(binding.id, Arc::clone(&serving));
-                Ok(serving)
+        // Before the choice: what changes during it is looked at by the next call.
+        let generation = self.plugins.generation();
+        let known = self.state(binding)?;
+        let Choice { plugin, waiting } = self.choose(binding, known.as_ref()).await;
+        let Some(plugin) = plugin else {
+            let asks = waiting.first().map(|build| {
+                let version = &build.plugin.component.description().version;
+                format!("; version {version} is there and asks for more than was granted: `memhost binding grant`")
+            });
+            return Err(Refusal::new(
+                OperationErrorCode::ProviderMissing,
+                format!(
+                    "no build of the provider `{}` may serve the binding `{}`, which {}; put its `.wasm` into the \
+                     plugins directory{}",
+                    binding.provider_key,
+                    binding.key,
+                    binding.version,
+                    asks.unwrap_or_default()
+                ),
+            ));
+        };
+        if let Some(present) = &present
+            && present.plugin.digest() == plugin.digest()
+            && present.binding.revision >= binding.revision
+        {
+            present.renewed(generation);
+            return Ok(Arc::clone(present));
+        }
+        match known {
+            Some(known) if known.digest != plugin.digest() => {
+                self.switch(binding, present, known, plugin, generation).await
+            }
+            Some(_) => Ok(self.install(self.serve(binding, plugin).await?, None, generation)),
+            None => {
+                self.write_state(binding, &first_state(&plugin), Vec::new()).await?;
+                Ok(self.install(self.serve(binding, plugin).await?, None, generation))
             }
         }
     }
 
-    fn serve(&self, binding: &Arc<Binding>) -> Result<Serving, Refusal> {
-        let plugin = self.plugins.get(&binding.provider_key).ok_or_else(|| {
-            Refusal::new(
-                OperationErrorCode::ProviderMissing,
-                format!(
-                    "the provider `{}` of the binding `{}` is not loaded; put its `.wasm` into the plugins directory",
-                    binding.provider_key, binding.key
-                ),
-            )
-        })?;
-        let host = |message: String| Refusal::new(OperationErrorCode::Host, message);
-        let storage = match binding.grants.storage_bytes {
-            0 => None,
-            limit => {
-                let partition = partition(&binding.company_id, binding.id);
-                Some(self.store.binding_storage(&partition, limit).map_err(|error| host(error.to_string()))?)
+    /// Which build serves a binding, with those that only copies are left of.
+    pub(super) async fn choose(&self, binding: &Binding, known: Option<&ServingVersion>) -> Choice {
+        let pinned = match &binding.version {
+            VersionChoice::Pin(digest) => Some(*digest),
+            VersionChoice::Follow(_) => None,
+        };
+        for digest in known.map(|known| known.digest).into_iter().chain(pinned) {
+            if let Err(error) = self.plugins.build(digest).await {
+                tracing::warn!(%error, %digest, binding = %binding.key, "a build cannot be had");
             }
-        };
-        let directory = match binding.grants.directory_bytes {
+        }
+        choice::choose(binding, &self.plugins.builds(&binding.provider_key), known)
+    }
+
+    /// Makes a build the one that serves.
+    pub(super) fn install(&self, serving: Serving, previous: Option<Arc<Serving>>, generation: u64) -> Arc<Serving> {
+        serving.generation.store(generation, Ordering::Relaxed);
+        if previous.is_some() {
+            serving.probation.calls_left.store(PROBATION_CALLS, Ordering::Relaxed);
+            *serving.probation.previous.lock() = previous;
+        }
+        let serving = Arc::new(serving);
+        self.warm.write().insert(serving.binding.id, Arc::clone(&serving));
+        serving
+    }
+
+    /// Forgets what serves a binding; the next call finds out anew.
+    pub(super) fn forget(&self, binding: BindingId) {
+        self.warm.write().remove(&binding);
+    }
+
+    /// One at a time decides what serves a binding.
+    pub(super) fn turn(&self, binding: BindingId) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(self.turns.lock().entry(binding).or_default())
+    }
+
+    /// A build set up to serve a binding. No instance is made yet.
+    pub(super) async fn serve(&self, binding: &Arc<Binding>, plugin: Plugin) -> Result<Serving, Refusal> {
+        let grants = effective(&binding.grants, &plugin);
+        let storage = self.storage(binding, &grants)?;
+        let quota = match grants.directory_bytes {
             0 => None,
-            _ => Some(self.directory(binding).map_err(|error| host(error.to_string()))?),
+            bytes => Some(self.quota(binding, bytes).await?),
         };
-        let config = serde_json::to_string(&binding.config).map_err(|error| host(error.to_string()))?;
+        let directory = quota.as_ref().map(|quota| Directory {
+            path: quota.path().to_owned(),
+            access: DirectoryAccess::ReadWrite(Arc::clone(quota)),
+        });
         let setup = InstanceSetup {
-            config: config.into(),
-            storage,
+            config: config(binding)?.into(),
+            storage: storage.clone(),
             directory,
-            embeddings: binding.grants.embeddings,
+            embeddings: grants.embeddings,
             limits: binding.limits,
         };
-        Ok(Serving { binding: Arc::clone(binding), instances: Instances::new(&self.sandbox, &plugin.component, setup) })
+        Ok(Serving {
+            binding: Arc::clone(binding),
+            instances: Instances::new(&self.sandbox, &plugin.component, setup),
+            plugin,
+            breaker: Breaker::default(),
+            rate: Rate::new(binding.limits.calls_per_second),
+            storage,
+            quota,
+            generation: AtomicU64::new(0),
+            probation: Probation::default(),
+        })
+    }
+
+    /// The private storage of a binding, if it may have one.
+    pub(super) fn storage(
+        &self,
+        binding: &Binding,
+        grants: &Grants,
+    ) -> Result<Option<Arc<dyn BindingStorage>>, Refusal> {
+        match grants.storage_bytes {
+            0 => Ok(None),
+            limit => {
+                let storage = self.store.binding_storage(&partition(&binding.company_id, binding.id), limit);
+                storage.map(Some).map_err(|error| host(&error))
+            }
+        }
+    }
+
+    async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
+        let (path, files) = (self.directory(binding), binding.limits.directory_files);
+        let measured = tokio::task::spawn_blocking(move || {
+            std::fs::create_dir_all(&path)?;
+            Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
+        });
+        let quota = measured.await.map_err(|error| host(&error))?.map_err(|error| host(&error))?;
+        Ok(Arc::new(quota))
     }
 
     /// `memory/<company>/<key>.<id's end>`: a name that a person recognizes and that no other binding ever gets.
-    fn directory(&self, binding: &Binding) -> std::io::Result<PathBuf> {
+    pub(super) fn directory(&self, binding: &Binding) -> PathBuf {
         let id = binding.id.0.simple().to_string();
         let name = format!("{}.{}", binding.key, &id[id.len() - 12..]);
-        let directory = self.memory_dir.join(binding.company_id.as_str()).join(name);
-        std::fs::create_dir_all(&directory)?;
-        Ok(directory)
+        self.memory_dir.join(binding.company_id.as_str()).join(name)
     }
+
+    /// Which build served a binding last.
+    pub(super) fn state(&self, binding: &Binding) -> Result<Option<ServingVersion>, Refusal> {
+        let partition = partition(&binding.company_id, binding.id);
+        let stored = self.store.partition_state(&partition).map_err(|error| host(&error))?;
+        let state = stored.map(|bytes| store::decode("serving version", &bytes)).transpose();
+        state.map_err(|error| host(&error))
+    }
+
+    /// Copies of builds that serve nobody and whose files are gone are thrown away. Called when nothing serves yet.
+    pub(super) fn drop_unneeded_copies(&self) {
+        let mut needed = std::collections::HashSet::new();
+        for company in self.bindings.companies() {
+            for binding in self.bindings.list(&company) {
+                match self.state(&binding) {
+                    Ok(state) => needed.extend(state.map(|state| state.digest)),
+                    // What cannot be read might need any of them.
+                    Err(_) => return,
+                }
+                if let VersionChoice::Pin(digest) = &binding.version {
+                    needed.insert(*digest);
+                }
+            }
+        }
+        if let Err(error) = self.plugins.keep_only(needed) {
+            tracing::warn!(%error, "copies of plugins that nobody needs are still there");
+        }
+    }
+
+    /// Remembers which build serves a binding, in one step with what a migration wrote.
+    pub(super) async fn write_state(
+        &self,
+        binding: &Binding,
+        state: &ServingVersion,
+        writes: Vec<crate::contract::StorageWrite>,
+    ) -> Result<(), Refusal> {
+        let partition = partition(&binding.company_id, binding.id);
+        let state = store::encode("serving version", state).map_err(|error| host(&error))?;
+        let limit = binding.grants.storage_bytes;
+        let commit = self.store.write_partition_state(&partition, limit, &state, writes);
+        commit.map_err(|error| host(&error))?.await.map_err(|error| host(&error))
+    }
+}
+
+/// What was granted and is asked for.
+pub(super) fn effective(granted: &Grants, plugin: &Plugin) -> Grants {
+    let asked = Grants::all_of(&plugin.component.description().permissions);
+    Grants {
+        storage_bytes: if asked.storage_bytes > 0 { granted.storage_bytes } else { 0 },
+        directory_bytes: if asked.directory_bytes > 0 { granted.directory_bytes } else { 0 },
+        embeddings: granted.embeddings && asked.embeddings,
+        http: granted.http.clone(),
+        secrets: granted.secrets.iter().filter(|name| asked.secrets.contains(name)).cloned().collect(),
+    }
+}
+
+pub(super) fn config(binding: &Binding) -> Result<String, Refusal> {
+    serde_json::to_string(&binding.config).map_err(|error| host(&error))
+}
+
+pub(super) fn host(error: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(OperationErrorCode::Host, error.to_string())
+}
+
+pub(super) fn first_state(plugin: &Plugin) -> ServingVersion {
+    let version = plugin.component.description().version.clone();
+    ServingVersion { digest: plugin.digest(), version, kept_from: Vec::new() }
 }
 
 fn partition(company: &CompanyId, binding: BindingId) -> Vec<u8> {

@@ -29,6 +29,7 @@ use self::query::Reader;
 use super::{Change, Commit, Expected, LogPage, Store, StoreError, Table, TablePage, Transacted};
 use crate::contract::{
     BindingStorage, CompanyId, Operation, OperationError, OperationErrorCode, OperationFilter, OperationId, Outcome,
+    StorageWrite,
 };
 
 /// How the embedded store is set up.
@@ -55,7 +56,7 @@ pub struct SledStore {
     records: Tree,
     index: Tree,
     storage: Tree,
-    tables: [Tree; 4],
+    tables: [Tree; 6],
     partitions: Mutex<HashMap<Vec<u8>, Used>>,
     companies: Companies,
     _lock: File,
@@ -82,7 +83,14 @@ impl SledStore {
         let db = config.open().map_err(|error| failed("opening the store", &error))?;
         let tree = |name: &str| db.open_tree(name).map_err(|error| failed("opening the store", &error));
         let (records, index) = (tree("operations")?, tree("operation_index")?);
-        let tables = [tree("host")?, tree("companies")?, tree("bindings")?, tree("targets")?];
+        let tables = [
+            tree("host")?,
+            tree("companies")?,
+            tree("bindings")?,
+            tree("targets")?,
+            tree("activity")?,
+            tree("secrets")?,
+        ];
         let storage = tree("binding_storage")?;
         let companies = Companies::default();
         recover(&db, &records, &index, &companies)?;
@@ -115,12 +123,29 @@ impl SledStore {
         Ok(Reader { log: self.log()?, records: &self.records, index: &self.index, company })
     }
 
+    fn partition(&self, partition: &[u8], limit_bytes: u64) -> Result<Partition, StoreError> {
+        let mut partitions = self.partitions.lock();
+        let used = match partitions.get(partition) {
+            Some(used) => Arc::clone(used),
+            None => {
+                let bytes = partition::measure(&self.storage, partition);
+                let used = Used::new(Mutex::new(bytes.map_err(|error| failed("reading", &error))?));
+                partitions.insert(partition.to_vec(), Arc::clone(&used));
+                used
+            }
+        };
+        drop(partitions);
+        Ok(Partition::new(self.storage.clone(), partition.to_vec(), limit_bytes, used))
+    }
+
     fn table(&self, table: Table) -> &Tree {
         match table {
             Table::Host => &self.tables[0],
             Table::Companies => &self.tables[1],
             Table::Bindings => &self.tables[2],
             Table::Targets => &self.tables[3],
+            Table::Activity => &self.tables[4],
+            Table::Secrets => &self.tables[5],
         }
     }
 }
@@ -272,17 +297,24 @@ impl Store for SledStore {
     }
 
     fn binding_storage(&self, partition: &[u8], limit_bytes: u64) -> Result<Arc<dyn BindingStorage>, StoreError> {
-        let mut partitions = self.partitions.lock();
-        let used = match partitions.get(partition) {
-            Some(used) => Arc::clone(used),
-            None => {
-                let bytes = partition::measure(&self.storage, partition);
-                let used = Used::new(Mutex::new(bytes.map_err(|error| failed("reading", &error))?));
-                partitions.insert(partition.to_vec(), Arc::clone(&used));
-                used
-            }
-        };
-        Ok(Arc::new(Partition::new(self.storage.clone(), partition.to_vec(), limit_bytes, used)))
+        Ok(Arc::new(self.partition(partition, limit_bytes)?))
+    }
+
+    fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.storage.get(partition::state_key(partition)).map_err(|error| failed("reading", &error))?;
+        Ok(found.map(|value| value.to_vec()))
+    }
+
+    fn write_partition_state(
+        &self,
+        partition: &[u8],
+        limit_bytes: u64,
+        state: &[u8],
+        writes: Vec<StorageWrite>,
+    ) -> Result<Commit, StoreError> {
+        let partition = self.partition(partition, limit_bytes)?;
+        partition.apply_with_state(writes, state).map_err(|error| failed("writing", &error))?;
+        Ok(self.commit())
     }
 
     fn verify(&self) -> Result<Vec<String>, StoreError> {

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use memhost::contract::{BindingLimits, OperationErrorCode, OperationErrorCode as Code, Outcome};
+use memhost::contract::{
+    BindingLimits, Grants, JsonObject, OperationErrorCode, OperationErrorCode as Code, Outcome, VersionChoice,
+};
 use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
-use memhost::service::ServiceError;
-use memhost_tests::{TestHost, caller, capture, guest_file, list, upsert};
+use memhost::service::{CreateBinding, ServiceError};
+use memhost_tests::{TestHost, caller, capture, guest_file, list, parse, upsert};
 
 /// Limits that a test does not wait long for.
 fn tight() -> BindingLimits {
@@ -281,7 +283,7 @@ async fn a_full_queue_is_refused_and_the_pool_stays_for_others() {
 #[test]
 fn every_guest_has_its_test() {
     let source = include_str!("hostile.rs");
-    let well_behaved = ["echo", "keeper", "well-behaved", "target"];
+    let well_behaved = ["echo", "keeper", "stamped", "well-behaved", "target"];
     for entry in std::fs::read_dir(memhost_tests::repository().join("tests/guests")).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
@@ -291,5 +293,30 @@ fn every_guest_has_its_test() {
         let test = name.replace('-', "_");
         let there = source.contains(&format!("async fn {test}()")) || source.contains(&format!("    {test}: \""));
         assert!(there, "the guest `{name}` has no test `{test}`");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn floods_directory() {
+    let host = TestHost::new(&["floods-directory"]).await.unwrap();
+    let grants = Grants { directory_bytes: 1 << 20, ..Grants::default() };
+    let limits = BindingLimits { directory_files: 100, ..BindingLimits::default() };
+    let request = CreateBinding {
+        key: parse("default"),
+        provider_key: parse("floods-directory"),
+        version: VersionChoice::default(),
+        config: JsonObject::new(),
+        grants: Some(grants),
+        limits,
+        default: true,
+    };
+    host.service().create_binding(&caller(), &parse("hostile"), request).await.unwrap();
+    for (how, most) in [("bytes", 1 << 20), ("sparse", 1), ("files", 100)] {
+        let answer = host.query("hostile", how).await.unwrap();
+        let said = |id: &str| {
+            answer.iter().find(|snippet| snippet.handle.provider_record_id.as_str() == id).unwrap().text.clone()
+        };
+        assert!(said("got").parse::<u64>().unwrap() <= most, "{how}: {}", said("got"));
+        assert!(said("refused").to_lowercase().contains("quota"), "{how}: {}", said("refused"));
     }
 }

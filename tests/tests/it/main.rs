@@ -9,3 +9,4 @@ mod hostile;
 mod http;
 mod layers;
 mod operations;
+mod plugins;

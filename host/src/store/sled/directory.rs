@@ -56,8 +56,10 @@ fn refuse_strangers(path: &Path) -> Result<(), StoreError> {
     let entries = fs::read_dir(path).map_err(|error| io("reading the data directory", path, &error))?;
     for entry in entries {
         let name = entry.map_err(|error| io("reading the data directory", path, &error))?.file_name();
-        // A first start that ended between its lock and its format leaves these.
-        if name != LOCK_FILE && name != "FORMAT.tmp" {
+        // A first start that ended between its lock and its format leaves the first two; plugins and a configuration
+        // may be put there before any start.
+        let known = [LOCK_FILE, "FORMAT.tmp", "plugins", "memhost.toml"];
+        if !known.iter().any(|known| name == *known) {
             let found = format!("it holds {}", name.to_string_lossy());
             return Err(StoreError::NotOurs { path: path.display().to_string(), found });
         }

@@ -77,6 +77,42 @@ impl Partition {
     }
 }
 
+/// Where the host keeps what it knows of a partition: no company's id begins with a control character, so that no
+/// partition's key does.
+pub(super) fn state_key(partition: &[u8]) -> Vec<u8> {
+    [b"\x01".as_slice(), partition].concat()
+}
+
+impl Partition {
+    /// A migration's writes and the host's own record of it, all or nothing. The limits of one batch of a guest do not
+    /// hold for it; the partition's does.
+    pub(super) fn apply_with_state(&self, writes: Vec<StorageWrite>, state: &[u8]) -> Result<(), StorageError> {
+        let mut used = self.used.lock();
+        let (mut total, mut batch) = (*used, Batch::default());
+        for write in writes {
+            let (key, value) = match write {
+                StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
+                StorageWrite::Delete(key) => (key, None),
+            };
+            check_key(&key)?;
+            total = total.saturating_sub(self.size_of(&key)?);
+            match value {
+                Some(value) => {
+                    check_value(&value)?;
+                    total += (key.len() + value.len()) as u64;
+                    batch.insert(self.key(&key), value);
+                }
+                None => batch.remove(self.key(&key)),
+            }
+        }
+        self.check_total(total, *used)?;
+        batch.insert(state_key(&self.prefix), state);
+        self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
+        *used = total;
+        Ok(())
+    }
+}
+
 impl BindingStorage for Partition {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         check_key(key)?;

@@ -1,0 +1,196 @@
+//! Changing a binding, and deciding what its provider may reach.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{json_argument, path, show};
+use crate::cli::output::{escape, json as print_json, line, table, text};
+use crate::cli::{Backend, CliError, CompanyArgs};
+
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    /// The binding's key.
+    key: String,
+    #[command(flatten)]
+    company: CompanyArgs,
+    /// Which versions of its provider: a range such as '^1.2', or the digest of one build.
+    #[arg(long, value_name = "RANGE|DIGEST")]
+    versions: Option<String>,
+    /// The provider's configuration, a JSON object.
+    #[arg(long, value_name = "JSON")]
+    config: Option<String>,
+    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
+    #[arg(long, value_name = "JSON")]
+    limits: Option<String>,
+    /// Whether it takes operations.
+    #[arg(long, value_name = "BOOL")]
+    enabled: Option<bool>,
+    /// The revision that you have seen; another one is a conflict.
+    #[arg(long, value_name = "NUMBER")]
+    revision: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GrantArgs {
+    /// The binding's key.
+    key: String,
+    #[command(flatten)]
+    company: CompanyArgs,
+    /// Grant everything that is asked for.
+    #[arg(long, conflicts_with = "none")]
+    all: bool,
+    /// Take every grant away.
+    #[arg(long)]
+    none: bool,
+    /// Bytes of storage.
+    #[arg(long, value_name = "BYTES")]
+    storage: Option<u64>,
+    /// Bytes of the private directory.
+    #[arg(long, value_name = "BYTES")]
+    directory: Option<u64>,
+    /// Texts may be embedded.
+    #[arg(long, value_name = "BOOL")]
+    embeddings: Option<bool>,
+    /// HTTP to this origin, such as 'https://api.example.com'; may be given again.
+    #[arg(long, value_name = "ORIGIN")]
+    http: Vec<String>,
+    /// A secret, by name; may be given again.
+    #[arg(long, value_name = "NAME")]
+    secret: Vec<String>,
+    /// Show what would change and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A range or a digest, as the host takes it.
+pub(super) fn version(text: &str) -> Value {
+    if text.starts_with("sha256:") { json!({ "pin": text }) } else { json!({ "follow": text }) }
+}
+
+pub(super) async fn set(args: SetArgs) -> Result<(), CliError> {
+    let mut body = json!({});
+    for (name, argument, given) in [("config", "--config", &args.config), ("limits", "--limits", &args.limits)] {
+        if let Some(given) = given {
+            body[name] = json_argument(argument, given)?;
+        }
+    }
+    if let Some(given) = &args.versions {
+        body["version"] = version(given);
+    }
+    if let Some(enabled) = args.enabled {
+        body["enabled"] = enabled.into();
+    }
+    if let Some(revision) = args.revision {
+        body["revision"] = revision.into();
+    }
+    let path = path(&args.company, &format!("bindings/{}", escape(&args.key)));
+    let answer = Backend::open(&args.company.host).await?.patch(&path, &body).await?;
+    show(&args.company, &answer, std::slice::from_ref(&answer))
+}
+
+pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
+    let company = &args.company;
+    let path = path(company, &format!("bindings/{}/grants", escape(&args.key)));
+    let host = Backend::open(&company.host).await?;
+    let before = host.get(&path).await?;
+    let wanted = wanted(&args, &before);
+    if company.host.json && wanted.is_none() {
+        return print_json(&before);
+    }
+    let Some(wanted) = wanted else {
+        diff(&before, &before["granted"])?;
+        return line("\ngrant with --all, or in part; see --help");
+    };
+    if args.dry_run {
+        return diff(&before, &wanted);
+    }
+    let answer = host.put(&path, &wanted).await?;
+    if company.host.json {
+        return print_json(&answer);
+    }
+    diff(&before, &answer["granted"])
+}
+
+/// The grants as they shall be; none where nothing was said.
+fn wanted(args: &GrantArgs, before: &Value) -> Option<Value> {
+    let mut grants = before["granted"].clone();
+    let mut is_said = args.all || args.none;
+    if args.none {
+        grants = json!({});
+    }
+    if args.all {
+        grants = json!({ "http": [], "secrets": [] });
+        for asked in before["asked"].as_array().into_iter().flatten() {
+            let detail = &asked["permission"]["detail"];
+            match asked["permission"]["kind"].as_str() {
+                Some("storage") => grants["storageBytes"] = detail.clone(),
+                Some("directory") => grants["directoryBytes"] = detail.clone(),
+                Some("embeddings") => grants["embeddings"] = true.into(),
+                Some("http") => push(&mut grants["http"], detail.clone()),
+                Some("secret") => push(&mut grants["secrets"], detail.clone()),
+                _ => {}
+            }
+        }
+    }
+    for (name, given) in [("storageBytes", args.storage), ("directoryBytes", args.directory)] {
+        if let Some(bytes) = given {
+            grants[name] = bytes.into();
+            is_said = true;
+        }
+    }
+    if let Some(embeddings) = args.embeddings {
+        grants["embeddings"] = embeddings.into();
+        is_said = true;
+    }
+    for origin in &args.http {
+        push(&mut grants["http"], json!({ "origin": origin }));
+        is_said = true;
+    }
+    for name in &args.secret {
+        push(&mut grants["secrets"], name.clone().into());
+        is_said = true;
+    }
+    is_said.then_some(grants)
+}
+
+fn push(list: &mut Value, value: Value) {
+    if !list.is_array() {
+        *list = json!([]);
+    }
+    if let Some(list) = list.as_array_mut().filter(|list| !list.contains(&value)) {
+        list.push(value);
+    }
+}
+
+/// What is asked for, what was granted, and what is granted now.
+fn diff(before: &Value, after: &Value) -> Result<(), CliError> {
+    let row = |asked: &Value| {
+        let optional = if asked["optional"] == true { "works without" } else { "needs it" };
+        let (was, now) = (granted(&before["granted"], asked), granted(after, asked));
+        let change = if was == now { now } else { format!("{was} → {now}") };
+        vec![text(asked, "/summary"), text(asked, "/reason"), optional.to_owned(), change]
+    };
+    let asked = before["asked"].as_array().cloned().unwrap_or_default();
+    if asked.is_empty() {
+        return line("the provider asks for nothing");
+    }
+    table(&["asks for", "because", "", "granted"], asked.iter().map(row).collect())
+}
+
+fn granted(grants: &Value, asked: &Value) -> String {
+    let detail = &asked["permission"]["detail"];
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let bytes = |name: &str| match grants[name].as_u64() {
+        None | Some(0) => "no".to_owned(),
+        Some(bytes) => format!("{bytes} bytes"),
+    };
+    let list = |name: &str| grants[name].as_array().cloned().unwrap_or_default();
+    match asked["permission"]["kind"].as_str() {
+        Some("storage") => bytes("storageBytes"),
+        Some("directory") => bytes("directoryBytes"),
+        Some("embeddings") => yes(grants["embeddings"] == true),
+        Some("http") => yes(list("http").iter().any(|grant| grant["origin"] == detail["origin"])),
+        Some("secret") => yes(list("secrets").contains(detail)),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,67 @@
+//! The activity log: what was changed about a company's memory, by whom, and what it was before.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::CompanyId;
+
+/// What kind of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivityAction {
+    /// A binding was made.
+    BindingCreated,
+    /// A binding's configuration, limits, state or choice of versions was changed.
+    BindingChanged,
+    /// What a binding's provider may reach was changed.
+    GrantsChanged,
+    /// The company or an agent was pointed at a binding, or no longer is.
+    TargetChanged,
+    /// Another version serves a binding.
+    VersionSwitched,
+    /// A version was tried and is kept from a binding.
+    VersionKeptFrom,
+    /// A binding's circuit breaker was closed by hand, and versions kept from it may be tried again.
+    BindingReset,
+    /// A secret was set. Its value is in no log.
+    SecretSet,
+    /// A secret was removed.
+    SecretRemoved,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Activity {
+    /// Ordered by time.
+    pub id: Uuid,
+    /// Whose.
+    pub company_id: CompanyId,
+    /// When.
+    pub at: Timestamp,
+    /// Who, as in operations; `host` for what the host did by itself.
+    pub principal: String,
+    /// What.
+    pub action: ActivityAction,
+    /// To which thing: a binding's key, or what a target or secret is called.
+    pub subject: String,
+    /// How it was. Secrets are never in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// How it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+}
+
+/// One page of changes, newest first.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivityPage {
+    /// At most as many as asked for.
+    pub items: Vec<Activity>,
+    /// Pass it on to get the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}

@@ -1,0 +1,56 @@
+//! How many calls a second a binding takes. The generic cell rate algorithm: one number, no queue.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Lets as many calls a second through as it was made for, in bursts of at most a second's worth.
+#[derive(Debug)]
+pub(super) struct Rate {
+    /// None: as many as there are.
+    interval: Option<Duration>,
+    /// When the calls so far would be over if they came evenly.
+    even: Mutex<Instant>,
+}
+
+impl Rate {
+    /// 0 for no limit.
+    pub(super) fn new(per_second: u32) -> Self {
+        let interval = (per_second > 0).then(|| Duration::from_secs(1) / per_second);
+        Self { interval, even: Mutex::new(Instant::now()) }
+    }
+
+    /// Takes one call, or tells in how long another try makes sense.
+    pub(super) fn take(&self) -> Result<(), Duration> {
+        let Some(interval) = self.interval else { return Ok(()) };
+        self.take_at(interval, Instant::now())
+    }
+
+    fn take_at(&self, interval: Duration, now: Instant) -> Result<(), Duration> {
+        let mut even = self.even.lock();
+        let next = (*even).max(now) + interval;
+        let ahead = next - now;
+        if ahead > Duration::from_secs(1) {
+            return Err(ahead - Duration::from_secs(1));
+        }
+        *even = next;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_of_calls_goes_through_and_then_one_at_a_time() {
+        let (rate, now) = (Rate::new(10), Instant::now());
+        let interval = Duration::from_millis(100);
+        let through = (0..20).filter(|_| rate.take_at(interval, now).is_ok()).count();
+        assert_eq!(through, 10);
+        assert!(rate.take_at(interval, now).unwrap_err() <= interval);
+        assert!(rate.take_at(interval, now + interval).is_ok());
+        assert!(rate.take_at(interval, now + interval).is_err());
+        assert!((0..1_000).all(|_| Rate::new(0).take().is_ok()));
+    }
+}

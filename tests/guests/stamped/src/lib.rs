@@ -1,0 +1,123 @@
+//! `stamped` reads its provider key, its version and its manners from a block of bytes in itself. The test suite writes
+//! another block over it, so that one build stands for any number of providers and versions.
+
+use memhost_sdk::storage::Collection;
+use memhost_sdk::{Migration, NoConfig, Provider, types::*};
+use serde::Deserialize;
+
+/// As many bytes as any stamp may have; the rest are spaces.
+const STAMP_BYTES: usize = 512;
+
+static STAMP: [u8; STAMP_BYTES] = {
+    let text = br#"{"stamp":"memhost","key":"stamped","version":"1.0.0"}"#;
+    let mut block = [b' '; STAMP_BYTES];
+    let mut at = 0;
+    while at < text.len() {
+        block[at] = text[at];
+        at += 1;
+    }
+    block
+};
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Stamp {
+    key: String,
+    version: String,
+    /// Every capture and query panics.
+    traps: bool,
+    /// A migration writes and then fails.
+    migration_fails: bool,
+    /// Bytes of storage that it asks for; 0 for nothing.
+    storage: u64,
+    /// An origin that it asks for.
+    origin: String,
+}
+
+/// The compiler must not know what is in the block.
+fn stamp() -> Stamp {
+    serde_json::from_slice(std::hint::black_box(&STAMP).trim_ascii()).unwrap_or_default()
+}
+
+struct Stamped(Stamp);
+
+/// Who wrote: a key for each version.
+fn marks() -> Collection<String> {
+    Collection::new("marks")
+}
+
+impl Provider for Stamped {
+    type Config = NoConfig;
+
+    fn describe() -> Description {
+        let stamp = stamp();
+        let mut permissions = Vec::new();
+        if stamp.storage > 0 {
+            permissions.push(PermissionRequest {
+                permission: Permission::Storage(stamp.storage),
+                reason: "to count".to_owned(),
+                optional: true,
+            });
+        }
+        if !stamp.origin.is_empty() {
+            permissions.push(PermissionRequest {
+                permission: Permission::Http(HttpPermission { origin: stamp.origin, methods: Vec::new() }),
+                reason: "to ask somebody else".to_owned(),
+                optional: true,
+            });
+        }
+        let description = Description::new(&stamp.key, &stamp.version, "Whatever its stamp says");
+        Description { max_concurrency: 8, permissions, ..description }
+    }
+    fn open(_: NoConfig) -> Result<Self, Error> {
+        Ok(Self(stamp()))
+    }
+    fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+        assert!(!self.0.traps, "as the stamp says");
+        if self.0.storage > 0 {
+            marks().put(&request.operation_id, &self.0.version)?;
+        }
+        Ok(vec![request.operation_id].into())
+    }
+    fn upsert_records(&mut self, _: UpsertRequest) -> Result<UpsertResponse, Error> {
+        Err(Error::unsupported("captures only"))
+    }
+    /// One snippet: its id is the version, its text every mark with the version that wrote it.
+    fn query(&mut self, _: QueryRequest) -> Result<ContextBundle, Error> {
+        assert!(!self.0.traps, "as the stamp says");
+        let mut text = format!("version {}", self.0.version);
+        if self.0.storage > 0 {
+            for mark in marks().iter("") {
+                let (id, version) = mark?;
+                text.push_str(&format!("\n{} {version}", String::from_utf8_lossy(&id)));
+            }
+        }
+        Ok(vec![Snippet { score: Score::Rank(1.0), ..Snippet::new(self.0.version.as_str(), text) }].into())
+    }
+    fn list_records(&mut self, _: ListRequest) -> Result<ListPage, Error> {
+        Ok(ListPage::default())
+    }
+    fn get_record(&mut self, _: RecordId, _: Scope) -> Result<GetResponse, Error> {
+        Ok(GetResponse::default())
+    }
+    fn forget(&mut self, ids: Vec<RecordId>, _: Scope) -> Result<ForgetResponse, Error> {
+        Ok(ForgetResponse::all(ids, ForgetEffect::NotFound))
+    }
+}
+
+impl Migration for Stamped {
+    /// Writes its own version over every mark.
+    fn migrate(&mut self, from_version: &str) -> Result<(), Error> {
+        if self.0.storage == 0 {
+            return Ok(());
+        }
+        let ids: Result<Vec<_>, _> = marks().iter("").map(|mark| mark.map(|(id, _)| id)).collect();
+        for id in ids? {
+            marks().put(&id, &format!("{} from {from_version}", self.0.version))?;
+        }
+        if self.0.migration_fails { Err(Error::internal("as the stamp says")) } else { Ok(()) }
+    }
+}
+
+memhost_sdk::export!(Stamped);
+memhost_sdk::export_migration!(Stamped);

@@ -1,0 +1,263 @@
+//! The plugins directory while a host runs: files that come, change and go, and bindings that follow them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use memhost::contract::{BindingKey, BindingLimits, Digest, Grants, OperationFilter, Outcome, VersionChoice};
+use memhost::service::{BindingView, CreateBinding, UpdateBinding};
+use memhost_tests::{TestHost, caller, capture, parse, query, stamped};
+use serde_json::{Value, json};
+
+fn build(version: &str, more: Value) -> Vec<u8> {
+    let mut stamp = json!({"key": "stamped", "version": version});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        stamp[name] = value.clone();
+    }
+    stamped(stamp).unwrap()
+}
+
+fn file(host: &TestHost, name: &str) -> PathBuf {
+    host.directory().join("plugins").join(name)
+}
+
+/// As a careful person puts it there: whole, by a rename.
+fn put(host: &TestHost, name: &str, bytes: &[u8]) {
+    let temporary = host.directory().join("being-written");
+    std::fs::write(&temporary, bytes).unwrap();
+    std::fs::rename(temporary, file(host, name)).unwrap();
+}
+
+async fn bind(host: &TestHost, storage_bytes: u64) {
+    let request = CreateBinding {
+        key: parse("default"),
+        provider_key: parse("stamped"),
+        version: VersionChoice::default(),
+        config: Default::default(),
+        grants: Some(Grants { storage_bytes, ..Grants::default() }),
+        limits: BindingLimits::default(),
+        default: true,
+    };
+    host.service().create_binding(&caller(), &parse("acme"), request).await.unwrap();
+}
+
+/// A host with version 1.0.0 of `stamped` that has answered once.
+async fn host(more: Value) -> TestHost {
+    let host = TestHost::new(&[]).await.unwrap();
+    put(&host, "one.wasm", &build("1.0.0", more.clone()));
+    host.service().scan_plugins().await;
+    bind(&host, more["storage"].as_u64().unwrap_or(0)).await;
+    assert_eq!(version(&host).await, "1.0.0");
+    host
+}
+
+/// Which version answers.
+async fn version(host: &TestHost) -> String {
+    let found = host.query("acme", "who is it?").await.unwrap();
+    found[0].handle.provider_record_id.to_string()
+}
+
+fn view(host: &TestHost) -> BindingView {
+    host.service().binding(&parse("acme"), &parse("default")).unwrap()
+}
+
+async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !is_so().await {
+        assert!(Instant::now() < until, "after 30 s still not: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_noticed_when_it_comes_changes_and_goes() {
+    let mut host = TestHost::new(&[]).await.unwrap();
+    put(&host, "one.wasm", &build("1.0.0", json!({})));
+    let admitted = |host: &TestHost| host.service().plugins().admitted.len();
+    eventually("the file is admitted", async || admitted(&host) == 2).await;
+    bind(&host, 0).await;
+    assert_eq!(version(&host).await, "1.0.0");
+    put(&host, "one.wasm", &build("1.1.0", json!({})));
+    eventually("the new file serves", async || version(&host).await == "1.1.0").await;
+    std::fs::remove_file(file(&host, "one.wasm")).unwrap();
+    eventually("there is a warning", async || view(&host).warnings.iter().any(|warning| warning.contains("gone")))
+        .await;
+    assert_eq!(version(&host).await, "1.1.0", "a copy goes on serving");
+    host.stop();
+    host.start().await.unwrap();
+    assert_eq!(version(&host).await, "1.1.0", "and after a restart");
+    let kept = std::fs::read_dir(host.data_dir().join("components")).unwrap().count();
+    assert_eq!(kept, 1, "the copy of the version that serves nobody is gone");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_half_written_file_is_waited_for_and_a_bad_one_is_looked_at_again_when_it_changes() {
+    use std::io::Write;
+    let host = TestHost::new(&[]).await.unwrap();
+    let bytes = build("1.0.0", json!({}));
+    let mut slow = std::fs::File::create(file(&host, "slow.wasm")).unwrap();
+    for part in bytes.chunks(bytes.len() / 8 + 1) {
+        slow.write_all(part).unwrap();
+        tokio::time::sleep(Duration::from_millis(40)).await;
+        assert!(host.service().plugins().refused.is_empty(), "half a file was looked at");
+    }
+    drop(slow);
+    host.service().scan_plugins().await;
+    assert_eq!(host.service().plugins().admitted.len(), 2);
+    put(&host, "bad.wasm", &bytes[..bytes.len() / 2]);
+    host.service().scan_plugins().await;
+    assert!(host.service().plugins().refused[0].reason.contains("truncated"), "{:?}", host.service().plugins().refused);
+    put(&host, "bad.wasm", &build("1.2.0", json!({})));
+    host.service().scan_plugins().await;
+    assert!(host.service().plugins().refused.is_empty());
+    assert_eq!(host.service().plugins().admitted.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_swap_under_load_fails_and_loses_no_call() {
+    let host = host(json!({"storage": 1 << 20})).await;
+    let service = Arc::clone(host.service());
+    let load = tokio::spawn(async move {
+        let mut tick = tokio::time::interval(Duration::from_millis(5));
+        let mut calls = tokio::task::JoinSet::new();
+        for n in 0..400 {
+            tick.tick().await;
+            let service = Arc::clone(&service);
+            calls.spawn(async move { service.capture(&caller(), capture("acme", &format!("event {n}"))).await });
+        }
+        calls.join_all().await
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    put(&host, "two.wasm", &build("2.0.0", json!({"storage": 1 << 20})));
+    let answers = load.await.unwrap();
+    assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 0, "{:?}", answers.iter().find(|a| a.is_err()));
+    assert_eq!(version(&host).await, "2.0.0");
+    // The guest marks each capture; the migration has rewritten those of the first version.
+    let text = host.query("acme", "marks").await.unwrap()[0].text.clone();
+    assert_eq!(text.lines().count(), 1 + 400, "a capture was lost");
+    let marks = || text.lines().skip(1);
+    let old = marks().filter(|mark| mark.ends_with("2.0.0 from 1.0.0")).count();
+    let new = marks().filter(|mark| mark.ends_with(" 2.0.0")).count();
+    assert!(old > 0 && new > 0 && old + new == 400, "{old} before the swap and {new} after it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_cannot_do_what_the_one_before_could_is_rolled_back() {
+    // Its migration writes nothing: only then can the version before still read what is stored.
+    let host = host(json!({})).await;
+    put(&host, "two.wasm", &build("2.0.0", json!({"traps": true})));
+    host.service().scan_plugins().await;
+    assert_eq!(version(&host).await, "1.0.0", "the call is answered all the same");
+    let view = view(&host);
+    assert_eq!(view.serving.unwrap().version.to_string(), "1.0.0");
+    assert_eq!(view.kept_from[0].version.to_string(), "2.0.0");
+    assert!(view.kept_from[0].reason.contains("crashed"), "{}", view.kept_from[0].reason);
+    let operations = host.service().operations(&parse("acme"), &OperationFilter::default(), None, 10).unwrap();
+    assert!(operations.items.iter().all(|operation| operation.outcome == Outcome::Succeeded));
+    assert_eq!(operations.items[0].provider_version.as_deref(), Some("1.0.0"), "the version that answered is recorded");
+    let activity = serde_json::to_value(host.service().activity(&parse("acme"), None).unwrap()).unwrap();
+    assert_eq!(activity["items"][0]["action"], "version_kept_from");
+    // A version after the bad one is tried.
+    put(&host, "three.wasm", &build("2.0.1", json!({})));
+    host.service().scan_plugins().await;
+    assert_eq!(version(&host).await, "2.0.1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_counts_as_a_whole_or_not_at_all() {
+    let mut host = host(json!({"storage": 1 << 20})).await;
+    for n in 0..3 {
+        host.service().capture(&caller(), capture("acme", &n.to_string())).await.unwrap();
+    }
+    put(&host, "two.wasm", &build("2.0.0", json!({"storage": 1 << 20, "migration_fails": true})));
+    host.service().scan_plugins().await;
+    let marks = |text: &str, what: &str| text.lines().filter(|line| line.ends_with(what)).count();
+    let text = host.query("acme", "x").await.unwrap()[0].text.clone();
+    assert!(text.starts_with("version 1.0.0"), "{text}");
+    assert_eq!(marks(&text, " 1.0.0"), 1 + 3, "what the failed migration wrote is nowhere: {text}");
+    assert!(view(&host).kept_from[0].reason.contains("migration"), "{:?}", view(&host).kept_from);
+    host.stop();
+    put(&host, "three.wasm", &build("3.0.0", json!({"storage": 1 << 20})));
+    host.start().await.unwrap();
+    let text = host.query("acme", "x").await.unwrap()[0].text.clone();
+    assert_eq!(marks(&text, "3.0.0 from 1.0.0"), 3, "{text}");
+    // Once, and not again at the next start.
+    host.stop();
+    host.start().await.unwrap();
+    let text = host.query("acme", "x").await.unwrap()[0].text.clone();
+    assert_eq!(marks(&text, "3.0.0 from 1.0.0"), 3, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
+    let host = host(json!({})).await;
+    put(&host, "two.wasm", &build("2.0.0", json!({"storage": 4096, "origin": "https://api.example.com"})));
+    host.service().scan_plugins().await;
+    assert_eq!(version(&host).await, "1.0.0");
+    let waiting = view(&host).waiting;
+    assert_eq!((waiting.len(), waiting[0].asks.len()), (1, 2));
+    let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
+    let grants = host.service().grants(&company, &key).unwrap();
+    assert!(grants.asked.iter().all(|asked| !asked.is_reviewed));
+    assert_eq!(grants.granted, Grants::default(), "nothing is granted silently");
+    // A part of it: the version serves, and has what it was given.
+    let part = Grants { storage_bytes: 4096, ..Grants::default() };
+    host.service().set_grants(&caller(), &company, &key, part).await.unwrap();
+    assert_eq!(version(&host).await, "2.0.0");
+    assert!(view(&host).waiting.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pin_holds_and_a_range_is_followed() {
+    let host = host(json!({})).await;
+    let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
+    let set = async |version: VersionChoice| {
+        let request = UpdateBinding { version: Some(version), ..UpdateBinding::default() };
+        host.service().update_binding(&caller(), &company, &key, request).await
+    };
+    put(&host, "two.wasm", &build("2.0.0", json!({})));
+    put(&host, "three.wasm", &build("3.0.0", json!({})));
+    host.service().scan_plugins().await;
+    set(VersionChoice::Pin(Digest::of(&build("1.0.0", json!({}))))).await.unwrap();
+    assert_eq!(version(&host).await, "1.0.0");
+    set(serde_json::from_value(json!({"follow": "^2"})).unwrap()).await.unwrap();
+    assert_eq!(version(&host).await, "2.0.0");
+    set(VersionChoice::default()).await.unwrap();
+    assert_eq!(version(&host).await, "3.0.0");
+    let error = set(VersionChoice::Pin(Digest::of(b"nothing"))).await.unwrap_err().to_string();
+    assert!(error.contains("no build"), "{error}");
+    let stale = UpdateBinding { revision: Some(1), enabled: Some(false), ..UpdateBinding::default() };
+    let error = host.service().update_binding(&caller(), &company, &key, stale).await.unwrap_err().to_string();
+    assert!(error.contains("meanwhile"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_keeps_failing_is_left_alone_until_it_is_reset() {
+    let host = TestHost::new(&["traps"]).await.unwrap();
+    host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
+    let mut last = String::new();
+    for _ in 0..20 {
+        last = host.query("acme", "trap").await.unwrap_err().to_string();
+        if last.contains("left alone") {
+            break;
+        }
+    }
+    assert!(last.contains("memhost binding reset"), "{last}");
+    let error = host.service().query(&caller(), query("acme", "fine")).await.unwrap_err();
+    assert!(error.to_string().contains("left alone"), "an innocent call is refused too: {error}");
+    host.service().reset_binding(&caller(), &parse("acme"), &parse("traps")).await.unwrap();
+    host.query("acme", "fine").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_over_the_rate_are_refused() {
+    let host = TestHost::new(&["echo"]).await.unwrap();
+    let limits = BindingLimits { calls_per_second: 5, ..BindingLimits::default() };
+    host.bind("acme", "echo", limits).await.unwrap();
+    let mut refused = Vec::new();
+    for _ in 0..20 {
+        refused.extend(host.query("acme", "x").await.err());
+    }
+    assert!(refused.len() >= 10, "{} of 20 calls were refused", refused.len());
+    assert!(refused[0].to_string().contains("callsPerSecond"), "{}", refused[0]);
+}
