@@ -60,6 +60,8 @@ enum Command {
     /// What was done, by whom, and how it ended.
     #[command(subcommand)]
     Operation(operation::OperationCommand),
+    /// What was changed about a company's memory, by whom, newest first.
+    Activity(operation::ActivityArgs),
     /// The providers of a host, and files that may become one.
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
@@ -159,7 +161,10 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         clap_complete::generate(shell, &mut Cli::command(), "memhost", &mut std::io::stdout());
         return Ok(());
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CliError::runtime)?;
+    // Two threads a core: a guest that is inside a host call for a moment must not hold up everybody else's calls.
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+    let runtime = runtime.map_err(CliError::runtime)?;
     let done = runtime.block_on(async {
         match cli.command {
             Command::Demo(args) => demo::run(args).await,
@@ -173,6 +178,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Correct(args) => memory::correct(args).await,
             Command::Binding(command) => binding::run(command).await,
             Command::Operation(command) => operation::run(command).await,
+            Command::Activity(args) => operation::activity(args).await,
             Command::Plugin(command) => plugin::run(command).await,
             Command::Eval(command) => evaluate::run(command).await,
             Command::Verify(args) => operation::verify(args).await,

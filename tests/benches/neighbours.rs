@@ -56,7 +56,7 @@ async fn beside(guest: &str, audit: Audit) -> (Timings, Timings) {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     let mut rows = Vec::new();
     for guest in ["loops-in-call", "eats-memory", "answers-100-mb", "floods-log", "floods-storage", "spins-cpu"] {
         let (quiet, loud) = runtime.block_on(beside(guest, Audit::Relaxed));

@@ -120,6 +120,10 @@ impl From<ServiceError> for Problem {
                 BindingError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             },
             ServiceError::Call(_) => Self::new(StatusCode::BAD_GATEWAY, "provider_failed", detail),
+            ServiceError::Unrecorded { operation_id, .. } => Self {
+                operation_id: Some(operation_id),
+                ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail)
+            },
             ServiceError::Audit(_) | ServiceError::Store(_) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail)
             }

@@ -65,6 +65,15 @@ pub(super) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct ActivityArgs {
+    #[command(flatten)]
+    company: CompanyArgs,
+    /// Where the page before ended.
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
     /// The data directory.
     #[arg(long, value_name = "DIR")]
@@ -110,6 +119,49 @@ async fn list(args: ListArgs) -> Result<(), CliError> {
         Some(cursor) => line(&format!("\nmore: --cursor {cursor}")),
         None => Ok(()),
     }
+}
+
+pub(super) async fn activity(args: ActivityArgs) -> Result<(), CliError> {
+    let cursor = args.cursor.map(|cursor| format!("?cursor={}", escape(&cursor))).unwrap_or_default();
+    let path = format!("/control/v1/companies/{}/activity{cursor}", escape(&args.company.company));
+    let page = Backend::open(&args.company.host).await?.get(&path).await?;
+    if args.company.host.json {
+        return output::json(&page);
+    }
+    let row = |entry: &Value| {
+        let at = text(entry, "/at");
+        vec![
+            at.get(..19).unwrap_or(&at).replace('T', " "),
+            text(entry, "/principal"),
+            text(entry, "/action").replace('_', " "),
+            text(entry, "/subject"),
+            changes(&entry["before"], &entry["after"]),
+        ]
+    };
+    let items = page["items"].as_array().cloned().unwrap_or_default();
+    table(&["when", "who", "what", "of", "change"], items.iter().map(row).collect())?;
+    match page["nextCursor"].as_str() {
+        Some(cursor) => line(&format!("\nmore: --cursor {cursor}")),
+        None => Ok(()),
+    }
+}
+
+/// What is different, field by field, without what changes every time.
+fn changes(before: &Value, after: &Value) -> String {
+    let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else {
+        return match (before.as_str(), after.as_str()) {
+            (None, None) => String::new(),
+            (old, new) => format!("{} → {}", old.unwrap_or("nothing"), new.unwrap_or("nothing")),
+        };
+    };
+    let is_noise = |name: &str| matches!(name, "revision" | "updatedAt" | "digest");
+    let names = new.keys().chain(old.keys().filter(|name| !new.contains_key(*name)));
+    let changed = names.filter(|name| !is_noise(name) && old.get(*name) != new.get(*name));
+    let shown = |value: Option<&Value>| value.map_or("nothing".to_owned(), |value| output::clip(&text(value, ""), 60));
+    changed
+        .map(|name| format!("{name}: {} → {}", shown(old.get(name)), shown(new.get(name))))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// A page as a table.

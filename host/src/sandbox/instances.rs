@@ -19,7 +19,7 @@ use super::instance::{CpuBudgetSpent, Instance};
 use super::normalize::Normalize;
 use crate::contract::{
     CaptureRequest, CorrectRequest, ExtractionJob, ForgetOutcome, ForgetRequest, GetRequest, ListRequest, LogLine,
-    OperationId, QueryRequest, RecordHandle, Snippet, UpsertRequest, Usage,
+    OperationId, ProviderError, QueryRequest, RecordHandle, Snippet, UpsertRequest, Usage,
 };
 
 /// An answer that has been checked, with what is known about the call.
@@ -375,7 +375,9 @@ impl Instances {
         normalize: impl FnOnce(T) -> Result<U, CallError>,
     ) -> Result<Answer<U>, Failure> {
         let provider_us = micros(call.started);
-        let log = call.instance.store.data().log.take();
+        let state = call.instance.store.data();
+        let log = state.log.take();
+        let full = state.quota.as_ref().and_then(|quota| quota.take_refusal());
         let failed = |error, log| Err(Failure { error, log, provider_us });
         match called {
             Err(_) => {
@@ -390,7 +392,15 @@ impl Instances {
             Ok(Ok(answer)) => {
                 self.idle.0.lock().push((Instant::now(), call.instance));
                 match answer {
-                    Err(error) => failed(CallError::Provider(convert::error(error)), log),
+                    Err(error) => {
+                        let error = match (convert::error(error), full) {
+                            (ProviderError::Internal(message), Some(full)) => {
+                                ProviderError::QuotaExceeded(format!("{message} ({full})"))
+                            }
+                            (error, _) => error,
+                        };
+                        failed(CallError::Provider(error), log)
+                    }
                     Ok(answer) => match normalize(answer) {
                         Ok(value) => Ok(Answer { value, log, provider_us }),
                         Err(error) => failed(error, log),

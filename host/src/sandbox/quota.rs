@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -24,6 +25,9 @@ use super::imports::State;
 /// A guest that keeps trying at its limit does not make the host walk its directory more often than this.
 const MEASURE_AGAIN: Duration = Duration::from_secs(1);
 
+/// Linux's number for a quota that is used up: WASI knows the error of a stream by its number.
+const EDQUOT: i32 = 122;
+
 /// What a directory holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DirectoryUsage {
@@ -38,6 +42,8 @@ pub struct DirectoryQuota {
     path: PathBuf,
     max: DirectoryUsage,
     left: Mutex<Left>,
+    /// Since a call last asked: a guest's own word for it is often no more than `I/O error`.
+    refused: AtomicBool,
 }
 
 struct Left {
@@ -50,7 +56,7 @@ impl DirectoryQuota {
     pub fn new(path: &Path, max_bytes: u64, max_files: u64) -> Self {
         let max = DirectoryUsage { bytes: max_bytes, files: max_files };
         let left = Left { room: DirectoryUsage::default(), measured: None };
-        let quota = Self { path: path.to_owned(), max, left: Mutex::new(left) };
+        let quota = Self { path: path.to_owned(), max, left: Mutex::new(left), refused: AtomicBool::new(false) };
         quota.measure(&mut quota.left.lock());
         quota
     }
@@ -58,6 +64,14 @@ impl DirectoryQuota {
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What a guest that was refused ran into, once.
+    pub(super) fn take_refusal(&self) -> Option<String> {
+        let DirectoryUsage { bytes, files } = self.max;
+        self.refused.swap(false, Ordering::Relaxed).then(|| {
+            format!("its directory is full: the limits are `directoryBytes` of {bytes} and `directoryFiles` of {files}")
+        })
     }
 
     /// What it holds at most, as far as is known without measuring.
@@ -84,6 +98,7 @@ impl DirectoryQuota {
             self.measure(&mut left);
         }
         if !fits(&left.room) {
+            self.refused.store(true, Ordering::Relaxed);
             return Err(());
         }
         left.room.bytes -= wanted.bytes;
@@ -149,9 +164,9 @@ impl Pollable for Bounded {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for Bounded {
     fn write(&mut self, data: Bytes) -> StreamResult<()> {
-        self.quota.take(bytes(data.len() as u64)).map_err(|()| {
-            StreamError::LastOperationFailed(std::io::Error::from(std::io::ErrorKind::QuotaExceeded).into())
-        })?;
+        self.quota
+            .take(bytes(data.len() as u64))
+            .map_err(|()| StreamError::LastOperationFailed(std::io::Error::from_raw_os_error(EDQUOT).into()))?;
         self.inner.write(data)
     }
     fn flush(&mut self) -> StreamResult<()> {

@@ -87,6 +87,17 @@ pub enum ServiceError {
     /// The operation could not be recorded; therefore nothing was done, or nothing of it is shown.
     #[error("the operation could not be recorded, so it was not done: {0}")]
     Audit(#[source] StoreError),
+    /// The provider did what was asked, and the disk did not take it.
+    #[error(
+        "the provider did it, but it is not known to be on disk, and operation {operation_id} will be shown as interrupted: {error}; then look for the records and repeat it if they are missing"
+    )]
+    Unrecorded {
+        /// Where its intent is recorded.
+        operation_id: OperationId,
+        /// What the store said.
+        #[source]
+        error: StoreError,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

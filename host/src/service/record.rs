@@ -127,14 +127,15 @@ impl OpenOperation {
         }
         match commit.await {
             Ok(()) => answer(),
-            // The provider has done the write and its intent is on disk: failing the request now would make the
-            // caller repeat it. The record will say `interrupted` if the second try fails as well.
+            // The provider has done the write and its intent is on disk: failing the request at once would make the
+            // caller repeat it. What is not on disk after a second try may be lost with the next crash, and the
+            // record will say `interrupted`: the caller must know.
             Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
                 tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
-                if let Err(error) = self.store.write_operation(&operation).await {
-                    tracing::error!(%error, operation = %operation.id, "a completion is not recorded");
+                match self.store.write_operation(&operation).await {
+                    Ok(()) => answer(),
+                    Err(error) => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
                 }
-                answer()
             }
             Err(error) => Err(ServiceError::Audit(error)),
         }

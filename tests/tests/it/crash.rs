@@ -110,6 +110,40 @@ async fn nothing_acknowledged_is_lost_or_doubled() {
     assert!(operations > rounds, "only {operations} operations in {rounds} rounds: the load is no load");
 }
 
+/// A file that may not grow stands for a disk that is full: the system refuses the write in the same place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_loses_nothing_that_was_acknowledged() {
+    let mut host = TestHost::new(&["keeper"]).await.unwrap();
+    for (company, provider) in COMPANIES {
+        host.bind(company, provider, BindingLimits::default()).await.unwrap();
+    }
+    let (data, plugins) = (host.data_dir().to_owned(), host.directory().join("plugins"));
+    host.stop();
+    // sled writes segments of 512 KiB from the beginning; a few of them are left. `ulimit -f` counts 512 bytes.
+    let script = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" \"$@\"";
+    let worker = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_crash-worker")])
+        .args([&data, &plugins])
+        .arg("0")
+        .env("RUST_BACKTRACE", "0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let ended = tokio::task::spawn_blocking(move || worker.wait_with_output());
+    let output = tokio::time::timeout(Duration::from_secs(120), ended).await.expect("it hangs on a full disk");
+    let output = output.unwrap().unwrap();
+    assert!(!output.status.success(), "the limit was never reached");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("nothing was acknowledged") || said.contains("could not be recorded"), "{said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut seen = Acknowledged::default();
+    text.rsplit_once('\n').map_or("", |(whole, _)| whole).lines().for_each(|line| seen.line(line));
+    assert!(!seen.operations.is_empty(), "the disk was full before anything was written");
+    host.start().await.unwrap();
+    check(&host, &seen).await;
+}
+
 /// A new moment every run, without a crate for it.
 fn fastrand(round: usize) -> u32 {
     use std::hash::{BuildHasher, Hasher};

@@ -141,3 +141,70 @@ async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
     let error = memhost::api::bind(taken.local_addr().unwrap()).await.unwrap_err();
     assert!(error.to_string().contains("--listen"), "{error}");
 }
+
+/// Ids, times and measurements differ from run to run; everything else is the shape that callers build on.
+fn steady(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let varies = matches!(
+                    name.as_str(),
+                    "id" | "operationId"
+                        | "providerRecordId"
+                        | "createdAt"
+                        | "updatedAt"
+                        | "startedAt"
+                        | "finishedAt"
+                        | "at"
+                        | "latencyUs"
+                        | "providerUs"
+                        | "digest"
+                        | "score"
+                        | "bytes"
+                        | "path"
+                        | "usage"
+                        | "description"
+                        | "exports"
+                        | "imports"
+                        | "reviewed"
+                        | "nextCursor"
+                );
+                match varies {
+                    true => *field = Value::from(format!("[{name}]")),
+                    false => steady(field),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(steady),
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_have_the_shapes_that_they_had() {
+    let (_host, http) = host().await;
+    let scope = json!({"companyId": "acme", "agentId": "ada"});
+    let write = json!({"scope": scope, "records": [{"text": "the gate code changes monthly"}]});
+    let (_, written) = post(&http, "/runtime/v1/companies/acme/records", &write).await;
+    let handle = written["records"][0].clone();
+    let control = "/control/v1/companies/acme";
+    let mut shapes = serde_json::Map::new();
+    let mut keep = |name: &str, (status, mut body): (u16, Value)| {
+        steady(&mut body);
+        shapes.insert(name.to_owned(), json!({"status": status, "body": body}));
+    };
+    keep("query", post(&http, QUERY, &json!({"scope": scope, "query": "gate"})).await);
+    keep("list", post(&http, "/runtime/v1/companies/acme/list", &json!({"scope": scope, "limit": 1})).await);
+    keep("get", post(&http, "/runtime/v1/companies/acme/get", &json!({"scope": scope, "handle": handle})).await);
+    keep(
+        "forget",
+        post(&http, "/runtime/v1/companies/acme/forget", &json!({"scope": scope, "handles": [handle]})).await,
+    );
+    keep("bindings", call(&http, Method::Get, &format!("{control}/bindings"), "").await);
+    keep("grants", call(&http, Method::Get, &format!("{control}/bindings/default/grants"), "").await);
+    keep("activity", call(&http, Method::Get, &format!("{control}/activity"), "").await);
+    keep("operations", call(&http, Method::Get, &format!("{control}/operations?limit=2"), "").await);
+    keep("plugins", call(&http, Method::Get, "/control/v1/plugins", "").await);
+    keep("problem", call(&http, Method::Get, &format!("{control}/bindings/none"), "").await);
+    insta::assert_json_snapshot!(shapes);
+}

@@ -9,7 +9,7 @@ use memhost::service::{BindingView, CreateBinding, UpdateBinding};
 use memhost_tests::{TestHost, caller, capture, parse, query, stamped};
 use serde_json::{Value, json};
 
-fn build(version: &str, more: Value) -> Vec<u8> {
+fn build(version: &str, more: &Value) -> Vec<u8> {
     let mut stamp = json!({"key": "stamped", "version": version});
     for (name, value) in more.as_object().into_iter().flatten() {
         stamp[name] = value.clone();
@@ -42,9 +42,9 @@ async fn bind(host: &TestHost, storage_bytes: u64) {
 }
 
 /// A host with version 1.0.0 of `stamped` that has answered once.
-async fn host(more: Value) -> TestHost {
+async fn host(more: &Value) -> TestHost {
     let host = TestHost::new(&[]).await.unwrap();
-    put(&host, "one.wasm", &build("1.0.0", more.clone()));
+    put(&host, "one.wasm", &build("1.0.0", more));
     host.service().scan_plugins().await;
     bind(&host, more["storage"].as_u64().unwrap_or(0)).await;
     assert_eq!(version(&host).await, "1.0.0");
@@ -72,12 +72,12 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_is_noticed_when_it_comes_changes_and_goes() {
     let mut host = TestHost::new(&[]).await.unwrap();
-    put(&host, "one.wasm", &build("1.0.0", json!({})));
+    put(&host, "one.wasm", &build("1.0.0", &json!({})));
     let admitted = |host: &TestHost| host.service().plugins().admitted.len();
     eventually("the file is admitted", async || admitted(&host) == 2).await;
     bind(&host, 0).await;
     assert_eq!(version(&host).await, "1.0.0");
-    put(&host, "one.wasm", &build("1.1.0", json!({})));
+    put(&host, "one.wasm", &build("1.1.0", &json!({})));
     eventually("the new file serves", async || version(&host).await == "1.1.0").await;
     std::fs::remove_file(file(&host, "one.wasm")).unwrap();
     eventually("there is a warning", async || view(&host).warnings.iter().any(|warning| warning.contains("gone")))
@@ -94,7 +94,7 @@ async fn a_file_is_noticed_when_it_comes_changes_and_goes() {
 async fn a_half_written_file_is_waited_for_and_a_bad_one_is_looked_at_again_when_it_changes() {
     use std::io::Write;
     let host = TestHost::new(&[]).await.unwrap();
-    let bytes = build("1.0.0", json!({}));
+    let bytes = build("1.0.0", &json!({}));
     let mut slow = std::fs::File::create(file(&host, "slow.wasm")).unwrap();
     for part in bytes.chunks(bytes.len() / 8 + 1) {
         slow.write_all(part).unwrap();
@@ -107,7 +107,7 @@ async fn a_half_written_file_is_waited_for_and_a_bad_one_is_looked_at_again_when
     put(&host, "bad.wasm", &bytes[..bytes.len() / 2]);
     host.service().scan_plugins().await;
     assert!(host.service().plugins().refused[0].reason.contains("truncated"), "{:?}", host.service().plugins().refused);
-    put(&host, "bad.wasm", &build("1.2.0", json!({})));
+    put(&host, "bad.wasm", &build("1.2.0", &json!({})));
     host.service().scan_plugins().await;
     assert!(host.service().plugins().refused.is_empty());
     assert_eq!(host.service().plugins().admitted.len(), 3);
@@ -115,7 +115,7 @@ async fn a_half_written_file_is_waited_for_and_a_bad_one_is_looked_at_again_when
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_swap_under_load_fails_and_loses_no_call() {
-    let host = host(json!({"storage": 1 << 20})).await;
+    let host = host(&json!({"storage": 1 << 20})).await;
     let service = Arc::clone(host.service());
     let load = tokio::spawn(async move {
         let mut tick = tokio::time::interval(Duration::from_millis(5));
@@ -128,7 +128,7 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
         calls.join_all().await
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
-    put(&host, "two.wasm", &build("2.0.0", json!({"storage": 1 << 20})));
+    put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 1 << 20})));
     let answers = load.await.unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 0, "{:?}", answers.iter().find(|a| a.is_err()));
     assert_eq!(version(&host).await, "2.0.0");
@@ -144,8 +144,8 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_cannot_do_what_the_one_before_could_is_rolled_back() {
     // Its migration writes nothing: only then can the version before still read what is stored.
-    let host = host(json!({})).await;
-    put(&host, "two.wasm", &build("2.0.0", json!({"traps": true})));
+    let host = host(&json!({})).await;
+    put(&host, "two.wasm", &build("2.0.0", &json!({"traps": true})));
     host.service().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0", "the call is answered all the same");
     let view = view(&host);
@@ -158,18 +158,18 @@ async fn a_version_that_cannot_do_what_the_one_before_could_is_rolled_back() {
     let activity = serde_json::to_value(host.service().activity(&parse("acme"), None).unwrap()).unwrap();
     assert_eq!(activity["items"][0]["action"], "version_kept_from");
     // A version after the bad one is tried.
-    put(&host, "three.wasm", &build("2.0.1", json!({})));
+    put(&host, "three.wasm", &build("2.0.1", &json!({})));
     host.service().scan_plugins().await;
     assert_eq!(version(&host).await, "2.0.1");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_migration_counts_as_a_whole_or_not_at_all() {
-    let mut host = host(json!({"storage": 1 << 20})).await;
+    let mut host = host(&json!({"storage": 1 << 20})).await;
     for n in 0..3 {
         host.service().capture(&caller(), capture("acme", &n.to_string())).await.unwrap();
     }
-    put(&host, "two.wasm", &build("2.0.0", json!({"storage": 1 << 20, "migration_fails": true})));
+    put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 1 << 20, "migration_fails": true})));
     host.service().scan_plugins().await;
     let marks = |text: &str, what: &str| text.lines().filter(|line| line.ends_with(what)).count();
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
@@ -177,7 +177,7 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
     assert_eq!(marks(&text, " 1.0.0"), 1 + 3, "what the failed migration wrote is nowhere: {text}");
     assert!(view(&host).kept_from[0].reason.contains("migration"), "{:?}", view(&host).kept_from);
     host.stop();
-    put(&host, "three.wasm", &build("3.0.0", json!({"storage": 1 << 20})));
+    put(&host, "three.wasm", &build("3.0.0", &json!({"storage": 1 << 20})));
     host.start().await.unwrap();
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
     assert_eq!(marks(&text, "3.0.0 from 1.0.0"), 3, "{text}");
@@ -190,8 +190,8 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
-    let host = host(json!({})).await;
-    put(&host, "two.wasm", &build("2.0.0", json!({"storage": 4096, "origin": "https://api.example.com"})));
+    let host = host(&json!({})).await;
+    put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 4096, "origin": "https://api.example.com"})));
     host.service().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0");
     let waiting = view(&host).waiting;
@@ -209,16 +209,16 @@ async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pin_holds_and_a_range_is_followed() {
-    let host = host(json!({})).await;
+    let host = host(&json!({})).await;
     let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
     let set = async |version: VersionChoice| {
         let request = UpdateBinding { version: Some(version), ..UpdateBinding::default() };
         host.service().update_binding(&caller(), &company, &key, request).await
     };
-    put(&host, "two.wasm", &build("2.0.0", json!({})));
-    put(&host, "three.wasm", &build("3.0.0", json!({})));
+    put(&host, "two.wasm", &build("2.0.0", &json!({})));
+    put(&host, "three.wasm", &build("3.0.0", &json!({})));
     host.service().scan_plugins().await;
-    set(VersionChoice::Pin(Digest::of(&build("1.0.0", json!({}))))).await.unwrap();
+    set(VersionChoice::Pin(Digest::of(&build("1.0.0", &json!({}))))).await.unwrap();
     assert_eq!(version(&host).await, "1.0.0");
     set(serde_json::from_value(json!({"follow": "^2"})).unwrap()).await.unwrap();
     assert_eq!(version(&host).await, "2.0.0");
