@@ -380,15 +380,8 @@ impl Instances {
         let full = state.quota.as_ref().and_then(|quota| quota.take_refusal());
         let failed = |error, log| Err(Failure { error, log, provider_us });
         match called {
-            Err(_) => {
-                discard(call.instance);
-                failed(self.timed_out(), log)
-            }
-            Ok(Err(error)) => {
-                let error = self.classify(&error, call.instance.store.data().limiter.hit());
-                discard(call.instance);
-                failed(error, log)
-            }
+            Err(_) => failed(self.timed_out(), log),
+            Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log),
             Ok(Ok(answer)) => {
                 self.idle.0.lock().push((Instant::now(), call.instance));
                 match answer {
@@ -438,14 +431,6 @@ impl Instances {
             }
             _ => CallError::Trapped { message: crate::contract::cut_message(message) },
         }
-    }
-}
-
-/// Clearing a large memory takes milliseconds: not on a thread that others wait for.
-fn discard(instance: Box<Instance>) {
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(move || drop(instance))),
-        Err(_) => drop(instance),
     }
 }
 

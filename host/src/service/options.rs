@@ -13,7 +13,7 @@ pub enum Audit {
     /// It waits.
     #[default]
     Durable,
-    /// It does not: a crash may lose the records of the last reads.
+    /// It does not: a crash may lose the records of the last reads that were answered.
     Relaxed,
 }
 
