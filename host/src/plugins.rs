@@ -4,7 +4,11 @@ mod builtin;
 mod files;
 mod kept;
 mod registry;
+mod signature;
+mod trust;
 mod watch;
 
 pub use builtin::LOCAL_MARKDOWN_KEY;
 pub use registry::{Plugin, PluginSource, Plugins, PluginsOptions, RefusedPlugin};
+pub use signature::{SignatureError, SigningKey, TrustedKey, Verified, verify};
+pub use trust::{Signed, Trust, TrustError, signature_path};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::output::{line, table, text};
 use super::{Backend, CliError, HostArgs, output};
-use crate::plugins::Plugins;
+use crate::plugins::{Plugins, Signed, SigningKey, Trust, TrustedKey, signature_path};
 use crate::sandbox::{Sandbox, SandboxOptions};
 
 #[derive(Debug, Subcommand)]
@@ -16,6 +16,30 @@ pub(super) enum PluginCommand {
     List(HostArgs),
     /// Show what a file is and asks for. Needs no host.
     Inspect(InspectArgs),
+    /// Make a signing key, in a file that only you can read. Prints the public key.
+    Keygen {
+        /// Where the key will be. An existing file is never overwritten.
+        key: PathBuf,
+    },
+    /// Sign a plugin: writes the signature beside it.
+    Sign {
+        /// The plugin.
+        file: PathBuf,
+        /// The signing key, as `keygen` or `minisign -G -W` made it.
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// What the signature shall say beside, such as a version; it is signed, too.
+        #[arg(long, default_value = "")]
+        comment: String,
+    },
+    /// Check the signature beside a plugin.
+    Verify {
+        /// The plugin.
+        file: PathBuf,
+        /// Whose signature it must be, a public key; may be given again.
+        #[arg(long, required = true, value_name = "KEY")]
+        trusted_key: Vec<TrustedKey>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -31,7 +55,34 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
     match command {
         PluginCommand::List(host) => list(host).await,
         PluginCommand::Inspect(args) => inspect(args).await,
+        PluginCommand::Keygen { key } => {
+            let made = SigningKey::generate().map_err(CliError::host)?;
+            made.to_file(&key).map_err(|error| CliError::input("KEY", error))?;
+            line(&made.public().to_string())
+        }
+        PluginCommand::Sign { file, key, comment } => {
+            let key = SigningKey::from_file(&key).map_err(|error| CliError::input("--key", error))?;
+            let bytes = read(&file)?;
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let comment = if comment.is_empty() { format!("file:{name}") } else { comment };
+            let signature = key.sign(&bytes, &comment).map_err(|error| CliError::input("--comment", error))?;
+            let path = signature_path(&file);
+            std::fs::write(&path, signature).map_err(|error| CliError::input(path.display().to_string(), error))?;
+            line(&format!("{} is signed by {}: {}", file.display(), key.public().id(), path.display()))
+        }
+        PluginCommand::Verify { file, trusted_key } => {
+            let trust = Trust { keys: trusted_key, requires_signature: true, digests: Vec::new() };
+            match trust.check(&file, &read(&file)?) {
+                Ok(Signed::By { key, comment }) => line(&format!("signed by {key}: {comment}")),
+                Ok(Signed::No) => Err(CliError::Failed("it is not signed".to_owned())),
+                Err(error) => Err(CliError::Failed(error.to_string())),
+            }
+        }
     }
+}
+
+fn read(file: &std::path::Path) -> Result<Vec<u8>, CliError> {
+    std::fs::read(file).map_err(|error| CliError::input(file.display().to_string(), error))
 }
 
 async fn list(host: HostArgs) -> Result<(), CliError> {
@@ -47,6 +98,7 @@ async fn list(host: HostArgs) -> Result<(), CliError> {
             text(plugin, "/description/version"),
             interfaces.join(", "),
             text(plugin, "/digest").chars().take(19).collect(),
+            text(plugin, "/signed/key"),
             match plugin["source"]["path"].as_str() {
                 Some(path) => path.to_owned(),
                 None if plugin["source"]["kind"] == "kept" => "a copy, its file is gone".to_owned(),
@@ -55,7 +107,7 @@ async fn list(host: HostArgs) -> Result<(), CliError> {
         ]
     };
     let admitted = answer["admitted"].as_array().cloned().unwrap_or_default();
-    table(&["provider", "version", "also exports", "digest", "from"], admitted.iter().map(row).collect())?;
+    table(&["provider", "version", "also exports", "digest", "signed by", "from"], admitted.iter().map(row).collect())?;
     for refused in answer["refused"].as_array().into_iter().flatten() {
         line(&format!("\nkept out: {}\n  {}", text(refused, "/path"), text(refused, "/reason")))?;
     }

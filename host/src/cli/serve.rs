@@ -9,6 +9,8 @@ use clap::{Args, ValueEnum};
 use super::CliError;
 use super::output::line;
 use crate::api::{self, AdminToken};
+use crate::contract::Digest;
+use crate::plugins::{Trust, TrustedKey};
 use crate::service::{Audit, Service, ServiceOptions};
 
 #[derive(Debug, Args)]
@@ -22,6 +24,15 @@ pub(super) struct ServeArgs {
     /// Where providers are taken from, `.wasm` files.
     #[arg(long, value_name = "DIR")]
     plugins_dir: Option<PathBuf>,
+    /// Whose signed plugins are believed, a minisign public key; may be given again.
+    #[arg(long, value_name = "KEY")]
+    trusted_key: Vec<TrustedKey>,
+    /// Keep plugins out that no trusted key has signed.
+    #[arg(long)]
+    require_signatures: bool,
+    /// A build that is let in without a signature; may be given again.
+    #[arg(long, value_name = "DIGEST")]
+    trusted_digest: Vec<Digest>,
     /// Whether the answer to a read waits until its record is on disk. Writes always wait.
     #[arg(long, value_enum, default_value = "durable")]
     audit: AuditArg,
@@ -42,6 +53,8 @@ enum AuditArg {
 pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     let mut options = ServiceOptions::new(&args.data_dir);
     options.plugins_dir = args.plugins_dir;
+    options.trust =
+        Trust { keys: args.trusted_key, requires_signature: args.require_signatures, digests: args.trusted_digest };
     options.audit = match args.audit {
         AuditArg::Durable => Audit::Durable,
         AuditArg::Relaxed => Audit::Relaxed,

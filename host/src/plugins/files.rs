@@ -13,11 +13,15 @@ pub(super) struct Fingerprint {
     bytes: u64,
     modified: (i64, i64),
     changed: (i64, i64),
+    /// When its signature was changed, if there is one.
+    signed: Option<(i64, i64)>,
 }
 
 impl Fingerprint {
-    fn of(metadata: &std::fs::Metadata) -> Self {
+    fn of(path: &Path, metadata: &std::fs::Metadata) -> Self {
+        let signature = std::fs::metadata(super::trust::signature_path(path)).ok();
         Self {
+            signed: signature.map(|metadata| (metadata.ctime(), metadata.ctime_nsec())),
             inode: metadata.ino(),
             bytes: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -41,7 +45,8 @@ pub(super) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, Admi
             // Gone since it was listed, or a link to nowhere.
             && let Ok(metadata) = std::fs::metadata(&path)
         {
-            files.push((path, Fingerprint::of(&metadata)));
+            let fingerprint = Fingerprint::of(&path, &metadata);
+            files.push((path, fingerprint));
         }
     }
     files.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -67,10 +72,10 @@ pub(super) fn read(path: &Path) -> Result<Option<Read>, AdmissionError> {
     if metadata.len() > MAX_COMPONENT_BYTES {
         return Err(AdmissionError::TooLarge { bytes: metadata.len(), max: MAX_COMPONENT_BYTES });
     }
-    let fingerprint = Fingerprint::of(&metadata);
+    let fingerprint = Fingerprint::of(path, &metadata);
     let mut bytes = Vec::new();
     file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    let after = std::fs::metadata(path).map(|metadata| Fingerprint::of(&metadata));
+    let after = std::fs::metadata(path).map(|metadata| Fingerprint::of(path, &metadata));
     Ok((after.ok() == Some(fingerprint)).then_some(Read { bytes, fingerprint }))
 }
 

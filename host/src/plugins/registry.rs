@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Order};
 
 use parking_lot::RwLock;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use super::builtin;
 use super::files::{self, Fingerprint, io};
 use super::kept::KeptComponents;
+use super::trust::{Signed, Trust};
 use crate::contract::{Digest, ProviderKey};
 use crate::sandbox::{AdmissionError, CacheKey, Component, Sandbox};
 
@@ -37,6 +39,8 @@ pub struct Plugin {
     pub source: PluginSource,
     /// What serves.
     pub component: Component,
+    /// Whose it is.
+    pub signed: Signed,
     /// Of two builds of one version the one that was written later is the newer.
     written: (i64, i64),
 }
@@ -84,6 +88,8 @@ pub struct PluginsOptions {
     pub directory: Option<PathBuf>,
     /// Copies of what was admitted. None: a removed file is gone at the next start.
     pub kept: Option<PathBuf>,
+    /// Whose files are believed.
+    pub trust: Trust,
 }
 
 /// All providers of a host.
@@ -92,6 +98,7 @@ pub struct Plugins {
     cache: Option<CacheKey>,
     directory: Option<PathBuf>,
     kept: Option<KeptComponents>,
+    trust: Arc<Trust>,
     admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
     files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
     refused: RwLock<BTreeMap<PathBuf, String>>,
@@ -124,13 +131,14 @@ impl Plugins {
             cache: cache.cloned(),
             directory: options.directory,
             kept: options.kept.map(KeptComponents::open).transpose()?,
+            trust: Arc::new(options.trust),
             admitted: RwLock::default(),
             files: tokio::sync::Mutex::default(),
             refused: RwLock::default(),
             generation: AtomicU64::new(1),
         };
         let component = Component::admit(sandbox, builtin::LOCAL_MARKDOWN.to_vec(), cache).await?;
-        plugins.insert(Plugin { source: PluginSource::Builtin, component, written: (0, 0) });
+        plugins.insert(Plugin { source: PluginSource::Builtin, component, signed: Signed::No, written: (0, 0) });
         plugins.look(true).await;
         Ok(plugins)
     }
@@ -200,8 +208,9 @@ impl Plugins {
                 && let Some((path, listed)) = pending.next()
             {
                 let (sandbox, cache, kept) = (self.sandbox.clone(), self.cache.clone(), self.kept.clone());
+                let trust = Arc::clone(&self.trust);
                 admissions.spawn(async move {
-                    let admitted = admit_file(&sandbox, cache.as_ref(), kept, &path).await;
+                    let admitted = admit_file(&sandbox, cache.as_ref(), kept, &trust, &path).await;
                     (path, listed, admitted)
                 });
             }
@@ -212,8 +221,8 @@ impl Plugins {
             };
             let fingerprint = match admitted {
                 Ok(None) => None,
-                Ok(Some((fingerprint, Ok(component)))) => {
-                    self.take_in(path.clone(), fingerprint, component);
+                Ok(Some((fingerprint, Ok((component, signed))))) => {
+                    self.take_in(path.clone(), fingerprint, component, signed);
                     Some(fingerprint)
                 }
                 Ok(Some((fingerprint, Err(error)))) => {
@@ -229,7 +238,7 @@ impl Plugins {
         }
     }
 
-    fn take_in(&self, path: PathBuf, fingerprint: Fingerprint, component: Component) {
+    fn take_in(&self, path: PathBuf, fingerprint: Fingerprint, component: Component, signed: Signed) {
         let key = &component.description().provider_key;
         if key.as_str() == builtin::LOCAL_MARKDOWN_KEY {
             let reason = format!("its provider key `{key}` is that of the built-in provider; give it one of its own");
@@ -238,7 +247,8 @@ impl Plugins {
         let (digest, version) = (component.inspection().digest, component.description().version.clone());
         tracing::info!(path = %path.display(), provider = %key, %version, %digest, "a plugin was admitted");
         self.forget_file(&path, Some(digest));
-        self.insert(Plugin { source: PluginSource::File(path), component, written: fingerprint.modified() });
+        let written = fingerprint.modified();
+        self.insert(Plugin { source: PluginSource::File(path), component, signed, written });
     }
 
     fn insert(&self, plugin: Plugin) {
@@ -246,7 +256,7 @@ impl Plugins {
         let builds = admitted.entry(plugin.component.description().provider_key.clone()).or_default();
         match builds.iter_mut().find(|build| build.digest() == plugin.digest()) {
             // The same bytes under another name, or a file that came back.
-            Some(build) if build.is_present() => {}
+            Some(build) if build.is_present() => build.signed = plugin.signed,
             Some(build) => *build = plugin,
             None => builds.push(plugin),
         }
@@ -306,7 +316,7 @@ impl Plugins {
         let read = tokio::task::spawn_blocking(move || kept.read(digest)).await;
         let bytes = read.map_err(|error| io("reading", Path::new(&digest.to_string()), &error))??;
         let component = Component::admit(&self.sandbox, bytes, self.cache.as_ref()).await?;
-        self.insert(Plugin { source: PluginSource::Kept, component, written: (0, 0) });
+        self.insert(Plugin { source: PluginSource::Kept, component, signed: Signed::No, written: (0, 0) });
         known(self).ok_or_else(|| io("finding", Path::new(&digest.to_string()), &"it is not admitted"))
     }
 
@@ -335,25 +345,31 @@ impl Plugins {
     /// # Errors
     /// Why it is kept out.
     pub async fn inspect(sandbox: &Sandbox, path: &Path) -> Result<Component, AdmissionError> {
-        match admit_file(sandbox, None, None, path).await? {
-            Some((_, admitted)) => admitted,
+        match admit_file(sandbox, None, None, &Trust::default(), path).await? {
+            Some((_, admitted)) => admitted.map(|(component, _)| component),
             None => Err(io("reading", path, &"it is being written; try again")),
         }
     }
 }
 
-type Admitted = Option<(Fingerprint, Result<Component, AdmissionError>)>;
+type Admitted = Option<(Fingerprint, Result<(Component, Signed), AdmissionError>)>;
 
 /// None: the file changed while it was read.
 async fn admit_file(
     sandbox: &Sandbox,
     cache: Option<&CacheKey>,
     kept: Option<KeptComponents>,
+    trust: &Trust,
     path: &Path,
 ) -> Result<Admitted, AdmissionError> {
     let owned = path.to_owned();
     let read = tokio::task::spawn_blocking(move || files::read(&owned)).await;
     let Some(read) = read.map_err(|error| io("reading", path, &error))?? else { return Ok(None) };
+    // Before anything looks at what is in it.
+    let signed = match trust.check(path, &read.bytes) {
+        Ok(signed) => signed,
+        Err(error) => return Ok(Some((read.fingerprint, Err(AdmissionError::NotTrusted(error.to_string()))))),
+    };
     let copy = kept.map(|kept| (kept, read.bytes.clone()));
     let admitted = Component::admit(sandbox, read.bytes, cache).await;
     if let (Ok(component), Some((kept, bytes))) = (&admitted, copy) {
@@ -363,5 +379,5 @@ async fn admit_file(
             tracing::warn!(%error, "a plugin serves without a copy: it is gone once its file is");
         }
     }
-    Ok(Some((read.fingerprint, admitted)))
+    Ok(Some((read.fingerprint, admitted.map(|component| (component, signed)))))
 }

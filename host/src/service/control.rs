@@ -6,7 +6,7 @@ use super::{Service, ServiceError};
 use crate::contract::{
     ActivityPage, CompanyId, FieldError, Operation, OperationFilter, OperationId, OperationPage, QueryDigest, limits,
 };
-use crate::plugins::{PluginSource, RefusedPlugin};
+use crate::plugins::{PluginSource, RefusedPlugin, Signed};
 
 /// The providers as they are shown.
 #[derive(Debug, Clone, Serialize)]
@@ -24,6 +24,8 @@ pub struct PluginView {
 pub struct AdmittedPlugin {
     /// Where it came from.
     pub source: PluginSource,
+    /// Whose it is.
+    pub signed: Signed,
     /// What is known of it.
     #[serde(flatten)]
     pub inspection: crate::sandbox::Inspection,
@@ -36,7 +38,11 @@ impl Service {
             .plugins
             .list()
             .into_iter()
-            .map(|plugin| AdmittedPlugin { source: plugin.source, inspection: plugin.component.inspection().clone() })
+            .map(|plugin| AdmittedPlugin {
+                source: plugin.source,
+                signed: plugin.signed,
+                inspection: plugin.component.inspection().clone(),
+            })
             .collect();
         PluginView { admitted, refused: self.plugins.refused() }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::contract::{Clock, SystemClock};
+use crate::plugins::Trust;
 use crate::sandbox::SandboxOptions;
 use crate::store::SledOptions;
 
@@ -24,6 +25,8 @@ pub struct ServiceOptions {
     pub data_dir: PathBuf,
     /// Where providers are taken from, beside the built-in one. None: `plugins` in the data directory.
     pub plugins_dir: Option<PathBuf>,
+    /// Whose plugins are believed; everybody's by default.
+    pub trust: Trust,
     /// Whether reads wait for their record.
     pub audit: Audit,
     /// Whether a company without bindings gets a default binding of the built-in provider at its first operation.
@@ -42,6 +45,7 @@ impl ServiceOptions {
         Self {
             data_dir: data_dir.into(),
             plugins_dir: None,
+            trust: Trust::default(),
             audit: Audit::default(),
             zero_config: true,
             sandbox: SandboxOptions::default(),

@@ -16,7 +16,7 @@ use crate::contract::{
     ListRequest, OperationErrorCode, OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, UpsertRequest,
     UpsertResponse,
 };
-use crate::plugins::{Plugins, PluginsOptions};
+use crate::plugins::{Plugins, PluginsOptions, Trust};
 use crate::sandbox::{Answer, CacheKey, Sandbox};
 use crate::store::{SledStore, Store};
 
@@ -58,7 +58,7 @@ impl Service {
         let sandbox = Sandbox::new(options.sandbox)?;
         let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
-        let plugins = open_plugins(&sandbox, &cache, &data_dir, options.plugins_dir).await?;
+        let plugins = open_plugins(&sandbox, &cache, &data_dir, options.plugins_dir, options.trust).await?;
         let serving = ServingBindings::new(
             sandbox.clone(),
             Arc::clone(&plugins),
@@ -335,6 +335,7 @@ async fn open_plugins(
     cache: &CacheKey,
     data_dir: &Path,
     named: Option<PathBuf>,
+    trust: Trust,
 ) -> Result<Arc<Plugins>, OpenError> {
     let directory = match named {
         Some(directory) => directory,
@@ -348,7 +349,7 @@ async fn open_plugins(
             directory
         }
     };
-    let options = PluginsOptions { directory: Some(directory), kept: Some(data_dir.join("components")) };
+    let options = PluginsOptions { directory: Some(directory), kept: Some(data_dir.join("components")), trust };
     Ok(Arc::new(Plugins::open(sandbox, Some(cache), options).await?))
 }
 

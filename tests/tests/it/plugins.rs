@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memhost::contract::{BindingKey, BindingLimits, Digest, Grants, OperationFilter, Outcome, VersionChoice};
+use memhost::plugins::{SigningKey, Trust};
 use memhost::service::{BindingView, CreateBinding, UpdateBinding};
 use memhost_tests::{TestHost, caller, capture, parse, query, stamped};
 use serde_json::{Value, json};
@@ -229,6 +230,37 @@ async fn a_pin_holds_and_a_range_is_followed() {
     let stale = UpdateBinding { revision: Some(1), enabled: Some(false), ..UpdateBinding::default() };
     let error = host.service().update_binding(&caller(), &company, &key, stale).await.unwrap_err().to_string();
     assert!(error.contains("meanwhile"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_what_is_signed_or_named_is_let_in_where_signatures_are_required() {
+    let key = SigningKey::generate().unwrap();
+    let named = Digest::of(&build("3.0.0", &json!({})));
+    let trust = Trust { keys: vec![key.public()], requires_signature: true, digests: vec![named] };
+    let host = TestHost::with(&[], |options| options.trust = trust).await.unwrap();
+    let versions = || -> Vec<String> {
+        let admitted = host.service().plugins().admitted;
+        let stamped = admitted.iter().filter(|plugin| plugin.inspection.description.provider_key.as_str() == "stamped");
+        stamped.map(|plugin| plugin.inspection.description.version.to_string()).collect()
+    };
+    let one = build("1.0.0", &json!({}));
+    put(&host, "one.wasm", &one);
+    put(&host, "two.wasm", &build("2.0.0", &json!({})));
+    put(&host, "two.wasm.sig", key.sign(&one, "of another file").unwrap().as_bytes());
+    put(&host, "three.wasm", &build("3.0.0", &json!({})));
+    put(&host, "four.wasm", &build("4.0.0", &json!({})));
+    let stranger = SigningKey::generate().unwrap();
+    put(&host, "four.wasm.sig", stranger.sign(&build("4.0.0", &json!({})), "x").unwrap().as_bytes());
+    host.service().scan_plugins().await;
+    assert_eq!(versions(), ["3.0.0"], "the build that was named");
+    let refused = host.service().plugins().refused;
+    let reason = |name: &str| refused.iter().find(|file| file.path.ends_with(name)).unwrap().reason.clone();
+    assert!(reason("one.wasm").contains("not signed"), "{}", reason("one.wasm"));
+    assert!(reason("two.wasm").contains("two.wasm.sig"), "{}", reason("two.wasm"));
+    assert!(reason("four.wasm").contains("not trusted"), "{}", reason("four.wasm"));
+    put(&host, "one.wasm.sig", key.sign(&one, "v1").unwrap().as_bytes());
+    host.service().scan_plugins().await;
+    assert_eq!(versions(), ["3.0.0", "1.0.0"], "a signature that comes later counts");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
