@@ -17,8 +17,18 @@ pub(super) struct Partition {
     used: Used,
 }
 
-/// What a partition takes now.
+/// Where the sum of a partition is kept: it changes in one batch with what it is the sum of.
+fn sum_key(partition: &[u8]) -> Vec<u8> {
+    [b"\x02".as_slice(), partition].concat()
+}
+
+/// What a partition takes now. Summing up means reading all of it, which is done once where there is no sum yet.
 pub(super) fn measure(tree: &Tree, prefix: &[u8]) -> sled::Result<u64> {
+    if let Some(sum) = tree.get(sum_key(prefix))?
+        && let Ok(sum) = sum.as_ref().try_into()
+    {
+        return Ok(u64::from_le_bytes(sum));
+    }
     let mut bytes = 0;
     for entry in tree.scan_prefix(prefix) {
         let (key, value) = entry?;
@@ -107,6 +117,7 @@ impl Partition {
         }
         self.check_total(total, *used)?;
         batch.insert(state_key(&self.prefix), state);
+        batch.insert(sum_key(&self.prefix), &total.to_le_bytes());
         self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
         *used = total;
         Ok(())
@@ -179,6 +190,7 @@ impl BindingStorage for Partition {
         let (before, after) = sizes.values().fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
         let total = (*used + after).saturating_sub(before);
         self.check_total(total, *used)?;
+        batch.insert(sum_key(&self.prefix), &total.to_le_bytes());
         self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
         *used = total;
         Ok(())
@@ -196,11 +208,13 @@ impl BindingStorage for Partition {
         let size = |value: Option<&[u8]>| value.map_or(0, |value| (key.len() + value.len()) as u64);
         let total = (*used + size(new)).saturating_sub(size(expected));
         self.check_total(total, *used)?;
-        let written = match new {
-            Some(value) => self.tree.insert(self.key(key), value),
-            None => self.tree.remove(self.key(key)),
-        };
-        written.map_err(|error| broken(&error))?;
+        let mut batch = Batch::default();
+        match new {
+            Some(value) => batch.insert(self.key(key), value),
+            None => batch.remove(self.key(key)),
+        }
+        batch.insert(sum_key(&self.prefix), &total.to_le_bytes());
+        self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
         *used = total;
         Ok(true)
     }

@@ -272,6 +272,13 @@ fn partitions_are_private_paged_and_limited() {
     a.apply(vec![StorageWrite::Delete(b"k1".to_vec()), put(b"k2", b""), put(b"k2", b"xy")]).unwrap();
     assert_eq!(a.used_bytes(), 4 + 2);
     assert!(a.get(b"").is_err() && a.get(&[0; 1_025]).is_err());
+    // The sum lasts, whichever way it was changed.
+    assert!(a.compare_and_swap(b"l", Some(b"w"), Some(b"longer")).unwrap());
+    assert_eq!(a.used_bytes(), 4 + 2 + 5);
+    drop((a, b, store));
+    let store = open(directory.path());
+    let sum = |partition: &[u8]| store.binding_storage(partition, 1_000).unwrap().used_bytes();
+    assert_eq!((sum(b"acme\0aaaaaaaaaaaaaaaa"), sum(b"acme\0bbbbbbbbbbbbbbbb")), (11, 7));
 }
 
 #[test]
