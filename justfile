@@ -23,6 +23,7 @@ ci:
 fmt:
     cargo fmt --all
     cd tests/guests && cargo fmt --all
+    cd tests/peer-extism && cargo fmt --all
 
 # Lints, as CI has them.
 lint:

@@ -1,6 +1,7 @@
 //! The providers that this host has: the built-in one and those of the plugins directory, in all their versions.
 
 mod builtin;
+mod error;
 mod files;
 mod kept;
 mod registry;
@@ -9,6 +10,7 @@ mod trust;
 mod watch;
 
 pub use builtin::LOCAL_MARKDOWN_KEY;
+pub use error::PluginError;
 pub use registry::{Plugin, PluginSource, Plugins, PluginsOptions, RefusedPlugin};
 pub use signature::{SignatureError, SigningKey, TrustedKey, Verified, verify};
 pub use trust::{Signed, Trust, TrustError, signature_path};

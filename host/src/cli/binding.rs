@@ -43,10 +43,14 @@ pub(super) enum BindingCommand {
         #[command(flatten)]
         company: CompanyArgs,
     },
-    /// Point the company, or one agent, at a binding.
+    /// Point the company, or one agent, at a binding, or at none.
     Target {
         /// The binding's key.
-        key: String,
+        #[arg(required_unless_present = "none")]
+        key: Option<String>,
+        /// No binding any more.
+        #[arg(long, conflicts_with = "key")]
+        none: bool,
         /// This agent only.
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
@@ -113,13 +117,13 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
             let answer = Backend::open(&company.host).await?.post(&path, &json!({})).await?;
             show(&company, &answer, std::slice::from_ref(&answer))
         }
-        BindingCommand::Target { key, agent, company } => {
-            let body = match agent {
-                Some(agent) => json!({ "bindingKey": key, "agentId": agent }),
-                None => json!({ "bindingKey": key }),
-            };
+        BindingCommand::Target { key, none: _, agent, company } => {
+            let body = json!({ "bindingKey": key, "agentId": agent });
             Backend::open(&company.host).await?.put(&path(&company, "targets"), &body).await?;
-            line(&format!("{key} answers now"))
+            match key {
+                Some(key) => line(&format!("{key} answers now")),
+                None => line("no binding of its own any more"),
+            }
         }
     }
 }

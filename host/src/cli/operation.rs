@@ -148,20 +148,33 @@ pub(super) async fn activity(args: ActivityArgs) -> Result<(), CliError> {
 
 /// What is different, field by field, without what changes every time.
 fn changes(before: &Value, after: &Value) -> String {
-    let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else {
-        return match (before.as_str(), after.as_str()) {
-            (None, None) => String::new(),
-            (old, new) => format!("{} → {}", old.unwrap_or("nothing"), new.unwrap_or("nothing")),
-        };
+    let mut all = Vec::new();
+    collect_changes("", before, after, &mut all);
+    all.join("; ")
+}
+
+fn collect_changes(path: &str, before: &Value, after: &Value, all: &mut Vec<String>) {
+    if before == after {
+        return;
+    }
+    if let (Some(old), Some(new)) = (before.as_object(), after.as_object()) {
+        let names = new.keys().chain(old.keys().filter(|name| !new.contains_key(*name)));
+        for name in names.filter(|name| !matches!(name.as_str(), "revision" | "updatedAt" | "digest")) {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            collect_changes(&path, &before[name], &after[name], all);
+        }
+        return;
+    }
+    let shown = |value: &Value| match value {
+        Value::Null => "nothing".to_owned(),
+        value => output::clip(&text(value, ""), 60),
     };
-    let is_noise = |name: &str| matches!(name, "revision" | "updatedAt" | "digest");
-    let names = new.keys().chain(old.keys().filter(|name| !new.contains_key(*name)));
-    let changed = names.filter(|name| !is_noise(name) && old.get(*name) != new.get(*name));
-    let shown = |value: Option<&Value>| value.map_or("nothing".to_owned(), |value| output::clip(&text(value, ""), 60));
-    changed
-        .map(|name| format!("{name}: {} → {}", shown(old.get(name)), shown(new.get(name))))
-        .collect::<Vec<_>>()
-        .join("; ")
+    // What was made or taken away as a whole has no path: the page names it already.
+    match (path, before.is_object() || after.is_object()) {
+        ("", true) => {}
+        ("", false) => all.push(format!("{} → {}", shown(before), shown(after))),
+        _ => all.push(format!("{path}: {} → {}", shown(before), shown(after))),
+    }
 }
 
 /// A page as a table.

@@ -146,13 +146,10 @@ pub struct HttpGrant {
     /// Empty: all methods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
-    /// Address ranges that are not public and may be connected to all the same, such as `10.1.0.0/16`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub private_ranges: Vec<String>,
 }
 
 impl Grants {
-    /// Exactly what is asked for. Never an address range that is not public.
+    /// Exactly what is asked for.
     pub fn all_of(requests: &[PermissionRequest]) -> Self {
         let mut grants = Self::default();
         for request in requests {
@@ -160,11 +157,9 @@ impl Grants {
                 Permission::Storage(bytes) => grants.storage_bytes = grants.storage_bytes.max(*bytes),
                 Permission::Directory(bytes) => grants.directory_bytes = grants.directory_bytes.max(*bytes),
                 Permission::Embeddings => grants.embeddings = true,
-                Permission::Http(http) => grants.http.push(HttpGrant {
-                    origin: http.origin.clone(),
-                    methods: http.methods.clone(),
-                    private_ranges: Vec::new(),
-                }),
+                Permission::Http(http) => {
+                    grants.http.push(HttpGrant { origin: http.origin.clone(), methods: http.methods.clone() });
+                }
                 Permission::Secret(name) => grants.secrets.push(name.clone()),
             }
         }

@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::error::PluginError;
 use crate::sandbox::{AdmissionError, MAX_COMPONENT_BYTES};
 
 /// What a file is told by without reading it. Whoever writes to it, replaces it or renames another one over it changes
@@ -36,8 +37,8 @@ impl Fingerprint {
 }
 
 /// The `.wasm` files of a directory, by name.
-pub(super) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, AdmissionError> {
-    let failed = |error: std::io::Error| io("reading the plugins directory", directory, &error);
+pub(super) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, PluginError> {
+    let failed = |error: std::io::Error| PluginError::io("reading the plugins directory", directory, &error);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -53,32 +54,22 @@ pub(super) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, Admi
     Ok(files)
 }
 
-/// A file's bytes, and what it was told by when they were read.
-pub(super) struct Read {
-    pub(super) bytes: Vec<u8>,
-    pub(super) fingerprint: Fingerprint,
-}
-
 /// Reads a file that may be any size or kind: the size is looked at first, and no more than it is read. None: it
 /// changed meanwhile, and is to be looked at again.
-pub(super) fn read(path: &Path) -> Result<Option<Read>, AdmissionError> {
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
     use std::io::Read as _;
-    let failed = |error: std::io::Error| io("reading", path, &error);
+    let failed = |error: std::io::Error| PluginError::io("reading", path, &error);
     let file = std::fs::File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
-        return Err(io("reading", path, &"it is not a file"));
+        return Err(PluginError::io("reading", path, &"it is not a file"));
     }
     if metadata.len() > MAX_COMPONENT_BYTES {
-        return Err(AdmissionError::TooLarge { bytes: metadata.len(), max: MAX_COMPONENT_BYTES });
+        return Err(AdmissionError::TooLarge { bytes: metadata.len(), max: MAX_COMPONENT_BYTES }.into());
     }
     let fingerprint = Fingerprint::of(path, &metadata);
     let mut bytes = Vec::new();
     file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     let after = std::fs::metadata(path).map(|metadata| Fingerprint::of(path, &metadata));
-    Ok((after.ok() == Some(fingerprint)).then_some(Read { bytes, fingerprint }))
-}
-
-pub(super) fn io(action: &'static str, path: &Path, error: &dyn std::fmt::Display) -> AdmissionError {
-    AdmissionError::Io { action, what: path.display().to_string(), message: error.to_string() }
+    Ok((after.ok() == Some(fingerprint)).then_some(bytes))
 }

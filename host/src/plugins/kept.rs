@@ -2,11 +2,12 @@
 //! is removed from the plugins directory.
 
 use std::collections::HashSet;
+use std::io::Write;
 use std::path::PathBuf;
 
-use super::files::{self, io};
+use super::error::PluginError;
+use super::files;
 use crate::contract::Digest;
-use crate::sandbox::AdmissionError;
 
 /// The copies.
 #[derive(Debug, Clone)]
@@ -14,13 +15,13 @@ pub(super) struct KeptComponents(PathBuf);
 
 impl KeptComponents {
     /// In a directory that is made with mode 0700 where it is missing.
-    pub(super) fn open(directory: PathBuf) -> Result<Self, AdmissionError> {
+    pub(super) fn open(directory: PathBuf) -> Result<Self, PluginError> {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&directory)
-            .map_err(|error| io("making", &directory, &error))?;
+            .map_err(|error| PluginError::io("making", &directory, &error))?;
         Ok(Self(directory))
     }
 
@@ -29,41 +30,36 @@ impl KeptComponents {
     }
 
     /// Keeps a copy, if there is none.
-    pub(super) fn keep(&self, digest: Digest, bytes: &[u8]) -> Result<(), AdmissionError> {
+    pub(super) fn keep(&self, digest: Digest, bytes: &[u8]) -> Result<(), PluginError> {
         let path = self.path(digest);
         if path.exists() {
             return Ok(());
         }
-        let temporary = path.with_extension("tmp");
-        let written = std::fs::write(&temporary, bytes)
-            .and_then(|()| std::fs::File::open(&temporary)?.sync_all())
-            .and_then(|()| std::fs::rename(&temporary, &path));
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&temporary);
-            io("writing", &path, &error)
-        })
+        let written = tempfile::NamedTempFile::new_in(&self.0).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.as_file().sync_all()?;
+            Ok(file.persist(&path)?)
+        });
+        written.map(drop).map_err(|error| PluginError::io("writing", &path, &error))
     }
 
     /// The copy, if it is there and is what its name says.
-    pub(super) fn read(&self, digest: Digest) -> Result<Vec<u8>, AdmissionError> {
+    pub(super) fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
         let path = self.path(digest);
-        let read = files::read(&path)?.ok_or_else(|| io("reading", &path, &"it is being written"))?;
-        if Digest::of(&read.bytes) != digest {
-            return Err(io(
-                "reading",
-                &path,
-                &"it is not what it was; put the plugin's file into the plugins directory",
-            ));
+        let read = files::read(&path)?;
+        let bytes = read.ok_or_else(|| PluginError::BeingWritten { path: path.display().to_string() })?;
+        if Digest::of(&bytes) != digest {
+            return Err(PluginError::Changed { digest });
         }
-        Ok(read.bytes)
+        Ok(bytes)
     }
 
     /// Throws away every copy that nobody needs.
-    pub(super) fn keep_only(&self, needed: &HashSet<Digest>) -> Result<(), AdmissionError> {
+    pub(super) fn keep_only(&self, needed: &HashSet<Digest>) -> Result<(), PluginError> {
         let needed: HashSet<PathBuf> = needed.iter().map(|digest| self.path(*digest)).collect();
         for (path, _) in files::list(&self.0)? {
             if !needed.contains(&path) {
-                std::fs::remove_file(&path).map_err(|error| io("removing", &path, &error))?;
+                std::fs::remove_file(&path).map_err(|error| PluginError::io("removing", &path, &error))?;
             }
         }
         Ok(())

@@ -11,11 +11,12 @@ use parking_lot::RwLock;
 use serde::Serialize;
 
 use super::builtin;
-use super::files::{self, Fingerprint, io};
+use super::error::PluginError;
+use super::files::{self, Fingerprint};
 use super::kept::KeptComponents;
 use super::trust::{Signed, Trust};
 use crate::contract::{Digest, ProviderKey};
-use crate::sandbox::{AdmissionError, CacheKey, Component, Sandbox};
+use crate::sandbox::{CacheKey, Component, Sandbox};
 
 /// Components that are admitted at the same time.
 const PARALLEL_ADMISSIONS: usize = 2;
@@ -82,12 +83,12 @@ pub struct RefusedPlugin {
 }
 
 /// Where providers are taken from and kept.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct PluginsOptions {
-    /// Files that come and go.
-    pub directory: Option<PathBuf>,
-    /// Copies of what was admitted. None: a removed file is gone at the next start.
-    pub kept: Option<PathBuf>,
+    /// Files that come and go. It must be there.
+    pub directory: PathBuf,
+    /// Copies of what was admitted. Made where it is missing.
+    pub kept: PathBuf,
     /// Whose files are believed.
     pub trust: Trust,
 }
@@ -95,9 +96,9 @@ pub struct PluginsOptions {
 /// All providers of a host.
 pub struct Plugins {
     sandbox: Sandbox,
-    cache: Option<CacheKey>,
-    directory: Option<PathBuf>,
-    kept: Option<KeptComponents>,
+    cache: CacheKey,
+    directory: PathBuf,
+    kept: KeptComponents,
     trust: Arc<Trust>,
     admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
     files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
@@ -117,35 +118,29 @@ impl Plugins {
     ///
     /// # Errors
     /// Where the built-in provider is not admitted or a directory cannot be read. A bad file is no error.
-    pub async fn open(
-        sandbox: &Sandbox,
-        cache: Option<&CacheKey>,
-        options: PluginsOptions,
-    ) -> Result<Self, AdmissionError> {
-        if let Some(directory) = &options.directory {
-            // Later a directory that is away for a moment is waited for; at the start it is a wrong option.
-            files::list(directory)?;
-        }
+    pub async fn open(sandbox: &Sandbox, cache: CacheKey, options: PluginsOptions) -> Result<Self, PluginError> {
+        // Later a directory that is away for a moment is waited for; at the start it is a wrong option.
+        files::list(&options.directory)?;
+        let component = Component::admit(sandbox, builtin::LOCAL_MARKDOWN.to_vec(), Some(&cache)).await?;
         let plugins = Self {
             sandbox: sandbox.clone(),
-            cache: cache.cloned(),
+            cache,
             directory: options.directory,
-            kept: options.kept.map(KeptComponents::open).transpose()?,
+            kept: KeptComponents::open(options.kept)?,
             trust: Arc::new(options.trust),
             admitted: RwLock::default(),
             files: tokio::sync::Mutex::default(),
             refused: RwLock::default(),
             generation: AtomicU64::new(1),
         };
-        let component = Component::admit(sandbox, builtin::LOCAL_MARKDOWN.to_vec(), cache).await?;
         plugins.insert(Plugin { source: PluginSource::Builtin, component, signed: Signed::No, written: (0, 0) });
         plugins.look(true).await;
         Ok(plugins)
     }
 
     /// The directory that files come from.
-    pub(super) fn directory(&self) -> Option<&Path> {
-        self.directory.as_deref()
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Changes whenever another build may serve somebody.
@@ -159,7 +154,7 @@ impl Plugins {
     }
 
     async fn look(&self, is_first: bool) -> bool {
-        let Some(directory) = self.directory.clone() else { return true };
+        let directory = self.directory.clone();
         let mut seen = self.files.lock().await;
         let listed = match tokio::task::spawn_blocking(move || files::list(&directory)).await {
             Ok(Ok(listed)) => listed,
@@ -210,7 +205,7 @@ impl Plugins {
                 let (sandbox, cache, kept) = (self.sandbox.clone(), self.cache.clone(), self.kept.clone());
                 let trust = Arc::clone(&self.trust);
                 admissions.spawn(async move {
-                    let admitted = admit_file(&sandbox, cache.as_ref(), kept, &trust, &path).await;
+                    let admitted = admit_file(&sandbox, &cache, kept, trust, &path).await;
                     (path, listed, admitted)
                 });
             }
@@ -220,17 +215,13 @@ impl Plugins {
                 continue;
             };
             let fingerprint = match admitted {
-                Ok(None) => None,
-                Ok(Some((fingerprint, Ok((component, signed))))) => {
-                    self.take_in(path.clone(), fingerprint, component, signed);
-                    Some(fingerprint)
+                Ok((component, signed)) => {
+                    self.take_in(path.clone(), listed, component, signed);
+                    Some(listed)
                 }
-                Ok(Some((fingerprint, Err(error)))) => {
-                    self.refuse(path.clone(), error.to_string());
-                    Some(fingerprint)
-                }
+                Err(PluginError::BeingWritten { .. }) => None,
                 Err(error) => {
-                    self.refuse(path.clone(), error.to_string());
+                    self.refuse(path.clone(), &error);
                     Some(listed)
                 }
             };
@@ -241,8 +232,7 @@ impl Plugins {
     fn take_in(&self, path: PathBuf, fingerprint: Fingerprint, component: Component, signed: Signed) {
         let key = &component.description().provider_key;
         if key.as_str() == builtin::LOCAL_MARKDOWN_KEY {
-            let reason = format!("its provider key `{key}` is that of the built-in provider; give it one of its own");
-            return self.refuse(path, reason);
+            return self.refuse(path, &PluginError::BuiltinKey { key: builtin::LOCAL_MARKDOWN_KEY });
         }
         let (digest, version) = (component.inspection().digest, component.description().version.clone());
         tracing::info!(path = %path.display(), provider = %key, %version, %digest, "a plugin was admitted");
@@ -289,7 +279,8 @@ impl Plugins {
         }
     }
 
-    fn refuse(&self, path: PathBuf, reason: String) {
+    fn refuse(&self, path: PathBuf, error: &PluginError) {
+        let reason = error.to_string();
         tracing::warn!(path = %path.display(), %reason, "a plugin is kept out");
         self.forget_file(&path, None);
         self.refused.write().insert(path, reason);
@@ -304,29 +295,27 @@ impl Plugins {
     ///
     /// # Errors
     /// Where there is no such build, or its copy is not admitted.
-    pub async fn build(&self, digest: Digest) -> Result<Plugin, AdmissionError> {
-        let known =
-            |plugins: &Self| plugins.admitted.read().values().flatten().find(|build| build.digest() == digest).cloned();
-        if let Some(build) = known(self) {
+    pub async fn build(&self, digest: Digest) -> Result<Plugin, PluginError> {
+        let known = self.admitted.read().values().flatten().find(|build| build.digest() == digest).cloned();
+        if let Some(build) = known {
             return Ok(build);
         }
-        let Some(kept) = self.kept.clone() else {
-            return Err(io("finding", Path::new(&digest.to_string()), &"this host keeps no copies"));
-        };
+        let kept = self.kept.clone();
         let read = tokio::task::spawn_blocking(move || kept.read(digest)).await;
-        let bytes = read.map_err(|error| io("reading", Path::new(&digest.to_string()), &error))??;
-        let component = Component::admit(&self.sandbox, bytes, self.cache.as_ref()).await?;
-        self.insert(Plugin { source: PluginSource::Kept, component, signed: Signed::No, written: (0, 0) });
-        known(self).ok_or_else(|| io("finding", Path::new(&digest.to_string()), &"it is not admitted"))
+        let bytes = read.map_err(|error| PluginError::io("reading", Path::new("a copy"), &error))??;
+        let component = Component::admit(&self.sandbox, bytes, Some(&self.cache)).await?;
+        let plugin = Plugin { source: PluginSource::Kept, component, signed: Signed::No, written: (0, 0) };
+        self.insert(plugin.clone());
+        Ok(plugin)
     }
 
     /// Throws away the copies of builds that are neither in the directory nor named here.
     ///
     /// # Errors
     /// Where the copies cannot be read or removed.
-    pub fn keep_only(&self, mut needed: HashSet<Digest>) -> Result<(), AdmissionError> {
+    pub fn keep_only(&self, mut needed: HashSet<Digest>) -> Result<(), PluginError> {
         needed.extend(self.admitted.read().values().flatten().map(Plugin::digest));
-        self.kept.as_ref().map_or(Ok(()), |kept| kept.keep_only(&needed))
+        self.kept.keep_only(&needed)
     }
 
     /// All builds of all providers, by key, newest first.
@@ -344,40 +333,38 @@ impl Plugins {
     ///
     /// # Errors
     /// Why it is kept out.
-    pub async fn inspect(sandbox: &Sandbox, path: &Path) -> Result<Component, AdmissionError> {
-        match admit_file(sandbox, None, None, &Trust::default(), path).await? {
-            Some((_, admitted)) => admitted.map(|(component, _)| component),
-            None => Err(io("reading", path, &"it is being written; try again")),
-        }
+    pub async fn inspect(sandbox: &Sandbox, path: &Path) -> Result<Component, PluginError> {
+        let (bytes, _) = read_file(Arc::default(), path).await?;
+        Ok(Component::admit(sandbox, bytes, None).await?)
     }
 }
 
-type Admitted = Option<(Fingerprint, Result<(Component, Signed), AdmissionError>)>;
+/// Reads a file and says whose it is, before anything looks at what is in it.
+async fn read_file(trust: Arc<Trust>, path: &Path) -> Result<(Vec<u8>, Signed), PluginError> {
+    let owned = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let bytes = files::read(&owned)?;
+        let bytes = bytes.ok_or_else(|| PluginError::BeingWritten { path: owned.display().to_string() })?;
+        let signed = trust.check(&owned, &bytes)?;
+        Ok((bytes, signed))
+    });
+    read.await.map_err(|error| PluginError::io("reading", path, &error))?
+}
 
-/// None: the file changed while it was read.
 async fn admit_file(
     sandbox: &Sandbox,
-    cache: Option<&CacheKey>,
-    kept: Option<KeptComponents>,
-    trust: &Trust,
+    cache: &CacheKey,
+    kept: KeptComponents,
+    trust: Arc<Trust>,
     path: &Path,
-) -> Result<Admitted, AdmissionError> {
-    let owned = path.to_owned();
-    let read = tokio::task::spawn_blocking(move || files::read(&owned)).await;
-    let Some(read) = read.map_err(|error| io("reading", path, &error))?? else { return Ok(None) };
-    // Before anything looks at what is in it.
-    let signed = match trust.check(path, &read.bytes) {
-        Ok(signed) => signed,
-        Err(error) => return Ok(Some((read.fingerprint, Err(AdmissionError::NotTrusted(error.to_string()))))),
-    };
-    let copy = kept.map(|kept| (kept, read.bytes.clone()));
-    let admitted = Component::admit(sandbox, read.bytes, cache).await;
-    if let (Ok(component), Some((kept, bytes))) = (&admitted, copy) {
-        let digest = component.inspection().digest;
-        let written = tokio::task::spawn_blocking(move || kept.keep(digest, &bytes)).await;
-        if let Ok(Err(error)) = written {
-            tracing::warn!(%error, "a plugin serves without a copy: it is gone once its file is");
-        }
+) -> Result<(Component, Signed), PluginError> {
+    let (bytes, signed) = read_file(trust, path).await?;
+    let copy = bytes.clone();
+    let component = Component::admit(sandbox, bytes, Some(cache)).await?;
+    let digest = component.inspection().digest;
+    let written = tokio::task::spawn_blocking(move || kept.keep(digest, &copy)).await;
+    if let Ok(Err(error)) = written {
+        tracing::warn!(%error, "a plugin serves without a copy: it is gone once its file is");
     }
-    Ok(Some((read.fingerprint, admitted.map(|component| (component, signed)))))
+    Ok((component, signed))
 }

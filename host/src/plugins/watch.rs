@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use notify::{RecursiveMode, Watcher};
+use notify::event::AccessKind;
+use notify::{EventKind, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
 use super::registry::Plugins;
@@ -18,14 +19,17 @@ const PERIOD: Duration = Duration::from_secs(5);
 impl Plugins {
     /// Keeps the registry as the plugins directory is, until the registry is dropped.
     pub fn watch(self: &Arc<Self>) {
-        let Some(directory) = self.directory().map(std::path::Path::to_owned) else { return };
         let (told, mut telling) = mpsc::channel(1);
-        let watcher = notify::recommended_watcher(move |_| {
-            // One that waits is as good as many.
-            let _ = told.try_send(());
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // Somebody has opened something, such as this host when it looked: that is no news and would go on for ever.
+            let is_news = event.map_or(true, |event| !matches!(event.kind, EventKind::Access(AccessKind::Open(_))));
+            if is_news {
+                // One that waits is as good as many.
+                let _ = told.try_send(());
+            }
         })
         .and_then(|mut watcher| {
-            watcher.watch(&directory, RecursiveMode::NonRecursive)?;
+            watcher.watch(self.directory(), RecursiveMode::NonRecursive)?;
             Ok(watcher)
         });
         let watcher = match watcher {

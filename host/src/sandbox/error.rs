@@ -5,9 +5,6 @@ use crate::contract::{Digest, LogLine, ProviderError};
 /// Why a file does not become a provider.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmissionError {
-    /// Its signature is missing or does not hold.
-    #[error("{0}")]
-    NotTrusted(String),
     /// It is too large to look at.
     #[error("the file is {bytes} bytes; at most {max} are admitted")]
     TooLarge {

@@ -63,8 +63,8 @@ pub struct SetTarget {
     /// Absent: the company's default.
     #[serde(default)]
     pub agent_id: Option<AgentId>,
-    /// Which binding; absent: none any more.
-    #[serde(default)]
+    /// Which binding; null: none any more. It must be said: a target is not lost by leaving a field out.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub binding_key: Option<BindingKey>,
 }
 
@@ -169,6 +169,9 @@ impl Service {
         request: CreateBinding,
     ) -> Result<BindingView, ServiceError> {
         let plugin = self.build_for(&request.provider_key, &request.version).await?;
+        if !plugin.is_present() && matches!(request.version, VersionChoice::Follow(_)) {
+            return Err(ServiceError::NoProvider { key: request.provider_key.to_string() });
+        }
         self.check(&plugin, &request.config, &request.limits).await?;
         let grants = request.grants.unwrap_or_else(|| default_grants(&plugin));
         check_grants(&grants)?;
@@ -298,9 +301,9 @@ impl Service {
         if builds.is_empty() {
             return Err(ServiceError::NoProvider { key: key.to_string() });
         }
-        let allowed =
-            builds.into_iter().find(|build| version.allows(&build.component.description().version, build.digest()));
-        allowed.ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() })
+        newest(&builds, version)
+            .cloned()
+            .ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() })
     }
 
     async fn check(&self, plugin: &Plugin, config: &JsonObject, limits: &BindingLimits) -> Result<(), ServiceError> {
@@ -486,6 +489,13 @@ fn warnings(
     all
 }
 
+/// The newest build that the choice allows, of those whose files are there, or else of those that only copies are left of.
+fn newest<'a>(builds: &'a [Plugin], version: &VersionChoice) -> Option<&'a Plugin> {
+    let allowed =
+        || builds.iter().filter(|build| version.allows(&build.component.description().version, build.digest()));
+    allowed().find(|build| build.is_present()).or_else(|| allowed().next())
+}
+
 fn asked(plugin: &Plugin) -> Vec<Permission> {
     plugin.component.description().permissions.iter().map(|request| request.permission.clone()).collect()
 }
@@ -498,9 +508,39 @@ fn default_grants(plugin: &Plugin) -> Grants {
     }
 }
 
+/// Nothing is sent anywhere yet; what is stored must make sense to the host that will do it.
 fn check_grants(grants: &Grants) -> Result<(), FieldError> {
-    let _ = grants;
-    Ok(())
+    const MOST: usize = 64;
+    let wrong = |field: String, message: String| Err(FieldError::new(format!("grants.{field}"), message));
+    for (name, count) in [("http", grants.http.len()), ("secrets", grants.secrets.len())] {
+        if count > MOST {
+            return wrong(name.to_owned(), format!("has {count} entries; at most {MOST} are allowed"));
+        }
+    }
+    for (index, http) in grants.http.iter().enumerate() {
+        let has_scheme = ["https://", "http://"].iter().any(|scheme| http.origin.starts_with(scheme));
+        if !has_scheme || http.origin.len() > 300 || !http.origin.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let message =
+                format!("is `{}`; give an origin such as https://api.example.com", http.origin.escape_debug());
+            return wrong(format!("http.{index}.origin"), message);
+        }
+        if let Some(method) = http.methods.iter().find(|method| !is_token(method, |byte| byte.is_ascii_uppercase())) {
+            let message = format!("has `{}`; give methods in capitals, such as GET", method.escape_debug());
+            return wrong(format!("http.{index}.methods"), message);
+        }
+    }
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    match grants.secrets.iter().position(|name| !is_token(name, is_name)) {
+        Some(index) => {
+            let message = "is no name; 1 to 64 letters, digits, `_` and `-` are allowed".to_owned();
+            wrong(format!("secrets.{index}"), message)
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(allowed)
 }
 
 fn check_limits(limits: &BindingLimits, max_memory: u64) -> Result<(), FieldError> {

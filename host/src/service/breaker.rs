@@ -98,10 +98,13 @@ impl Breaker {
         self.inner.lock().failures
     }
 
-    /// Closes it by hand.
-    pub(super) fn reset(&self) {
-        *self.inner.lock() = Inner::default();
-        self.is_troubled.store(false, Ordering::Relaxed);
+    fn succeeded(&self, is_trial: bool) {
+        let mut inner = self.inner.lock();
+        // A call from before it opened says nothing new.
+        if is_trial || inner.open.is_none() {
+            *inner = Inner::default();
+            self.is_troubled.store(false, Ordering::Relaxed);
+        }
     }
 
     fn failed(&self, is_trial: bool, now: Instant) {
@@ -110,7 +113,6 @@ impl Breaker {
         inner.failures = inner.failures.saturating_add(1);
         let pause = match (inner.open, is_trial) {
             (Some(open), true) => (open.pause * 2).min(LONGEST_PAUSE),
-            // A call from before it opened says nothing new.
             (Some(_), false) => return,
             (None, _) if inner.failures >= FAILURES => FIRST_PAUSE,
             (None, _) => return,
@@ -123,7 +125,7 @@ impl Admitted<'_> {
     /// The provider answered, be it with a refusal.
     pub(super) fn succeeded(self) {
         if self.breaker.is_troubled.load(Ordering::Relaxed) {
-            self.breaker.reset();
+            self.breaker.succeeded(self.is_trial);
         }
         std::mem::forget(self);
     }
@@ -160,7 +162,9 @@ mod tests {
         breaker.admit().unwrap().succeeded();
         fail(&breaker, FAILURES - 1);
         assert_eq!(breaker.state(), BreakerState::Closed, "a success in between starts the count anew");
+        let from_before = breaker.admit().unwrap();
         fail(&breaker, 1);
+        from_before.succeeded();
         assert!(breaker.admit().is_err_and(|wait| wait <= FIRST_PAUSE));
         let later = || Instant::now() + FIRST_PAUSE;
         let trial = breaker.admit_at(later).unwrap();
@@ -179,7 +183,5 @@ mod tests {
         breaker.admit_at(later).unwrap().failed();
         let wait = breaker.admit().map(drop).unwrap_err();
         assert!(wait > FIRST_PAUSE && wait <= FIRST_PAUSE * 2, "{wait:?}");
-        breaker.reset();
-        breaker.admit().unwrap().succeeded();
     }
 }

@@ -98,9 +98,12 @@ impl Service {
         Ok(ActivityPage { items, next_cursor: next.map(|next| self.cursors.seal(&digest, &next)) })
     }
 
-    /// Looks at the plugins directory now instead of soon.
+    /// Looks at the plugins directory now instead of soon, for at most a few seconds while files are being written.
     pub async fn scan_plugins(&self) {
-        while !self.plugins.scan().await {
+        for _ in 0..50 {
+            if self.plugins.scan().await {
+                return;
+            }
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
     }

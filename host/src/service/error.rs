@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::bindings::BindingError;
 use crate::contract::{FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError};
+use crate::plugins::PluginError;
 use crate::sandbox::{AdmissionError, CallError};
 use crate::store::StoreError;
 
@@ -26,9 +27,12 @@ pub enum OpenError {
     /// The bindings could not be read.
     #[error(transparent)]
     Binding(#[from] BindingError),
-    /// The engine or the built-in provider could not be started.
+    /// The engine could not be started.
     #[error("the sandbox could not be started: {0}")]
     Sandbox(#[from] AdmissionError),
+    /// The plugins could not be read.
+    #[error("the plugins could not be read: {0}")]
+    Plugins(#[from] PluginError),
 }
 
 /// Why a request was not answered as asked.

@@ -58,7 +58,7 @@ impl Service {
         let sandbox = Sandbox::new(options.sandbox)?;
         let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
-        let plugins = open_plugins(&sandbox, &cache, &data_dir, options.plugins_dir, options.trust).await?;
+        let plugins = open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
         let serving = ServingBindings::new(
             sandbox.clone(),
             Arc::clone(&plugins),
@@ -332,7 +332,7 @@ impl Service {
 /// The plugins directory is the one named, or one in the data directory that is made for the purpose.
 async fn open_plugins(
     sandbox: &Sandbox,
-    cache: &CacheKey,
+    cache: CacheKey,
     data_dir: &Path,
     named: Option<PathBuf>,
     trust: Trust,
@@ -349,8 +349,8 @@ async fn open_plugins(
             directory
         }
     };
-    let options = PluginsOptions { directory: Some(directory), kept: Some(data_dir.join("components")), trust };
-    Ok(Arc::new(Plugins::open(sandbox, Some(cache), options).await?))
+    let options = PluginsOptions { directory, kept: data_dir.join("components"), trust };
+    Ok(Arc::new(Plugins::open(sandbox, cache, options).await?))
 }
 
 fn first_handles(snippets: &[crate::contract::Snippet]) -> Vec<RecordHandle> {

@@ -14,7 +14,8 @@ use super::error::Refusal;
 use super::rate::Rate;
 use crate::bindings::Bindings;
 use crate::contract::{
-    Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, VersionChoice,
+    Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, StorageWrite,
+    VersionChoice,
 };
 use crate::plugins::{Plugin, Plugins};
 use crate::sandbox::{Directory, DirectoryAccess, DirectoryQuota, InstanceSetup, Instances, Sandbox};
@@ -22,6 +23,9 @@ use crate::store::{self, Store};
 
 /// A version that came in the place of another one is trusted after this many answers.
 const PROBATION_CALLS: u32 = 20;
+
+/// No generation of the plugins: the next call looks anew which build serves.
+pub(super) const UNCHOSEN: u64 = 0;
 
 /// One binding with its instances.
 pub(super) struct Serving {
@@ -54,7 +58,7 @@ impl Serving {
     }
 
     /// It is still the right build, for the plugins as they are now.
-    pub(super) fn renewed(&self, generation: u64) {
+    fn renewed(&self, generation: u64) {
         self.generation.store(generation, Ordering::Relaxed);
     }
 
@@ -224,7 +228,7 @@ impl ServingBindings {
             rate: Rate::new(binding.limits.calls_per_second),
             storage,
             quota,
-            generation: AtomicU64::new(0),
+            generation: AtomicU64::new(UNCHOSEN),
             probation: Probation::default(),
         })
     }
@@ -294,7 +298,7 @@ impl ServingBindings {
         &self,
         binding: &Binding,
         state: &ServingVersion,
-        writes: Vec<crate::contract::StorageWrite>,
+        writes: Vec<StorageWrite>,
     ) -> Result<(), Refusal> {
         let partition = partition(&binding.company_id, binding.id);
         let state = store::encode("serving version", state).map_err(|error| host(&error))?;
@@ -324,7 +328,7 @@ pub(super) fn host(error: &dyn std::fmt::Display) -> Refusal {
     Refusal::new(OperationErrorCode::Host, error.to_string())
 }
 
-pub(super) fn first_state(plugin: &Plugin) -> ServingVersion {
+fn first_state(plugin: &Plugin) -> ServingVersion {
     let version = plugin.component.description().version.clone();
     ServingVersion { digest: plugin.digest(), version, kept_from: Vec::new() }
 }

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use super::choice::Choice;
 use super::error::Refusal;
 use super::overlay::Overlay;
-use super::serving::{Serving, ServingBindings, config, effective};
+use super::serving::{Serving, ServingBindings, UNCHOSEN, config, effective};
 use crate::bindings::NewActivity;
-use crate::contract::{ActivityAction, Binding, BindingStorage, KeptFrom, ListRequest, Scope, ServingVersion};
+use crate::contract::{
+    ActivityAction, Binding, BindingStorage, KeptFrom, ListRequest, OperationErrorCode, Scope, ServingVersion,
+    StorageWrite,
+};
 use crate::plugins::Plugin;
 use crate::sandbox::{Directory, DirectoryAccess, Failure, InstanceSetup, Instances, OptionalInterface};
 
@@ -60,7 +62,7 @@ impl ServingBindings {
                 next = keep_from(known.clone(), &plugin, reason);
                 self.write_state(binding, &next, Vec::new()).await?;
                 self.tell(binding, ActivityAction::VersionKeptFrom, &known, &next).await;
-                self.go_on(binding, present, &next, generation).await
+                self.go_on(binding, present, &next).await
             }
         }
     }
@@ -86,34 +88,28 @@ impl ServingBindings {
         Ok(self.install(serving, previous, generation))
     }
 
-    /// After a build was kept from a binding: what served goes on.
+    /// After a build was kept from a binding: what served goes on. It is not marked as chosen, so that the next call
+    /// looks whether yet another build may take over.
     async fn go_on(
         &self,
         binding: &Arc<Binding>,
         present: Option<Arc<Serving>>,
         state: &ServingVersion,
-        generation: u64,
     ) -> Result<Arc<Serving>, Refusal> {
-        let Choice { plugin, .. } = self.choose(binding, Some(state)).await;
-        match (present, plugin) {
-            (Some(present), Some(plugin))
-                if present.plugin.digest() == plugin.digest() && present.binding.revision >= binding.revision =>
-            {
-                present.renewed(generation);
-                Ok(present)
-            }
-            (_, Some(plugin)) if plugin.digest() == state.digest => {
-                Ok(self.install(self.serve(binding, plugin).await?, None, generation))
-            }
-            _ => Err(Refusal::new(
-                crate::contract::OperationErrorCode::ProviderMissing,
-                format!(
-                    "version {} of the provider `{}` served the binding `{}` and is not to be had; put its `.wasm` into \
-                     the plugins directory",
-                    state.version, binding.provider_key, binding.key
-                ),
-            )),
+        if let Some(present) = present
+            && present.binding.revision >= binding.revision
+        {
+            return Ok(present);
         }
+        let plugin = self.plugins.build(state.digest).await.map_err(|error| {
+            let message = format!(
+                "version {} of the provider `{}` served the binding `{}` and is not to be had: {error}; put its `.wasm` \
+                 into the plugins directory",
+                state.version, binding.provider_key, binding.key
+            );
+            Refusal::new(OperationErrorCode::ProviderMissing, message)
+        })?;
+        Ok(self.install(self.serve(binding, plugin).await?, None, UNCHOSEN))
     }
 
     async fn before(&self, binding: &Arc<Binding>, known: &ServingVersion) -> Option<Arc<Serving>> {
@@ -128,7 +124,7 @@ impl ServingBindings {
         binding: &Arc<Binding>,
         known: &ServingVersion,
         plugin: &Plugin,
-    ) -> Result<Vec<crate::contract::StorageWrite>, String> {
+    ) -> Result<Vec<StorageWrite>, String> {
         let grants = effective(&binding.grants, plugin);
         let storage = self.storage(binding, &grants).map_err(|refusal| refusal.error.message)?;
         let overlay = storage.map(|storage| Arc::new(Overlay::new(storage)));

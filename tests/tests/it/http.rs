@@ -105,11 +105,30 @@ async fn bindings_are_made_once_with_a_configuration_that_fits() {
     assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("t"), &json!("agent_override")));
     let (_, resolved) = call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=bob", "").await;
     assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("m"), &json!("company_default")));
+    // A grant that no host could hold is refused by name; a target is taken away only by saying so.
+    for (grants, field) in [
+        (json!({"http": [{"origin": "api.example.com", "methods": ["GET"]}]}), "grants.http.0.origin"),
+        (json!({"http": [{"origin": "https://a.example", "methods": ["get"]}]}), "grants.http.0.methods"),
+        (json!({"secrets": ["A", "A KEY"]}), "grants.secrets.1"),
+        (json!({"secrets": (0..65).map(|n| format!("KEY{n}")).collect::<Vec<_>>()}), "grants.secrets"),
+    ] {
+        let refused = json!({"key": "n", "providerKey": "traps", "grants": grants});
+        let (status, problem) = post(&http, path, &refused).await;
+        assert_eq!((status, &problem["field"]), (400, &json!(field)), "{problem}");
+    }
+    let targets = "/control/v1/companies/acme/targets";
+    for forgotten in ["{}", r#"{"agentId":"ada"}"#] {
+        assert_eq!(call(&http, Method::Put, targets, forgotten).await.0, 400, "{forgotten}");
+    }
     // A crash of a provider is the provider's, and is recorded.
     let scope = json!({"companyId": "acme", "agentId": "ada"});
     let (status, problem) = post(&http, QUERY, &json!({"scope": scope, "query": "trap"})).await;
     assert_eq!((status, &problem["code"]), (502, &json!("trapped")));
     assert!(problem["operationId"].is_string());
+    let none = r#"{"agentId":"ada","bindingKey":null}"#;
+    assert_eq!(call(&http, Method::Put, targets, none).await.0, 204);
+    let (_, resolved) = call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=ada", "").await;
+    assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("m"), &json!("company_default")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -190,6 +190,39 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_whose_migration_fails_keeps_no_other_version_out() {
+    let host = host(&json!({"storage": 1 << 20})).await;
+    put(&host, "good.wasm", &build("1.5.0", &json!({"storage": 1 << 20})));
+    put(&host, "bad.wasm", &build("2.0.0", &json!({"storage": 1 << 20, "migration_fails": true})));
+    host.service().scan_plugins().await;
+    eventually("the sound version serves", async || version(&host).await == "1.5.0").await;
+    let kept_from: Vec<_> = view(&host).kept_from.iter().map(|kept| kept.version.to_string()).collect();
+    assert_eq!(kept_from, ["2.0.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_whose_file_is_gone_serves_whom_it_served_and_nobody_new() {
+    let host = host(&json!({})).await;
+    std::fs::remove_file(file(&host, "one.wasm")).unwrap();
+    host.service().scan_plugins().await;
+    assert_eq!(version(&host).await, "1.0.0");
+    let request = |version| CreateBinding {
+        key: parse("another"),
+        provider_key: parse("stamped"),
+        version,
+        config: Default::default(),
+        grants: None,
+        limits: BindingLimits::default(),
+        default: false,
+    };
+    let follows = request(VersionChoice::default());
+    let error = host.service().create_binding(&caller(), &parse("acme"), follows).await.unwrap_err();
+    assert!(error.to_string().contains("stamped"), "{error}");
+    let pins = request(VersionChoice::Pin(Digest::of(&build("1.0.0", &json!({})))));
+    host.service().create_binding(&caller(), &parse("acme"), pins).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
     let host = host(&json!({})).await;
     put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 4096, "origin": "https://api.example.com"})));

@@ -1,8 +1,8 @@
 //! `floods-directory` writes files in a query until it is refused: `bytes` in one growing file, `files` in many empty
-//! ones, `sparse` by asking for a size. It answers what it got and what it was told. It must be refused at its grant.
+//! ones, `links` in many names of one, `sparse` by asking for a size, `holes` by one byte far behind the end. It answers what it got and what it was told. It must be refused at its grant.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use well_behaved::sdk::types::*;
@@ -16,6 +16,20 @@ fn flood(how: &str) -> (u64, std::io::Error) {
     let outcome = fs::create_dir_all(&directory).and_then(|()| match how {
         "files" => loop {
             File::create(directory.join(got.to_string()))?;
+            got += 1;
+        },
+        "links" => {
+            File::create(directory.join("first"))?;
+            loop {
+                fs::hard_link(directory.join("first"), directory.join(got.to_string()))?;
+                got += 1;
+            }
+        }
+        "holes" => loop {
+            let mut file = File::create(directory.join("holes"))?;
+            file.seek(SeekFrom::Start((got + 1) << 20))?;
+            file.write_all(b"x")?;
+            file.sync_data()?;
             got += 1;
         },
         "sparse" => loop {
