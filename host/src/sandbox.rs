@@ -2,6 +2,7 @@
 //! host's side of every import. Only this room names wasmtime. It knows the contract and nothing of what a binding
 //! means: it is handed a configuration, a storage and a directory.
 
+mod answer;
 mod bindings;
 mod cache;
 mod component;
@@ -16,13 +17,11 @@ mod log;
 mod normalize;
 mod quota;
 
+pub use answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 pub use cache::CacheKey;
 pub use component::{Component, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};
 pub use engine::{Sandbox, SandboxOptions};
 pub use error::{AdmissionError, CallError, Failure, LimitKind};
 pub use instance::{Directory, DirectoryAccess};
-pub use instances::{
-    Answer, CaptureAnswer, Correction, ForgetAnswer, InstanceSetup, Instances, ListAnswer, QueryAnswer, Quiet,
-    RecordsAnswer,
-};
+pub use instances::{InstanceSetup, Instances, Quiet};
 pub use quota::{DirectoryQuota, DirectoryUsage};

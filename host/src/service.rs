@@ -8,6 +8,7 @@ mod choice;
 mod control;
 mod error;
 mod keys;
+mod open;
 mod options;
 mod overlay;
 mod pipeline;
@@ -23,5 +24,5 @@ pub use binding::{
 pub use breaker::BreakerState;
 pub use control::{AdmittedPlugin, PluginView};
 pub use error::{OpenError, ServiceError};
+pub use open::Service;
 pub use options::{Audit, Caller, ServiceOptions};
-pub use pipeline::Service;

@@ -5,31 +5,30 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semver::Version;
 use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
 
 use super::bindings::correction::{CorrectionProvider, CorrectionProviderIndices};
 use super::bindings::migration::{MigrationProvider, MigrationProviderIndices};
-use super::bindings::provider::exports::paperclip::memory::provider as wire;
 use super::bindings::provider::{MemoryProvider, MemoryProviderIndices};
 use super::cache::CacheKey;
 use super::engine::Sandbox;
 use super::error::AdmissionError;
 use super::imports::State;
 use super::instance::{Instance, InstanceSetup};
-use crate::contract::{
-    BindingLimits, Digest, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
-    ProviderKey, TextId, limits,
-};
+use crate::contract::{BindingLimits, Digest, ProviderDescription};
+
+mod description;
+mod format;
+
+use self::description::{check_description, undescribed};
+use self::format::{check_contract, check_format, check_resources};
 
 /// The largest component that is looked at, in bytes.
 pub const MAX_COMPONENT_BYTES: u64 = 64 << 20;
 
 /// The package whose interfaces make the contract.
 const PACKAGE: &str = "paperclip:memory";
-/// The contract versions that this host serves. Within a minor version there are only additions.
-const KNOWN_VERSIONS: &str = "0.1.x";
 /// How long `describe` may take.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -257,156 +256,4 @@ fn prepare(
     };
     let inspection = Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
     Ok((Inner { pre, provider, correction, migration, inspection }, described, pending))
-}
-
-/// Stands in until `describe` has answered; never leaves this file.
-fn undescribed() -> Result<ProviderDescription, AdmissionError> {
-    let provider_key = ProviderKey::parse("undescribed")
-        .map_err(|error| AdmissionError::Description { field: "providerKey", message: error.problem })?;
-    Ok(ProviderDescription {
-        provider_key,
-        name: String::new(),
-        version: Version::new(0, 0, 0),
-        summary: String::new(),
-        config_schema: None,
-        capabilities: ProviderCapabilities::default(),
-        max_concurrency: 1,
-        permissions: Vec::new(),
-    })
-}
-
-/// Tells what a file is by its first bytes, before anything parses it.
-fn check_format(bytes: &[u8]) -> Result<(), AdmissionError> {
-    const CORE: &[u8] = b"\0asm\x01\0\0\0";
-    const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
-    if bytes.len() as u64 > MAX_COMPONENT_BYTES {
-        return Err(AdmissionError::TooLarge { bytes: bytes.len() as u64, max: MAX_COMPONENT_BYTES });
-    }
-    if bytes.starts_with(b"\x7fELF") {
-        return Err(AdmissionError::NativeCode);
-    }
-    if bytes.starts_with(CORE) {
-        return Err(AdmissionError::CoreModule);
-    }
-    if !bytes.starts_with(COMPONENT) {
-        let found = match bytes.get(..8.min(bytes.len())) {
-            Some([]) | None => "nothing, it is empty".to_owned(),
-            Some(first) => format!("{first:02x?}"),
-        };
-        return Err(AdmissionError::NotWasm { found });
-    }
-    Ok(())
-}
-
-fn check_contract(exports: &[String]) -> Result<String, AdmissionError> {
-    let prefix = format!("{PACKAGE}/provider@");
-    let Some(version) = exports.iter().find_map(|name| name.strip_prefix(&prefix)) else {
-        let found = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
-        return Err(AdmissionError::NoProvider { found });
-    };
-    if version == "0.1" || version.starts_with("0.1.") {
-        return Ok(version.to_owned());
-    }
-    Err(AdmissionError::UnknownContract { found: version.to_owned(), known: KNOWN_VERSIONS })
-}
-
-fn check_resources(sandbox: &Sandbox, component: &wasmtime::component::Component) -> Result<(), AdmissionError> {
-    // None: the component embeds others whose needs are only known at run time; the pool's own limits hold then.
-    let Some(needs) = component.resources_required() else { return Ok(()) };
-    let at_most = |what: String, needed: u64, max: u64| {
-        if needed > max { Err(AdmissionError::TooDemanding { what, max }) } else { Ok(()) }
-    };
-    let memory = needs.max_initial_memory_size.unwrap_or(0).saturating_mul(64 << 10);
-    at_most(format!("{memory} bytes of memory to begin with"), memory, sandbox.options().max_memory_bytes)?;
-    at_most(format!("{} memories", needs.num_memories), u64::from(needs.num_memories), 4)?;
-    at_most(format!("{} tables", needs.num_tables), u64::from(needs.num_tables), 16)
-}
-
-fn check_description(
-    answer: wire::Description,
-    interfaces: &[OptionalInterface],
-) -> Result<ProviderDescription, AdmissionError> {
-    fn wrong<T>(field: &'static str, message: impl Into<String>) -> Result<T, AdmissionError> {
-        Err(AdmissionError::Description { field, message: message.into() })
-    }
-    let provider_key = match ProviderKey::parse(&answer.provider_key) {
-        Ok(key) => key,
-        Err(error) => return wrong("providerKey", error.problem),
-    };
-    for (field, text, max) in [
-        ("name", &answer.name, limits::MAX_RECORD_ID_BYTES),
-        ("version", &answer.version, 64),
-        ("summary", &answer.summary, limits::MAX_MESSAGE_BYTES),
-    ] {
-        if text.is_empty() || text.len() > max || text.chars().any(char::is_control) {
-            return wrong(field, format!("is not 1 to {max} printable bytes"));
-        }
-    }
-    let version = match Version::parse(&answer.version) {
-        Ok(version) => version,
-        Err(error) => return wrong("version", format!("is not a semantic version: {}: {error}", answer.version)),
-    };
-    let config_schema = match answer.config_schema.as_deref().map(serde_json::from_str).transpose() {
-        Ok(schema) => schema,
-        Err(error) => return wrong("configSchema", format!("is not JSON: {error}")),
-    };
-    if answer.max_concurrency == 0 {
-        return wrong("maxConcurrency", "is 0; at least 1 is needed");
-    }
-    if answer.permissions.len() > 64 {
-        return wrong("permissions", format!("asks for {} things; at most 64 are allowed", answer.permissions.len()));
-    }
-    let has = |interface| interfaces.contains(&interface);
-    Ok(ProviderDescription {
-        provider_key,
-        name: answer.name,
-        version,
-        summary: answer.summary,
-        config_schema,
-        capabilities: ProviderCapabilities {
-            profile: has(OptionalInterface::Profile),
-            correction: has(OptionalInterface::Correction),
-            multimodal: answer.capabilities.multimodal,
-            provider_managed_extraction: answer.capabilities.provider_managed_extraction,
-            async_extraction: answer.capabilities.async_extraction,
-            provider_native_browse: has(OptionalInterface::Browse),
-        },
-        max_concurrency: answer.max_concurrency,
-        permissions: answer.permissions.into_iter().map(permission_request).collect(),
-    })
-}
-
-fn permission_request(request: wire::PermissionRequest) -> PermissionRequest {
-    let permission = match request.permission {
-        wire::Permission::Storage(bytes) => Permission::Storage(bytes),
-        wire::Permission::Directory(bytes) => Permission::Directory(bytes),
-        wire::Permission::Embeddings => Permission::Embeddings,
-        wire::Permission::Http(http) => Permission::Http(HttpPermission { origin: http.origin, methods: http.methods }),
-        wire::Permission::Secret(name) => Permission::Secret(name),
-    };
-    PermissionRequest { permission, reason: crate::contract::cut_message(request.reason), optional: request.optional }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_that_are_no_components_are_told_apart() {
-        let error = |bytes: &[u8]| check_format(bytes).unwrap_err().to_string();
-        assert!(error(b"\x7fELF\x02\x01\x01\0").contains("native code"));
-        assert!(error(b"\0asm\x01\0\0\0").contains("core module"));
-        assert!(error(b"#!/bin/sh").contains("not WebAssembly"));
-        assert!(error(b"").contains("empty"));
-        assert!(check_format(b"\0asm\x0d\0\x01\0").is_ok());
-    }
-
-    #[test]
-    fn contract_versions_are_told_apart() {
-        let check = |name: &str| check_contract(&[name.to_owned()]);
-        assert_eq!(check("paperclip:memory/provider@0.1.7").unwrap(), "0.1.7");
-        let error = check("paperclip:memory/provider@9.0.0").unwrap_err().to_string();
-        assert!(error.contains("9.0.0") && error.contains(KNOWN_VERSIONS), "{error}");
-        assert!(matches!(check("wasi:cli/run@0.2.0").unwrap_err(), AdmissionError::NoProvider { .. }));
-    }
 }

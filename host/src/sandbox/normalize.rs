@@ -3,12 +3,12 @@
 
 use jiff::Timestamp;
 
+use super::answer::{CaptureAnswer, Correction, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 use super::bindings::correction::exports::paperclip::memory::correction as fix;
 use super::bindings::provider::exports::paperclip::memory::provider as wire;
 use super::bindings::provider::paperclip::memory::types as wit;
 use super::convert;
 use super::error::CallError;
-use super::instances::{CaptureAnswer, Correction, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 use crate::contract::{
     CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject, Microcents, ProviderKey,
     RecordHandle, RecordId, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,

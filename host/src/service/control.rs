@@ -94,7 +94,7 @@ impl Service {
             .map(|cursor| self.cursors.open(&digest, cursor))
             .transpose()
             .map_err(|error| FieldError::new("cursor", error.to_string()))?;
-        let (items, next) = self.activity_entries(company, from.as_deref())?;
+        let (items, next) = self.bindings.activity(company, from.as_deref(), limits::DEFAULT_LIMIT as usize)?;
         Ok(ActivityPage { items, next_cursor: next.map(|next| self.cursors.seal(&digest, &next)) })
     }
 

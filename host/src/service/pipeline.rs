@@ -1,86 +1,20 @@
 //! The seven operations.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::Refusal;
-use super::keys::Keys;
 use super::record::{OpenOperation, Trace};
 use super::run::Unanswered;
-use super::serving::{Serving, ServingBindings};
-use super::{Audit, Caller, OpenError, ServiceError, ServiceOptions};
-use crate::bindings::Bindings;
+use super::serving::Serving;
+use super::{Caller, Service, ServiceError};
 use crate::contract::{
-    BindingKey, CaptureRequest, CaptureResponse, Clock, ContextBundle, CorrectRequest, CorrectResponse, CursorKey,
-    FieldError, ForgetEffect, ForgetRequest, ForgetResponse, GetRequest, GetResponse, JsonObject, ListPage,
-    ListRequest, OperationErrorCode, OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, UpsertRequest,
-    UpsertResponse,
+    BindingKey, CaptureRequest, CaptureResponse, ContextBundle, CorrectRequest, CorrectResponse, FieldError,
+    ForgetEffect, ForgetRequest, ForgetResponse, GetRequest, GetResponse, JsonObject, ListPage, ListRequest,
+    OperationErrorCode, OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, UpsertRequest, UpsertResponse,
 };
-use crate::plugins::{Plugins, PluginsOptions, Trust};
-use crate::sandbox::{Answer, CacheKey, Sandbox};
-use crate::store::{SledStore, Store};
-
-/// A host. Embed one in your process, or run it behind HTTP with `memhost serve`. Calls may come from any task; a
-/// caller that goes away ends its own call only.
-pub struct Service {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) bindings: Arc<Bindings>,
-    pub(super) plugins: Arc<Plugins>,
-    pub(super) sandbox: Sandbox,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) cursors: CursorKey,
-    pub(super) zero_config: bool,
-    pub(super) serving: ServingBindings,
-    audit: Audit,
-}
+use crate::sandbox::Answer;
 
 impl Service {
-    /// Opens a host on its data directory, which it has for itself until it is dropped.
-    ///
-    /// # Errors
-    /// Where the directory is not usable, not ours, from a newer version or in use; it is left as it was.
-    pub async fn open(options: ServiceOptions) -> Result<Self, OpenError> {
-        let data_dir = options.data_dir;
-        std::fs::create_dir_all(&data_dir).map_err(|error| OpenError::Directory {
-            action: "making",
-            path: data_dir.clone(),
-            message: error.to_string(),
-        })?;
-        let (path, store_options) = (data_dir.clone(), options.store);
-        // Opening reads and may repair: not on the executor.
-        let store = tokio::task::spawn_blocking(move || SledStore::open(&path, store_options)).await;
-        let store: Arc<dyn Store> = Arc::new(store.map_err(|error| OpenError::Directory {
-            action: "opening",
-            path: data_dir.clone(),
-            message: error.to_string(),
-        })??);
-        let keys = Keys::open(&data_dir)?;
-        let sandbox = Sandbox::new(options.sandbox)?;
-        let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
-        let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
-        let plugins = open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
-        let serving = ServingBindings::new(
-            sandbox.clone(),
-            Arc::clone(&plugins),
-            Arc::clone(&store),
-            Arc::clone(&bindings),
-            &data_dir,
-        );
-        serving.drop_unneeded_copies();
-        plugins.watch();
-        Ok(Self {
-            store,
-            bindings,
-            plugins,
-            sandbox,
-            clock: options.clock,
-            cursors: keys.cursors(),
-            zero_config: options.zero_config,
-            serving,
-            audit: options.audit,
-        })
-    }
-
     /// Takes in something that happened.
     ///
     /// # Errors
@@ -327,30 +261,6 @@ impl Service {
         }
         Ok(serving)
     }
-}
-
-/// The plugins directory is the one named, or one in the data directory that is made for the purpose.
-async fn open_plugins(
-    sandbox: &Sandbox,
-    cache: CacheKey,
-    data_dir: &Path,
-    named: Option<PathBuf>,
-    trust: Trust,
-) -> Result<Arc<Plugins>, OpenError> {
-    let directory = match named {
-        Some(directory) => directory,
-        None => {
-            let directory = data_dir.join("plugins");
-            std::fs::create_dir_all(&directory).map_err(|error| OpenError::Directory {
-                action: "making",
-                path: directory.clone(),
-                message: error.to_string(),
-            })?;
-            directory
-        }
-    };
-    let options = PluginsOptions { directory, kept: data_dir.join("components"), trust };
-    Ok(Arc::new(Plugins::open(sandbox, cache, options).await?))
 }
 
 fn first_handles(snippets: &[crate::contract::Snippet]) -> Vec<RecordHandle> {

@@ -1,0 +1,70 @@
+//! What a call of a provider comes back with, checked and in the contract's types.
+
+use crate::contract::{ExtractionJob, ForgetOutcome, LogLine, RecordHandle, Snippet, Usage};
+
+/// An answer that has been checked, with what is known about the call.
+#[derive(Debug)]
+pub struct Answer<T> {
+    /// What the provider answered.
+    pub value: T,
+    /// What the guest logged.
+    pub log: Vec<LogLine>,
+    /// Microseconds in the provider, instantiation included.
+    pub provider_us: u64,
+}
+
+/// What `capture` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct CaptureAnswer {
+    pub records: Vec<RecordHandle>,
+    pub jobs: Vec<ExtractionJob>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `upsert-records` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct RecordsAnswer {
+    pub records: Vec<RecordHandle>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `query` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct QueryAnswer {
+    pub snippets: Vec<Snippet>,
+    pub profile_summary: Option<String>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `list-records` answered.
+#[derive(Debug)]
+pub struct ListAnswer {
+    /// At most as many as asked for.
+    pub items: Vec<Snippet>,
+    /// The provider's own cursor.
+    pub next: Option<String>,
+    /// There may be more, without a way to it.
+    pub truncated: bool,
+    /// What it used.
+    pub usage: Vec<Usage>,
+}
+
+/// What `forget` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct ForgetAnswer {
+    pub outcomes: Vec<ForgetOutcome>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `correct` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct Correction {
+    pub record: RecordHandle,
+    pub superseded: Option<RecordHandle>,
+    pub usage: Vec<Usage>,
+}

@@ -1,0 +1,94 @@
+//! Whether a binding can be as somebody wants it.
+
+use crate::contract::limits::MAX_JSON_BYTES;
+use crate::contract::{BindingLimits, FieldError, Grants, JsonObject};
+use crate::plugins::Plugin;
+use crate::sandbox::{Component, InstanceSetup, Instances};
+use crate::service::{Service, ServiceError};
+
+impl Service {
+    /// Asks the provider, in a sandbox without grants, whether it accepts the configuration.
+    pub(super) async fn check(
+        &self,
+        plugin: &Plugin,
+        config: &JsonObject,
+        limits: &BindingLimits,
+    ) -> Result<(), ServiceError> {
+        check_limits(limits, self.sandbox.options().max_memory_bytes)?;
+        let config = serde_json::to_string(config).unwrap_or_default();
+        if config.len() > MAX_JSON_BYTES {
+            let message = format!("is larger than {MAX_JSON_BYTES} bytes");
+            return Err(FieldError::new("config", message).into());
+        }
+        self.validate_config(&plugin.component, config).await
+    }
+
+    async fn validate_config(&self, component: &Component, config: String) -> Result<(), ServiceError> {
+        let setup = InstanceSetup {
+            config: "{}".into(),
+            storage: None,
+            directory: None,
+            embeddings: false,
+            limits: BindingLimits { call_timeout_ms: 2_000, call_cpu_ms: 1_000, ..BindingLimits::default() },
+        };
+        let complaints = Instances::new(&self.sandbox, component, setup)
+            .validate_config(config)
+            .await
+            .map_err(|failure| failure.error)?;
+        if complaints.is_empty() { Ok(()) } else { Err(ServiceError::Config { complaints }) }
+    }
+}
+
+/// Nothing is sent anywhere yet; what is stored must make sense to the host that will do it.
+pub(super) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
+    const MOST: usize = 64;
+    let wrong = |field: String, message: String| Err(FieldError::new(format!("grants.{field}"), message));
+    for (name, count) in [("http", grants.http.len()), ("secrets", grants.secrets.len())] {
+        if count > MOST {
+            return wrong(name.to_owned(), format!("has {count} entries; at most {MOST} are allowed"));
+        }
+    }
+    for (index, http) in grants.http.iter().enumerate() {
+        let has_scheme = ["https://", "http://"].iter().any(|scheme| http.origin.starts_with(scheme));
+        if !has_scheme || http.origin.len() > 300 || !http.origin.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let message =
+                format!("is `{}`; give an origin such as https://api.example.com", http.origin.escape_debug());
+            return wrong(format!("http.{index}.origin"), message);
+        }
+        if let Some(method) = http.methods.iter().find(|method| !is_token(method, |byte| byte.is_ascii_uppercase())) {
+            let message = format!("has `{}`; give methods in capitals, such as GET", method.escape_debug());
+            return wrong(format!("http.{index}.methods"), message);
+        }
+    }
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    match grants.secrets.iter().position(|name| !is_token(name, is_name)) {
+        Some(index) => {
+            let message = "is no name; 1 to 64 letters, digits, `_` and `-` are allowed".to_owned();
+            wrong(format!("secrets.{index}"), message)
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+fn check_limits(limits: &BindingLimits, max_memory: u64) -> Result<(), FieldError> {
+    let range = |field: &str, value: u64, min: u64, max: u64| {
+        if (min..=max).contains(&value) {
+            return Ok(());
+        }
+        Err(FieldError::new(format!("limits.{field}"), format!("is {value}; {min} to {max} are allowed")))
+    };
+    range("memoryBytes", limits.memory_bytes, 1 << 20, max_memory)?;
+    range("tableElements", limits.table_elements, 1, 100_000)?;
+    range("callTimeoutMs", limits.call_timeout_ms, 1, 600_000)?;
+    range("callCpuMs", limits.call_cpu_ms, 1, 600_000)?;
+    range("concurrentCalls", u64::from(limits.concurrent_calls), 1, 256)?;
+    range("queuedCalls", u64::from(limits.queued_calls), 0, 100_000)?;
+    range("transferBytes", limits.transfer_bytes, 1 << 20, 512 << 20)?;
+    range("logBytes", limits.log_bytes, 0, 1 << 20)?;
+    range("directoryFiles", limits.directory_files, 1, 10_000_000)?;
+    range("callsPerSecond", u64::from(limits.calls_per_second), 0, 1_000_000)
+}
