@@ -9,6 +9,7 @@ mod value;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
@@ -171,8 +172,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes an operation's record. The first write of an id appends; a second one replaces it, which only a
     /// completion after an intent does. A record whose outcome is `in_progress` when the store is opened the next
-    /// time is rewritten as `interrupted`.
-    fn write_operation(&self, operation: &Operation) -> Commit;
+    /// time is rewritten as `interrupted`. It is encoded on the log's own thread, so that the caller does not wait
+    /// for that.
+    fn write_operation(&self, operation: Arc<Operation>) -> Commit;
 
     /// One operation.
     ///
@@ -219,11 +221,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// Where its present size cannot be read.
-    fn binding_storage(
-        &self,
-        partition: &[u8],
-        limit_bytes: u64,
-    ) -> Result<std::sync::Arc<dyn BindingStorage>, StoreError>;
+    fn binding_storage(&self, partition: &[u8], limit_bytes: u64) -> Result<Arc<dyn BindingStorage>, StoreError>;
 
     /// What the host keeps of a partition, such as which version serves it.
     ///

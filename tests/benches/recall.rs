@@ -68,7 +68,9 @@ async fn measure(records: usize) -> Vec<String> {
         }
     })
     .await;
-    vec![records.to_string(), show(loading), show(opening), show(timings.p50()), show(timings.p99())]
+    let usage = host.service().binding(&parse("acme"), &parse("default")).unwrap().usage.unwrap();
+    let memory = format!("{} MiB", usage.memory_bytes >> 20);
+    vec![records.to_string(), show(loading), show(opening), show(timings.p50()), show(timings.p99()), memory]
 }
 
 fn main() {
@@ -78,7 +80,7 @@ fn main() {
     let rows: Vec<_> = sizes.map(|size| runtime.block_on(measure(size))).collect();
     table(
         "local-markdown, records of 50 words, queries of 6 words, 10 answers",
-        &["records", "load", "first query after a restart", "query p50", "query p99"],
+        &["records", "load", "first query after a restart", "query p50", "query p99", "instance memory"],
         &rows,
     );
 }

@@ -93,7 +93,7 @@ async fn ours(concurrency: usize) -> f64 {
                 let mut count = 0;
                 while Instant::now() < until {
                     let sequence = store.next_sequence(&company).unwrap();
-                    store.write_operation(&operation(sequence)).await.unwrap();
+                    store.write_operation(Arc::new(operation(sequence))).await.unwrap();
                     count += 1;
                 }
                 count

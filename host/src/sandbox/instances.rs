@@ -1,7 +1,7 @@
 //! The instances of one binding: who may call when, what a call may take, and what becomes of an instance after it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -52,6 +52,7 @@ pub struct Instances {
     turns: Semaphore,
     turns_in_all: u32,
     waiting: AtomicU32,
+    memory_bytes: AtomicU64,
     normalize: Normalize,
 }
 
@@ -85,6 +86,7 @@ impl Instances {
             turns: Semaphore::new(turns as usize),
             turns_in_all: turns,
             waiting: AtomicU32::new(0),
+            memory_bytes: AtomicU64::new(0),
             normalize: Normalize::new(description.provider_key.clone()),
             setup,
         }
@@ -93,6 +95,11 @@ impl Instances {
     /// The component that serves.
     pub fn component(&self) -> &Component {
         &self.component
+    }
+
+    /// The most memory that one instance had after a call, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes.load(Ordering::Relaxed)
     }
 
     /// Takes in something that happened.
@@ -311,6 +318,7 @@ impl Instances {
         let provider_us = micros(call.started);
         let state = call.instance.store.data();
         let log = state.log.take();
+        self.memory_bytes.fetch_max(state.limiter.memory_bytes(), Ordering::Relaxed);
         let full = state.quota.as_ref().and_then(|quota| quota.take_refusal());
         let failed = |error, log| Err(Failure { error, log, provider_us });
         match called {

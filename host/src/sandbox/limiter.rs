@@ -30,6 +30,11 @@ impl Limiter {
         self.hit
     }
 
+    /// What all memories together have.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes as u64
+    }
+
     pub(super) fn forget_hit(&mut self) {
         self.hit = None;
     }

@@ -16,7 +16,8 @@ pub(super) struct OpenOperation {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     audit: Audit,
-    operation: Option<Box<Operation>>,
+    /// Shared with the log only while the log writes it: a change meanwhile is a change of a copy.
+    operation: Option<Arc<Operation>>,
     started: Instant,
 }
 
@@ -73,25 +74,25 @@ impl OpenOperation {
             store: Arc::clone(store),
             clock: Arc::clone(clock),
             audit,
-            operation: Some(Box::new(operation)),
+            operation: Some(Arc::new(operation)),
             started,
         })
     }
 
     pub(super) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
-        if let Some(operation) = &mut self.operation {
+        if let Some(operation) = self.operation_mut() {
             operation.source = source.cloned();
             operation.hook = hook.cloned();
         }
     }
 
     pub(super) fn operation_mut(&mut self) -> Option<&mut Operation> {
-        self.operation.as_deref_mut()
+        self.operation.as_mut().map(Arc::make_mut)
     }
 
     /// The version that answers.
     pub(super) fn set_version(&mut self, version: &semver::Version) {
-        if let Some(operation) = &mut self.operation {
+        if let Some(operation) = self.operation_mut() {
             operation.provider_version = Some(version.to_string());
         }
     }
@@ -99,7 +100,7 @@ impl OpenOperation {
     /// Writes the intent of a write, durably. Nothing else may happen before.
     pub(super) async fn write_intent(&self) -> Result<(), StoreError> {
         match &self.operation {
-            Some(operation) if operation.kind.is_write() => self.store.write_operation(operation).await,
+            Some(operation) if operation.kind.is_write() => self.store.write_operation(Arc::clone(operation)).await,
             _ => Ok(()),
         }
     }
@@ -114,8 +115,8 @@ impl OpenOperation {
     /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
     pub(super) async fn close(mut self, trace: Trace, refusal: Option<Refusal>) -> Result<(), ServiceError> {
         let Some(mut operation) = self.operation.take() else { return Ok(()) };
-        self.complete(&mut operation, trace, refusal);
-        let commit = self.store.write_operation(&operation);
+        self.complete(Arc::make_mut(&mut operation), trace, refusal);
+        let commit = self.store.write_operation(Arc::clone(&operation));
         let answer = || match operation.error.clone() {
             None => Ok(()),
             Some(error) => {
@@ -134,7 +135,7 @@ impl OpenOperation {
             // record will say `interrupted`: the caller must know.
             Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
                 tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
-                match self.store.write_operation(&operation).await {
+                match self.store.write_operation(Arc::clone(&operation)).await {
                     Ok(()) => answer(),
                     Err(error) => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
                 }
@@ -166,7 +167,8 @@ impl OpenOperation {
 
 impl Drop for OpenOperation {
     fn drop(&mut self) {
-        let Some(mut operation) = self.operation.take() else { return };
+        let Some(mut shared) = self.operation.take() else { return };
+        let operation = Arc::make_mut(&mut shared);
         operation.outcome = Outcome::Interrupted;
         operation.finished_at = Some(self.clock.now());
         operation.error = Some(OperationError {
@@ -177,6 +179,6 @@ impl Drop for OpenOperation {
             retry_after_ms: None,
         });
         // Nobody waits for it any more; it is flushed with the next group.
-        drop(self.store.write_operation(&operation));
+        drop(self.store.write_operation(shared));
     }
 }

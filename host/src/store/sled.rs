@@ -207,7 +207,7 @@ impl Store for SledStore {
         self.log()?.next_sequence(company)
     }
 
-    fn write_operation(&self, operation: &Operation) -> Commit {
+    fn write_operation(&self, operation: Arc<Operation>) -> Commit {
         match self.log() {
             Ok(log) => log.write(operation),
             Err(error) => Commit::failed(error),

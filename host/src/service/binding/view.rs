@@ -35,7 +35,7 @@ pub struct BindingView {
     pub warnings: Vec<String>,
     /// Whether its provider is left alone for a while.
     pub breaker: BreakerState,
-    /// What it takes of its grants, once it has served since the host started.
+    /// What it takes of its limits and grants, once it has served since the host started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageView>,
 }
@@ -61,10 +61,12 @@ pub struct WaitingView {
     pub asks: Vec<PermissionRequest>,
 }
 
-/// What a binding takes of its grants.
+/// What a binding takes of its limits and grants.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
+    /// Of `memoryBytes`: the most that one instance had after a call.
+    pub memory_bytes: u64,
     /// Of `storageBytes`.
     pub storage_bytes: u64,
     /// Of `directoryBytes`, at most.
@@ -123,7 +125,8 @@ impl Service {
                 let directory = serving.quota.as_ref().map(|quota| quota.usage());
                 let DirectoryUsage { bytes, files } = directory.unwrap_or_default();
                 let storage_bytes = serving.storage.as_ref().map_or(0, |storage| storage.used_bytes());
-                UsageView { storage_bytes, directory_bytes: bytes, directory_files: files }
+                let memory_bytes = serving.instances.memory_bytes();
+                UsageView { memory_bytes, storage_bytes, directory_bytes: bytes, directory_files: files }
             }),
         };
         for (target, target_key) in self.bindings.targets(company) {

@@ -12,20 +12,30 @@ use tokio::sync::oneshot;
 use super::index::Applied;
 use super::{failed, keys};
 use crate::contract::{CompanyId, Operation, Outcome};
-use crate::store::{Commit, StoreError};
+use crate::store::{self, Commit, StoreError, decode};
 
 type Waiter = oneshot::Sender<Result<(), StoreError>>;
 
 /// A record on its way to the disk.
-pub(super) struct Item {
-    pub(super) company: CompanyId,
-    pub(super) sequence: u64,
-    pub(super) value: Vec<u8>,
-    /// None while the operation is at work.
-    facets: Option<Vec<Vec<u8>>>,
-    /// Whether an intent was written before it.
-    ends_intent: bool,
+struct Item {
+    operation: Arc<Operation>,
     waiter: Mutex<Option<Waiter>>,
+}
+
+impl Item {
+    fn sequence(&self) -> u64 {
+        self.operation.id.sequence()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.operation.outcome != Outcome::InProgress
+    }
+
+    fn answer(&self, done: Result<(), StoreError>) {
+        if let Some(waiter) = self.waiter.lock().take() {
+            let _ = waiter.send(done);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -87,23 +97,9 @@ impl Log {
         Ok(companies.entry(company.clone()).or_default().next())
     }
 
-    pub(super) fn write(&self, operation: &Operation) -> Commit {
+    pub(super) fn write(&self, operation: Arc<Operation>) -> Commit {
         let (sender, commit) = Commit::pair();
-        let value = match crate::store::encode("operation", operation) {
-            Ok(value) => value,
-            Err(error) => {
-                let _ = sender.send(Err(error));
-                return commit;
-            }
-        };
-        let item = Item {
-            company: operation.company_id.clone(),
-            sequence: operation.id.sequence(),
-            value,
-            facets: (operation.outcome != Outcome::InProgress).then(|| keys::facets_of(operation)),
-            ends_intent: operation.outcome != Outcome::InProgress && operation.kind.is_write(),
-            waiter: Mutex::new(Some(sender)),
-        };
+        let item = Item { operation, waiter: Mutex::new(Some(sender)) };
         self.shared.queue.lock().items.push(item);
         self.shared.wake.notify_one();
         commit
@@ -117,26 +113,26 @@ impl Log {
         commit
     }
 
-    /// The newest value of a record, whether or not it is applied yet.
-    pub(super) fn read(&self, company: &CompanyId, sequence: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    /// A record as it was written last, whether or not it is applied yet.
+    pub(super) fn read(&self, company: &CompanyId, sequence: u64) -> Result<Option<Operation>, StoreError> {
         {
             let queue = self.shared.queue.lock();
             let newest_first = queue.items.iter().rev().chain(queue.in_flight.iter().rev());
             for item in newest_first {
-                if item.sequence == sequence && item.company == *company {
-                    return Ok(Some(item.value.clone()));
+                if item.sequence() == sequence && item.operation.company_id == *company {
+                    return Ok(Some(Operation::clone(&item.operation)));
                 }
             }
         }
         let found = self.tree.get(keys::record(company, sequence)).map_err(|error| failed("reading", &error))?;
-        Ok(found.map(|value| value.to_vec()))
+        found.map(|value| decode("operation", &value)).transpose()
     }
 
     /// Numbers of the company's records that may not be applied yet.
     pub(super) fn queued(&self, company: &CompanyId) -> BTreeSet<u64> {
         let queue = self.shared.queue.lock();
         let all = queue.items.iter().chain(queue.in_flight.iter());
-        all.filter(|item| item.company == *company).map(|item| item.sequence).collect()
+        all.filter(|item| item.operation.company_id == *company).map(Item::sequence).collect()
     }
 }
 
@@ -191,7 +187,7 @@ impl Worker {
                 queue.in_flight = Arc::clone(&items);
                 (items, std::mem::take(&mut queue.waiters))
             };
-            let applied = self.tree.apply_batch(batch(&items)).map_err(|error| failed("writing", &error));
+            let applied = self.tree.apply_batch(encode(&items)).map_err(|error| failed("writing", &error));
             if applied.is_ok() {
                 // Readers find the records in the tree from here on.
                 self.shared.queue.lock().in_flight = Arc::default();
@@ -203,32 +199,38 @@ impl Worker {
             for waiter in waiters {
                 let _ = waiter.send(done.clone());
             }
-            for item in items.iter() {
-                if let Some(waiter) = item.waiter.lock().take() {
-                    let _ = waiter.send(done.clone());
-                }
-            }
+            items.iter().for_each(|item| item.answer(done.clone()));
             if done.is_ok() {
-                for item in Arc::try_unwrap(items).unwrap_or_default() {
-                    if let Some(facets) = item.facets {
-                        let applied = Applied { company: item.company, sequence: item.sequence, facets };
-                        // The indexer ends after this thread; what it did not take is indexed at the next opening.
-                        let _ = self.index.send(applied);
-                    }
+                for item in items.iter().filter(|item| item.has_ended()) {
+                    let applied = Applied {
+                        company: item.operation.company_id.clone(),
+                        sequence: item.sequence(),
+                        facets: keys::facets_of(&item.operation),
+                    };
+                    // The indexer ends after this thread; what it did not take is indexed at the next opening.
+                    let _ = self.index.send(applied);
                 }
             }
         }
     }
 }
 
-fn batch(items: &[Item]) -> Batch {
+/// Who wrote a record that cannot be encoded is told at once; the others' are written.
+fn encode(items: &[Item]) -> Batch {
     let mut batch = Batch::default();
     for item in items {
-        batch.insert(keys::record(&item.company, item.sequence), item.value.as_slice());
-        if item.facets.is_none() {
-            batch.insert(keys::intent(&item.company, item.sequence), &[]);
-        } else if item.ends_intent {
-            batch.remove(keys::intent(&item.company, item.sequence));
+        let (company, sequence) = (&item.operation.company_id, item.sequence());
+        match store::encode("operation", item.operation.as_ref()) {
+            Ok(value) => batch.insert(keys::record(company, sequence), value),
+            Err(error) => {
+                item.answer(Err(error));
+                continue;
+            }
+        }
+        if !item.has_ended() {
+            batch.insert(keys::intent(company, sequence), &[]);
+        } else if item.operation.kind.is_write() {
+            batch.remove(keys::intent(company, sequence));
         }
     }
     batch

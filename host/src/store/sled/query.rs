@@ -24,7 +24,7 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     pub(super) fn operation(&self, sequence: u64) -> Result<Option<Operation>, StoreError> {
-        self.log.read(self.company, sequence)?.map(|value| decode("operation", &value)).transpose()
+        self.log.read(self.company, sequence)
     }
 
     pub(super) fn page(

@@ -108,7 +108,7 @@ proptest! {
             let name = ["acme", "acme2"][*who];
             let agent = agent.map(|agent| ["ada", "bob", "ad"][agent]);
             let made = operation(&store, name, agent, kinds[*kind], outcomes[*outcome]);
-            block_on(store.write_operation(&made)).unwrap();
+            block_on(store.write_operation(Arc::new(made.clone()))).unwrap();
             model.entry(name).or_default().push(made);
             if number == settle {
                 indexed(&store);
@@ -145,7 +145,7 @@ fn a_facet_over_several_blocks_is_found_without_its_neighbours() {
     for number in 0..9_000 {
         let agent = if number % 1_000 == 0 { "rare" } else { "often" };
         let made = operation(&store, "acme", Some(agent), OperationKind::Query, Outcome::Succeeded);
-        last = Some(store.write_operation(&made));
+        last = Some(store.write_operation(Arc::new(made.clone())));
     }
     block_on(last.unwrap()).unwrap();
     let rare = OperationFilter { agent_id: Some("rare".to_owned()), ..OperationFilter::default() };
@@ -165,10 +165,10 @@ fn what_was_at_work_is_interrupted_after_a_crash() {
     let store = open(directory.path());
     let intent = operation(&store, "acme", None, OperationKind::Capture, Outcome::InProgress);
     let mut done = operation(&store, "acme", None, OperationKind::Capture, Outcome::InProgress);
-    block_on(store.write_operation(&intent)).unwrap();
-    block_on(store.write_operation(&done)).unwrap();
+    block_on(store.write_operation(Arc::new(intent.clone()))).unwrap();
+    block_on(store.write_operation(Arc::new(done.clone()))).unwrap();
     done.outcome = Outcome::Succeeded;
-    block_on(store.write_operation(&done)).unwrap();
+    block_on(store.write_operation(Arc::new(done.clone()))).unwrap();
     drop(store);
     let store = open(directory.path());
     let found = store.operation(&company("acme"), intent.id).unwrap().unwrap();
@@ -186,7 +186,7 @@ fn an_unwritten_tail_is_seen_at_once_and_other_companies_never() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
     let made = operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded);
-    let commit = store.write_operation(&made);
+    let commit = store.write_operation(Arc::new(made.clone()));
     assert_eq!(store.operation(&company("acme"), made.id).unwrap().unwrap(), made);
     assert_eq!(all(&store, "acme", &OperationFilter::default(), 10), [1]);
     assert_eq!(store.operation(&company("acm"), made.id).unwrap(), None);
@@ -201,7 +201,7 @@ fn a_damaged_index_is_reported() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
     let made = operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded);
-    block_on(store.write_operation(&made)).unwrap();
+    block_on(store.write_operation(Arc::new(made))).unwrap();
     indexed(&store);
     let key = super::keys::chunk(&super::keys::facet(&company("acme"), b'a', "ada"), 0);
     store.index.remove(&key).unwrap();
