@@ -11,6 +11,7 @@ mod memory;
 mod operation;
 mod output;
 mod plugin;
+mod secret;
 mod serve;
 
 use std::path::PathBuf;
@@ -57,6 +58,9 @@ enum Command {
     /// Which provider answers for whom.
     #[command(subcommand)]
     Binding(binding::BindingCommand),
+    /// What providers may put into their outgoing requests without seeing it.
+    #[command(subcommand)]
+    Secret(secret::SecretCommand),
     /// What was done, by whom, and how it ended.
     #[command(subcommand)]
     Operation(operation::OperationCommand),
@@ -177,6 +181,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Forget(args) => memory::forget(args).await,
             Command::Correct(args) => memory::correct(args).await,
             Command::Binding(command) => binding::run(command).await,
+            Command::Secret(command) => secret::run(command).await,
             Command::Operation(command) => operation::run(command).await,
             Command::Activity(args) => operation::activity(args).await,
             Command::Plugin(command) => plugin::run(command).await,

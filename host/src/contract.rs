@@ -10,6 +10,7 @@ mod failure;
 mod ids;
 pub mod limits;
 mod operation;
+mod origin;
 mod permission;
 mod provenance;
 mod request;
@@ -28,6 +29,7 @@ pub use ids::{AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, P
 pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
 };
+pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
 pub use permission::{
     Grants, HttpGrant, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
     unreviewed,

@@ -15,8 +15,10 @@ mod pipeline;
 mod rate;
 mod record;
 mod run;
+mod secrets;
 mod serving;
 mod switch;
+mod vault;
 
 pub use binding::{
     AskedView, BindingView, BuildView, CreateBinding, GrantsView, SetTarget, UpdateBinding, UsageView, WaitingView,
@@ -26,3 +28,5 @@ pub use control::{AdmittedPlugin, PluginView};
 pub use error::{OpenError, ServiceError};
 pub use open::Service;
 pub use options::{Audit, Caller, ServiceOptions};
+pub use secrets::{SecretView, SetSecret};
+pub use vault::VaultError;

@@ -203,6 +203,7 @@ async fn fresh(raw: &Raw) {
             storage: None,
             directory: None,
             embeddings: false,
+            egress: None,
             limits: BindingLimits::default(),
         };
         let instances = memhost::sandbox::Instances::new(&sandbox, &component, setup);

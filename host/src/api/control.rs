@@ -12,7 +12,10 @@ use super::extract::{Body, Company, Query, parse};
 use super::problem::Problem;
 use crate::bindings::Why;
 use crate::contract::{ActivityPage, CompanyId, Grants, Operation, OperationFilter, OperationPage, limits};
-use crate::service::{BindingView, Caller, CreateBinding, GrantsView, PluginView, Service, SetTarget, UpdateBinding};
+use crate::service::{
+    BindingView, Caller, CreateBinding, GrantsView, PluginView, SecretView, Service, SetSecret, SetTarget,
+    UpdateBinding,
+};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> Router<Arc<Service>> {
@@ -23,6 +26,8 @@ pub(super) fn company_routes() -> Router<Arc<Service>> {
         .route("/bindings/{key}/reset", post(reset_binding))
         .route("/resolve", get(resolve))
         .route("/targets", axum::routing::put(set_target))
+        .route("/secrets", get(secrets))
+        .route("/secrets/{name}", axum::routing::put(set_secret).delete(remove_secret))
         .route("/activity", get(activity))
         .route("/operations", get(operations))
         .route("/operations/{id}", get(operation))
@@ -107,6 +112,31 @@ async fn reset_binding(
     Company(company): Company,
 ) -> Result<Json<BindingView>, Problem> {
     Ok(Json(service.reset_binding(&Caller::operator(), &company, &parse("bindingKey", &key)?).await?))
+}
+
+async fn secrets(
+    State(service): State<Arc<Service>>,
+    Company(company): Company,
+) -> Result<Json<Items<SecretView>>, Problem> {
+    Ok(Json(Items { items: service.secrets(&company)? }))
+}
+
+async fn set_secret(
+    State(service): State<Arc<Service>>,
+    Path((_, name)): Path<(String, String)>,
+    Company(company): Company,
+    Body(request): Body<SetSecret>,
+) -> Result<Json<SecretView>, Problem> {
+    Ok(Json(service.set_secret(&Caller::operator(), &company, &name, request).await?))
+}
+
+async fn remove_secret(
+    State(service): State<Arc<Service>>,
+    Path((_, name)): Path<(String, String)>,
+    Company(company): Company,
+) -> Result<StatusCode, Problem> {
+    service.remove_secret(&Caller::operator(), &company, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Deserialize)]

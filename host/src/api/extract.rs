@@ -35,7 +35,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let mut deserializer = serde_json::Deserializer::from_slice(&bytes);
         let invalid = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail);
         let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-            let path = error.path().to_string();
+            // One form of path everywhere, `records.0.text`, as in the contract's own errors.
+            let path = error.path().to_string().replace('[', ".").replace(']', "");
             let problem = invalid(error.inner().to_string());
             // The whole document is no field, and neither is what ended before it had a name.
             if path == "." || path.ends_with('?') { problem } else { problem.at(path) }

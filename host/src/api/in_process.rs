@@ -21,6 +21,8 @@ pub enum Method {
     Put,
     /// Changes a part of something.
     Patch,
+    /// Takes something away.
+    Delete,
 }
 
 /// A request.
@@ -50,12 +52,13 @@ impl InProcess {
     /// Answers with a status and a body.
     pub async fn call(&self, request: Request) -> (u16, Vec<u8>) {
         let method = match request.method {
-            Method::Get => axum::http::Method::GET,
-            Method::Post => axum::http::Method::POST,
-            Method::Put => axum::http::Method::PUT,
-            Method::Patch => axum::http::Method::PATCH,
+            Method::Get => http::Method::GET,
+            Method::Post => http::Method::POST,
+            Method::Put => http::Method::PUT,
+            Method::Patch => http::Method::PATCH,
+            Method::Delete => http::Method::DELETE,
         };
-        let built = axum::http::Request::builder()
+        let built = http::Request::builder()
             .method(method)
             .uri(&request.path)
             .header("authorization", format!("Bearer {}", self.token))

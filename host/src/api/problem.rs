@@ -111,6 +111,8 @@ impl From<ServiceError> for Problem {
             ServiceError::NoVersion { .. } => Self::new(StatusCode::NOT_FOUND, "no_version", detail),
             ServiceError::Host(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             ServiceError::NoOperation { .. } => Self::new(StatusCode::NOT_FOUND, "no_operation", detail),
+            ServiceError::NoSecret { .. } => Self::new(StatusCode::NOT_FOUND, "no_secret", detail),
+            ServiceError::Vault(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             ServiceError::Binding(binding) => match binding {
                 BindingError::Exists { .. } => Self::new(StatusCode::CONFLICT, "binding_exists", detail),
                 BindingError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),

@@ -112,7 +112,21 @@ impl Bindings {
     /// # Errors
     /// Where the store fails.
     pub async fn record(&self, company: &CompanyId, new: NewActivity) -> Result<(), BindingError> {
-        match self.store.transact(&[activity::change(&*self.clock, company, new)?])? {
+        self.record_with(company, new, Vec::new()).await
+    }
+
+    /// The same, in one transaction with the changes that it tells of.
+    ///
+    /// # Errors
+    /// Where the store fails or a change finds something else than it expected.
+    pub async fn record_with(
+        &self,
+        company: &CompanyId,
+        new: NewActivity,
+        mut changes: Vec<Change>,
+    ) -> Result<(), BindingError> {
+        changes.push(activity::change(&*self.clock, company, new)?);
+        match self.store.transact(&changes)? {
             Transacted::Done(commit) => Ok(commit.await?),
             Transacted::Conflict(_) => Err(BindingError::Conflict { company: company.clone() }),
         }

@@ -55,6 +55,11 @@ impl Backend {
         self.call(Request { method: Method::Patch, path: path.to_owned(), body: Some(body.to_string()) }).await
     }
 
+    /// Takes something away.
+    pub(super) async fn delete(&self, path: &str) -> Result<Value, CliError> {
+        self.call(Request { method: Method::Delete, path: path.to_owned(), body: None }).await
+    }
+
     async fn call(&self, request: Request) -> Result<Value, CliError> {
         let (status, body) = match self {
             Self::Direct(host) => host.call(request).await,
@@ -80,8 +85,11 @@ fn send(agent: &ureq::Agent, url: &str, token: Option<&str>, request: &Request) 
     let bearer = token.map(|token| format!("Bearer {token}"));
     let body = request.body.as_deref().unwrap_or_default();
     let answered = match request.method {
-        Method::Get => {
-            let mut call = agent.get(&address);
+        Method::Get | Method::Delete => {
+            let mut call = match request.method {
+                Method::Delete => agent.delete(&address),
+                _ => agent.get(&address),
+            };
             if let Some(bearer) = &bearer {
                 call = call.header("authorization", bearer);
             }

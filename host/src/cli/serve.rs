@@ -33,6 +33,13 @@ pub(super) struct ServeArgs {
     /// A build that is let in without a signature; may be given again.
     #[arg(long, value_name = "DIGEST")]
     trusted_digest: Vec<Digest>,
+    /// The file of the key that secrets are encrypted with; made where it is missing. `vault.key` in the data directory
+    /// where absent. The environment variable MEMHOST_VAULT_KEY goes before it: 64 hex digits or the base64 of 32 bytes.
+    #[arg(long, value_name = "FILE")]
+    vault_key_file: Option<PathBuf>,
+    /// A PEM file of certificate authorities that outgoing requests believe beside the well-known ones.
+    #[arg(long, value_name = "FILE")]
+    outgoing_roots: Option<PathBuf>,
     /// Whether the answer to a read waits until its record is on disk. Writes always wait.
     #[arg(long, value_enum, default_value = "durable")]
     audit: AuditArg,
@@ -55,6 +62,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     options.plugins_dir = args.plugins_dir;
     options.trust =
         Trust { keys: args.trusted_key, requires_signature: args.require_signatures, digests: args.trusted_digest };
+    options.vault_key_file = args.vault_key_file;
+    options.sandbox.outgoing_roots = args.outgoing_roots;
     options.audit = match args.audit {
         AuditArg::Durable => Audit::Durable,
         AuditArg::Relaxed => Audit::Relaxed,

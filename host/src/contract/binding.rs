@@ -64,6 +64,16 @@ pub struct BindingLimits {
     pub directory_files: u64,
     /// Calls in a second, on average over a second; 0 for as many as there are.
     pub calls_per_second: u32,
+    /// Outgoing requests of one call.
+    pub outgoing_requests: u32,
+    /// Outgoing requests in a minute.
+    pub outgoing_requests_per_minute: u32,
+    /// Outgoing requests at work at once.
+    pub outgoing_connections: u32,
+    /// What the requests of one call may send in their bodies, in bytes.
+    pub outgoing_bytes: u64,
+    /// What the responses of one call may bring in their bodies, in bytes.
+    pub incoming_bytes: u64,
 }
 
 impl Default for BindingLimits {
@@ -79,6 +89,11 @@ impl Default for BindingLimits {
             log_bytes: 64 * 1024,
             directory_files: 500_000,
             calls_per_second: 0,
+            outgoing_requests: 64,
+            outgoing_requests_per_minute: 1_000,
+            outgoing_connections: 16,
+            outgoing_bytes: 16 * 1024 * 1024,
+            incoming_bytes: 16 * 1024 * 1024,
         }
     }
 }

@@ -3,7 +3,9 @@
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use super::ProviderKey;
+use ipnet::IpNet;
+
+use super::{Origin, ProviderKey};
 
 /// What a provider's `describe` answered, checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,8 +68,8 @@ pub enum Permission {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpPermission {
-    /// Scheme, host and optional port.
-    pub origin: String,
+    /// Where.
+    pub origin: Origin,
     /// Empty: all methods.
     pub methods: Vec<String>,
 }
@@ -142,10 +144,30 @@ pub struct Grants {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpGrant {
     /// Scheme, host and port, such as `https://api.example.com`; `https://*.example.com` for every name below.
-    pub origin: String,
+    pub origin: Origin,
     /// Empty: all methods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
+    /// Addresses that are not public and may be connected to all the same, such as `10.0.0.0/8`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub private_ranges: Vec<IpNet>,
+}
+
+impl HttpGrant {
+    /// What is left of this grant where a provider asks for so much; none where it does not ask for the origin.
+    fn within(&self, asked: &HttpPermission) -> Option<Self> {
+        let methods = match (self.methods.as_slice(), asked.methods.as_slice()) {
+            ([], asked) => asked.to_vec(),
+            (granted, []) => granted.to_vec(),
+            (granted, asked) => granted.iter().filter(|method| asked.contains(method)).cloned().collect(),
+        };
+        // No method in the list would mean all of them.
+        let is_empty = methods.is_empty() && !(self.methods.is_empty() && asked.methods.is_empty());
+        let origin = [(&asked.origin, &self.origin), (&self.origin, &asked.origin)]
+            .into_iter()
+            .find_map(|(wide, narrow)| wide.includes(narrow).then(|| narrow.clone()));
+        origin.filter(|_| !is_empty).map(|origin| Self { origin, methods, private_ranges: self.private_ranges.clone() })
+    }
 }
 
 impl Grants {
@@ -158,12 +180,32 @@ impl Grants {
                 Permission::Directory(bytes) => grants.directory_bytes = grants.directory_bytes.max(*bytes),
                 Permission::Embeddings => grants.embeddings = true,
                 Permission::Http(http) => {
-                    grants.http.push(HttpGrant { origin: http.origin.clone(), methods: http.methods.clone() });
+                    let (origin, methods) = (http.origin.clone(), http.methods.clone());
+                    grants.http.push(HttpGrant { origin, methods, private_ranges: Vec::new() });
                 }
                 Permission::Secret(name) => grants.secrets.push(name.clone()),
             }
         }
         grants
+    }
+
+    /// What is granted and asked for: nobody gets what it did not say that it wants.
+    #[must_use]
+    pub fn effective(&self, requests: &[PermissionRequest]) -> Self {
+        let asked = Self::all_of(requests);
+        let is_asked = |request: &PermissionRequest| match &request.permission {
+            Permission::Http(http) => Some(http.clone()),
+            _ => None,
+        };
+        let asked_http: Vec<HttpPermission> = requests.iter().filter_map(is_asked).collect();
+        let http = self.http.iter().flat_map(|grant| asked_http.iter().filter_map(|asked| grant.within(asked)));
+        Self {
+            storage_bytes: if asked.storage_bytes > 0 { self.storage_bytes } else { 0 },
+            directory_bytes: if asked.directory_bytes > 0 { self.directory_bytes } else { 0 },
+            embeddings: self.embeddings && asked.embeddings,
+            http: http.collect(),
+            secrets: self.secrets.iter().filter(|name| asked.secrets.contains(name)).cloned().collect(),
+        }
     }
 }
 
@@ -179,7 +221,7 @@ mod tests {
     fn only_what_goes_beyond_the_review_is_unreviewed() {
         let http = |methods: &[&str]| {
             let methods = methods.iter().map(|method| (*method).to_owned()).collect();
-            Permission::Http(HttpPermission { origin: "https://a.example".to_owned(), methods })
+            Permission::Http(HttpPermission { origin: "https://a.example".parse().unwrap(), methods })
         };
         let reviewed = [Permission::Storage(100), http(&["GET", "POST"])];
         let left = |asked: Permission| unreviewed(&reviewed, &[asks(asked)]).len();
@@ -189,5 +231,34 @@ mod tests {
         assert_eq!(left(http(&["GET"])), 0);
         assert_eq!(left(http(&["DELETE"])), 1);
         assert_eq!(left(http(&[])), 1, "every method is more than two");
+    }
+
+    #[test]
+    fn only_what_is_granted_and_asked_for_is_effective() {
+        let grant = |origin: &str, methods: &[&str]| HttpGrant {
+            origin: origin.parse().unwrap(),
+            methods: methods.iter().map(|method| (*method).to_owned()).collect(),
+            private_ranges: Vec::new(),
+        };
+        let ask = |origin: &str, methods: &[&str]| {
+            let HttpGrant { origin, methods, .. } = grant(origin, methods);
+            asks(Permission::Http(HttpPermission { origin, methods }))
+        };
+        let effective = |granted: HttpGrant, asked: PermissionRequest| {
+            let granted = Grants { http: vec![granted], ..Grants::default() };
+            granted.effective(&[asked]).http.into_iter().map(|http| http.methods).collect::<Vec<_>>()
+        };
+        let none: Vec<Vec<String>> = Vec::new();
+        let (wide, one, other) = ("https://*.a.example", "https://x.a.example", "https://x.b.example");
+        assert_eq!(effective(grant(one, &[]), ask(wide, &["GET"])), [["GET"]]);
+        let granted = Grants { http: vec![grant(wide, &["GET"])], ..Grants::default() };
+        assert_eq!(granted.effective(&[ask(one, &[])]).http, [grant(one, &["GET"])], "the narrower one of the two");
+        assert_eq!(effective(grant(one, &["GET", "PUT"]), ask(one, &["PUT", "POST"])), [["PUT"]]);
+        assert_eq!(effective(grant(one, &["GET"]), ask(one, &["PUT"])), none, "no method in common is not all of them");
+        assert_eq!(effective(grant(other, &[]), ask(wide, &[])), none);
+        assert_eq!(effective(grant("https://*.b.a.example", &[]), ask(wide, &[])), [[""; 0]]);
+        assert_eq!(effective(grant("http://x.a.example", &[]), ask(wide, &[])), none);
+        let secrets = Grants { secrets: vec!["A".to_owned(), "B".to_owned()], ..Grants::default() };
+        assert_eq!(secrets.effective(&[asks(Permission::Secret("B".to_owned()))]).secrets, ["B"]);
     }
 }

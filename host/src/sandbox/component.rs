@@ -172,6 +172,7 @@ impl Component {
             storage: None,
             directory: None,
             embeddings: false,
+            egress: None,
             limits: BindingLimits {
                 memory_bytes: 64 << 20,
                 call_cpu_ms: u64::try_from(DESCRIBE_TIMEOUT.as_millis()).unwrap_or(1_000),

@@ -1,6 +1,7 @@
 //! The one engine of a host: configuration, the pool of instance slots, the clock that ends runaway guests.
 
 use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use super::bindings;
+use super::egress::Client;
 use super::error::AdmissionError;
 use super::imports::State;
 use super::instances::IdleInstances;
@@ -20,17 +22,19 @@ use super::quota;
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
 /// What a host gives to all of its guests together.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SandboxOptions {
     /// The most instances at once, idle ones included.
     pub instances: u32,
     /// The most that one linear memory can ever be granted, in bytes. Bindings are limited below it.
     pub max_memory_bytes: u64,
+    /// A PEM file of certificate authorities that outgoing requests believe beside the well-known ones.
+    pub outgoing_roots: Option<PathBuf>,
 }
 
 impl Default for SandboxOptions {
     fn default() -> Self {
-        Self { instances: 1_000, max_memory_bytes: 1 << 30 }
+        Self { instances: 1_000, max_memory_bytes: 1 << 30, outgoing_roots: None }
     }
 }
 
@@ -42,6 +46,8 @@ pub(super) struct Inner {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
     pub(super) options: SandboxOptions,
+    /// What guests' requests go out through.
+    pub(super) client: Client,
     slots: Arc<Semaphore>,
     /// Where idle instances wait, so that one can be given up when the pool is empty.
     idle: Mutex<Vec<Weak<IdleInstances>>>,
@@ -70,13 +76,19 @@ impl Sandbox {
             what: "the host's imports".to_owned(),
             message: format!("{error:#}"),
         })?;
+        let client = Client::new(options.outgoing_roots.as_deref()).map_err(|message| AdmissionError::Io {
+            action: "starting",
+            what: "the client for outgoing requests".to_owned(),
+            message,
+        })?;
         let stop_ticker = Arc::new(AtomicBool::new(false));
         start_ticker(&engine, &stop_ticker)?;
         Ok(Self(Arc::new(Inner {
             engine,
             linker,
-            options,
             slots: Arc::new(Semaphore::new(options.instances as usize)),
+            options,
+            client,
             idle: Mutex::default(),
             stop_ticker,
         })))
@@ -150,6 +162,7 @@ fn config(options: &SandboxOptions) -> Config {
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     quota::replace(&mut linker)?;
     bindings::provider::MemoryProvider::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::bindings::provider::paperclip::memory::{binding, embeddings, storage, types};
+use super::egress::Hooks;
 use super::limiter::Limiter;
 use super::log::GuestLog;
 use super::quota::DirectoryQuota;
@@ -14,6 +16,8 @@ use crate::contract::{BindingStorage, StorageEntry, StorageError, StorageWrite};
 /// What belongs to one instance.
 pub(super) struct State {
     pub(super) wasi: WasiCtx,
+    pub(super) http: WasiHttpCtx,
+    pub(super) outgoing: Hooks,
     pub(super) table: ResourceTable,
     pub(super) limiter: Limiter,
     pub(super) quota: Option<Arc<DirectoryQuota>>,
@@ -29,6 +33,12 @@ pub(super) struct State {
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.outgoing }
     }
 }
 

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::component::{Component, Exports};
+use super::egress::{Egress, Hooks};
 use super::engine::{Sandbox, TICK};
 use super::imports::State;
 use super::limiter::Limiter;
@@ -31,6 +33,8 @@ pub struct InstanceSetup {
     pub directory: Option<Directory>,
     /// Whether texts may be embedded.
     pub embeddings: bool,
+    /// Where requests may go, if anywhere.
+    pub egress: Option<Arc<Egress>>,
     /// What an instance may use.
     pub limits: BindingLimits,
 }
@@ -97,6 +101,8 @@ impl Instance {
         table.set_max_capacity(MAX_HANDLES);
         let state = State {
             wasi: wasi.build(),
+            http: WasiHttpCtx::new(),
+            outgoing: Hooks::new(setup.egress.clone(), log.clone()),
             table,
             limiter: Limiter::new(&setup.limits),
             quota,
@@ -126,7 +132,9 @@ impl Instance {
     /// Gives the next call its full budget.
     pub(super) fn arm(&mut self, limits: &BindingLimits) {
         arm(&mut self.store, limits);
-        self.store.data_mut().limiter.forget_hit();
+        let state = self.store.data_mut();
+        state.limiter.forget_hit();
+        state.outgoing.begin();
     }
 }
 

@@ -317,6 +317,7 @@ impl Instances {
     ) -> Result<Answer<U>, Failure> {
         let provider_us = micros(call.started);
         let state = call.instance.store.data();
+        state.outgoing.end();
         let log = state.log.take();
         self.memory_bytes.fetch_max(state.limiter.memory_bytes(), Ordering::Relaxed);
         let full = state.quota.as_ref().and_then(|quota| quota.take_refusal());

@@ -12,8 +12,13 @@ use crate::contract::{LogLine, limits};
 struct Kept {
     out: Vec<u8>,
     err: Vec<u8>,
+    /// What the host has to say about the call.
+    host: Vec<LogLine>,
     dropped: u64,
 }
+
+/// More lines of the host about one call are left out: a guest can cause as many as it likes.
+const MAX_HOST_LINES: usize = 32;
 
 /// The log of one instance, emptied after each call.
 #[derive(Clone)]
@@ -45,16 +50,26 @@ impl GuestLog {
         kept.dropped += (bytes.len() - taken) as u64;
     }
 
+    /// Notes what the operator should know about the call and the guest does not say.
+    pub(super) fn host(&self, level: &str, text: &str) {
+        let mut kept = self.kept.lock();
+        if kept.host.len() < MAX_HOST_LINES {
+            let text = crate::contract::cut_message(format!("host: {text}"));
+            kept.host.push(LogLine { level: level.to_owned(), text });
+        }
+    }
+
     /// What was written since the last time, as lines.
     pub(super) fn take(&self) -> Vec<LogLine> {
         let kept = {
             let mut kept = self.kept.lock();
-            if kept.out.is_empty() && kept.err.is_empty() && kept.dropped == 0 {
+            if kept.out.is_empty() && kept.err.is_empty() && kept.host.is_empty() && kept.dropped == 0 {
                 return Vec::new();
             }
             std::mem::take(&mut *kept)
         };
-        let mut lines: Vec<LogLine> = lines(&kept.err, "stderr").chain(lines(&kept.out, "stdout")).collect();
+        let mut lines: Vec<LogLine> =
+            lines(&kept.err, "stderr").chain(lines(&kept.out, "stdout")).chain(kept.host).collect();
         if kept.dropped > 0 {
             let text = format!("{} more bytes of log were left out; `logBytes` limits them", kept.dropped);
             lines.push(LogLine { level: "warn".to_owned(), text });

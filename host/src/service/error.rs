@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::vault::VaultError;
 use crate::bindings::BindingError;
 use crate::contract::{FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError};
 use crate::plugins::PluginError;
@@ -30,6 +31,9 @@ pub enum OpenError {
     /// The engine could not be started.
     #[error("the sandbox could not be started: {0}")]
     Sandbox(#[from] AdmissionError),
+    /// Secrets cannot be read or kept.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
     /// The plugins could not be read.
     #[error("the plugins could not be read: {0}")]
     Plugins(#[from] PluginError),
@@ -82,6 +86,15 @@ pub enum ServiceError {
         /// Its id.
         id: OperationId,
     },
+    /// There is no such secret.
+    #[error("the company has no secret `{name}`; `memhost secret list` shows those that are set")]
+    NoSecret {
+        /// Its name.
+        name: String,
+    },
+    /// The vault failed.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
     /// Something about bindings.
     #[error(transparent)]
     Binding(#[from] BindingError),

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::keys::Keys;
+use super::secrets::SecretStore;
 use super::serving::ServingBindings;
+use super::vault::{Vault, VaultKey};
 use super::{Audit, OpenError, ServiceOptions};
 use crate::bindings::Bindings;
 use crate::contract::{Clock, CursorKey};
@@ -23,6 +25,7 @@ pub struct Service {
     pub(super) cursors: CursorKey,
     pub(super) zero_config: bool,
     pub(super) serving: ServingBindings,
+    pub(super) secrets: Arc<SecretStore>,
     pub(super) audit: Audit,
 }
 
@@ -47,6 +50,10 @@ impl Service {
             message: error.to_string(),
         })??);
         let keys = Keys::open(&data_dir)?;
+        let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
+        let vault_key = options.vault_key.or_else(|| std::env::var("MEMHOST_VAULT_KEY").ok());
+        let vault = Vault::open(VaultKey::from_env_or_file(vault_key.as_deref(), &vault_file)?);
+        let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
         let sandbox = Sandbox::new(options.sandbox)?;
         let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
@@ -56,6 +63,7 @@ impl Service {
             Arc::clone(&plugins),
             Arc::clone(&store),
             Arc::clone(&bindings),
+            Arc::clone(&secrets),
             &data_dir,
         );
         serving.drop_unneeded_copies();
@@ -69,6 +77,7 @@ impl Service {
             cursors: keys.cursors(),
             zero_config: options.zero_config,
             serving,
+            secrets,
             audit: options.audit,
         })
     }

@@ -27,6 +27,11 @@ pub struct ServiceOptions {
     pub plugins_dir: Option<PathBuf>,
     /// Whose plugins are believed; everybody's by default.
     pub trust: Trust,
+    /// The key that secrets are encrypted with: 64 hex digits or the base64 of 32 bytes. None: the one in the environment
+    /// variable `MEMHOST_VAULT_KEY`, or else the one in the file.
+    pub vault_key: Option<String>,
+    /// The file of that key, made where it is missing. None: `vault.key` in the data directory.
+    pub vault_key_file: Option<PathBuf>,
     /// Whether reads wait for their record.
     pub audit: Audit,
     /// Whether a company without bindings gets a default binding of the built-in provider at its first operation.
@@ -46,6 +51,8 @@ impl ServiceOptions {
             data_dir: data_dir.into(),
             plugins_dir: None,
             trust: Trust::default(),
+            vault_key: None,
+            vault_key_file: None,
             audit: Audit::default(),
             zero_config: true,
             sandbox: SandboxOptions::default(),

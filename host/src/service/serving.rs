@@ -12,14 +12,15 @@ use super::breaker::Breaker;
 use super::choice::{self, Choice};
 use super::error::Refusal;
 use super::rate::Rate;
+use super::secrets::SecretStore;
 use crate::bindings::Bindings;
 use crate::contract::{
     Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, StorageWrite,
     VersionChoice,
 };
 use crate::plugins::{Plugin, Plugins};
-use crate::sandbox::{Directory, DirectoryAccess, DirectoryQuota, InstanceSetup, Instances, Sandbox};
-use crate::store::{self, Store};
+use crate::sandbox::{Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox};
+use crate::store::{self, Store, StoreError};
 
 /// A version that came in the place of another one is trusted after this many answers.
 const PROBATION_CALLS: u32 = 20;
@@ -36,6 +37,7 @@ pub(super) struct Serving {
     pub(super) rate: Rate,
     pub(super) storage: Option<Arc<dyn BindingStorage>>,
     pub(super) quota: Option<Arc<DirectoryQuota>>,
+    egress: Option<Arc<Egress>>,
     /// The plugins' generation for which this build was chosen.
     generation: AtomicU64,
     probation: Probation,
@@ -80,6 +82,7 @@ pub(super) struct ServingBindings {
     pub(super) plugins: Arc<Plugins>,
     pub(super) store: Arc<dyn Store>,
     pub(super) bindings: Arc<Bindings>,
+    secrets: Arc<SecretStore>,
     memory_dir: PathBuf,
     warm: RwLock<HashMap<BindingId, Arc<Serving>>>,
     /// One at a time decides for a binding.
@@ -92,10 +95,12 @@ impl ServingBindings {
         plugins: Arc<Plugins>,
         store: Arc<dyn Store>,
         bindings: Arc<Bindings>,
+        secrets: Arc<SecretStore>,
         data_dir: &Path,
     ) -> Self {
         let memory_dir = data_dir.join("memory");
-        Self { sandbox, plugins, store, bindings, memory_dir, warm: RwLock::default(), turns: Mutex::default() }
+        let (warm, turns) = (RwLock::default(), Mutex::default());
+        Self { sandbox, plugins, store, bindings, secrets, memory_dir, warm, turns }
     }
 
     /// What serves a binding now.
@@ -213,11 +218,13 @@ impl ServingBindings {
             path: quota.path().to_owned(),
             access: DirectoryAccess::ReadWrite(Arc::clone(quota)),
         });
+        let egress = self.egress(binding, &grants)?;
         let setup = InstanceSetup {
             config: config(binding)?.into(),
             storage: storage.clone(),
             directory,
             embeddings: grants.embeddings,
+            egress: egress.clone(),
             limits: binding.limits,
         };
         Ok(Serving {
@@ -228,6 +235,7 @@ impl ServingBindings {
             rate: Rate::new(binding.limits.calls_per_second),
             storage,
             quota,
+            egress,
             generation: AtomicU64::new(UNCHOSEN),
             probation: Probation::default(),
         })
@@ -246,6 +254,37 @@ impl ServingBindings {
                 storage.map(Some).map_err(|error| host(&error))
             }
         }
+    }
+
+    fn egress(&self, binding: &Binding, grants: &Grants) -> Result<Option<Arc<Egress>>, Refusal> {
+        if grants.http.is_empty() {
+            return Ok(None);
+        }
+        let egress = Egress::new(&self.sandbox, grants.http.clone(), &binding.limits);
+        let secrets = self.secrets.granted(&binding.company_id, &grants.secrets).map_err(|error| host(&error))?;
+        egress.set_secrets(secrets).map_err(|error| host(&error))?;
+        Ok(Some(Arc::new(egress)))
+    }
+
+    /// A company's secrets were changed: requests from now on have the new ones.
+    pub(super) fn renew_secrets(&self, company: &CompanyId) -> Result<(), StoreError> {
+        let warm: Vec<Arc<Serving>> = self.warm.read().values().cloned().collect();
+        for serving in warm.into_iter().filter(|serving| serving.binding.company_id == *company) {
+            for serving in serving.previous().into_iter().chain([serving]) {
+                let Some(egress) = &serving.egress else { continue };
+                let names = effective(&serving.binding.grants, &serving.plugin).secrets;
+                if let Err(error) = egress.set_secrets(self.secrets.granted(company, &names)?) {
+                    tracing::error!(%error, binding = %serving.binding.key, "a secret cannot be used");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Secrets that the binding may have and that nobody has set.
+    pub(super) fn missing_secrets(&self, binding: &Binding) -> Vec<String> {
+        let is_missing = |name: &&String| !self.secrets.is_set(&binding.company_id, name);
+        binding.grants.secrets.iter().filter(is_missing).cloned().collect()
     }
 
     async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
@@ -310,14 +349,7 @@ impl ServingBindings {
 
 /// What was granted and is asked for.
 pub(super) fn effective(granted: &Grants, plugin: &Plugin) -> Grants {
-    let asked = Grants::all_of(&plugin.component.description().permissions);
-    Grants {
-        storage_bytes: if asked.storage_bytes > 0 { granted.storage_bytes } else { 0 },
-        directory_bytes: if asked.directory_bytes > 0 { granted.directory_bytes } else { 0 },
-        embeddings: granted.embeddings && asked.embeddings,
-        http: granted.http.clone(),
-        secrets: granted.secrets.iter().filter(|name| asked.secrets.contains(name)).cloned().collect(),
-    }
+    granted.effective(&plugin.component.description().permissions)
 }
 
 pub(super) fn config(binding: &Binding) -> Result<String, Refusal> {

@@ -136,6 +136,7 @@ impl ServingBindings {
             storage: overlay.clone().map(|overlay| overlay as Arc<dyn BindingStorage>),
             directory,
             embeddings: grants.embeddings,
+            egress: None,
             limits: binding.limits,
         };
         let instances = Instances::new(&self.sandbox, &plugin.component, setup);

@@ -18,6 +18,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
@@ -80,7 +81,7 @@ impl SledStore {
             .mode(sled::Mode::HighThroughput)
             // Flushing is our own business: a group at a time.
             .flush_every_ms(None);
-        let db = config.open().map_err(|error| failed("opening the store", &error))?;
+        let db = open_db(&config).map_err(|error| failed("opening the store", &error))?;
         let tree = |name: &str| db.open_tree(name).map_err(|error| failed("opening the store", &error));
         let (records, index) = (tree("operations")?, tree("operation_index")?);
         let tables = [
@@ -160,6 +161,21 @@ impl Drop for SledStore {
             tracing::error!(%error, "the last flush failed; unacknowledged writes may be lost");
         }
     }
+}
+
+/// The directory is ours alone by now. Where sled's own lock is taken all the same, a store that this process has just
+/// closed is still giving it back: sled's worker threads let go of it a moment after the drop.
+fn open_db(config: &sled::Config) -> sled::Result<Db> {
+    const TRIES: u32 = 500;
+    for _ in 1..TRIES {
+        match config.open() {
+            Err(sled::Error::Io(error)) if error.to_string().contains("could not acquire lock") => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened,
+        }
+    }
+    config.open()
 }
 
 /// After a crash: what was at work is interrupted, and the indexes follow the log.

@@ -5,6 +5,7 @@
 mod bad_input;
 mod conformance;
 mod crash;
+mod egress;
 mod hostile;
 mod http;
 mod layers;

@@ -3,8 +3,8 @@
 use semver::Version;
 
 use crate::contract::{
-    HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription, ProviderKey, TextId,
-    limits,
+    HttpPermission, OriginError, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription, ProviderKey,
+    TextId, limits,
 };
 use crate::sandbox::OptionalInterface;
 use crate::sandbox::bindings::provider::exports::paperclip::memory::provider as wire;
@@ -76,17 +76,24 @@ pub(super) fn check_description(
             provider_native_browse: has(OptionalInterface::Browse),
         },
         max_concurrency: answer.max_concurrency,
-        permissions: answer.permissions.into_iter().map(permission_request).collect(),
+        permissions: answer.permissions.into_iter().map(permission_request).collect::<Result<_, _>>()?,
     })
 }
 
-fn permission_request(request: wire::PermissionRequest) -> PermissionRequest {
+fn permission_request(request: wire::PermissionRequest) -> Result<PermissionRequest, AdmissionError> {
     let permission = match request.permission {
         wire::Permission::Storage(bytes) => Permission::Storage(bytes),
         wire::Permission::Directory(bytes) => Permission::Directory(bytes),
         wire::Permission::Embeddings => Permission::Embeddings,
-        wire::Permission::Http(http) => Permission::Http(HttpPermission { origin: http.origin, methods: http.methods }),
+        wire::Permission::Http(http) => {
+            let origin = http.origin.parse().map_err(|error: OriginError| AdmissionError::Description {
+                field: "permissions",
+                message: format!("asks for an origin that is none: {error}"),
+            })?;
+            Permission::Http(HttpPermission { origin, methods: http.methods })
+        }
         wire::Permission::Secret(name) => Permission::Secret(name),
     };
-    PermissionRequest { permission, reason: crate::contract::cut_message(request.reason), optional: request.optional }
+    let reason = crate::contract::cut_message(request.reason);
+    Ok(PermissionRequest { permission, reason, optional: request.optional })
 }

@@ -29,6 +29,7 @@ impl Service {
             storage: None,
             directory: None,
             embeddings: false,
+            egress: None,
             limits: BindingLimits { call_timeout_ms: 2_000, call_cpu_ms: 1_000, ..BindingLimits::default() },
         };
         let complaints = Instances::new(&self.sandbox, component, setup)
@@ -39,7 +40,6 @@ impl Service {
     }
 }
 
-/// Nothing is sent anywhere yet; what is stored must make sense to the host that will do it.
 pub(super) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
     const MOST: usize = 64;
     let wrong = |field: String, message: String| Err(FieldError::new(format!("grants.{field}"), message));
@@ -49,15 +49,13 @@ pub(super) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
         }
     }
     for (index, http) in grants.http.iter().enumerate() {
-        let has_scheme = ["https://", "http://"].iter().any(|scheme| http.origin.starts_with(scheme));
-        if !has_scheme || http.origin.len() > 300 || !http.origin.bytes().all(|byte| byte.is_ascii_graphic()) {
-            let message =
-                format!("is `{}`; give an origin such as https://api.example.com", http.origin.escape_debug());
-            return wrong(format!("http.{index}.origin"), message);
-        }
         if let Some(method) = http.methods.iter().find(|method| !is_token(method, |byte| byte.is_ascii_uppercase())) {
             let message = format!("has `{}`; give methods in capitals, such as GET", method.escape_debug());
             return wrong(format!("http.{index}.methods"), message);
+        }
+        if http.private_ranges.len() > MOST {
+            let message = format!("has {} entries; at most {MOST} are allowed", http.private_ranges.len());
+            return wrong(format!("http.{index}.privateRanges"), message);
         }
     }
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -90,5 +88,10 @@ fn check_limits(limits: &BindingLimits, max_memory: u64) -> Result<(), FieldErro
     range("transferBytes", limits.transfer_bytes, 1 << 20, 512 << 20)?;
     range("logBytes", limits.log_bytes, 0, 1 << 20)?;
     range("directoryFiles", limits.directory_files, 1, 10_000_000)?;
-    range("callsPerSecond", u64::from(limits.calls_per_second), 0, 1_000_000)
+    range("callsPerSecond", u64::from(limits.calls_per_second), 0, 1_000_000)?;
+    range("outgoingRequests", u64::from(limits.outgoing_requests), 0, 10_000)?;
+    range("outgoingRequestsPerMinute", u64::from(limits.outgoing_requests_per_minute), 0, 1_000_000)?;
+    range("outgoingConnections", u64::from(limits.outgoing_connections), 1, 256)?;
+    range("outgoingBytes", limits.outgoing_bytes, 0, 256 << 20)?;
+    range("incomingBytes", limits.incoming_bytes, 0, 256 << 20)
 }

@@ -129,6 +129,10 @@ impl Service {
                 UsageView { memory_bytes, storage_bytes, directory_bytes: bytes, directory_files: files }
             }),
         };
+        for name in self.serving.missing_secrets(&binding) {
+            view.warnings
+                .push(format!("the secret `{name}` is granted and not set; `memhost secret set {name}` sets it"));
+        }
         for (target, target_key) in self.bindings.targets(company) {
             match target {
                 _ if target_key != *key => {}

@@ -1,6 +1,8 @@
 //! `stamped` reads its provider key, its version and its manners from a block of bytes in itself. The test suite writes
 //! another block over it, so that one build stands for any number of providers and versions.
 
+mod send;
+
 use memhost_sdk::storage::Collection;
 use memhost_sdk::{Migration, NoConfig, Provider, types::*};
 use serde::Deserialize;
@@ -32,6 +34,8 @@ struct Stamp {
     storage: u64,
     /// An origin that it asks for.
     origin: String,
+    /// A secret that it asks for.
+    secret: String,
 }
 
 /// The compiler must not know what is in the block.
@@ -66,6 +70,13 @@ impl Provider for Stamped {
                 optional: true,
             });
         }
+        if !stamp.secret.is_empty() {
+            permissions.push(PermissionRequest {
+                permission: Permission::Secret(stamp.secret),
+                reason: "to be let in".to_owned(),
+                optional: true,
+            });
+        }
         let description = Description::new(&stamp.key, &stamp.version, "Whatever its stamp says");
         Description { max_concurrency: 8, permissions, ..description }
     }
@@ -82,9 +93,13 @@ impl Provider for Stamped {
     fn upsert_records(&mut self, _: UpsertRequest) -> Result<UpsertResponse, Error> {
         Err(Error::unsupported("captures only"))
     }
-    /// One snippet: its id is the version, its text every mark with the version that wrote it.
-    fn query(&mut self, _: QueryRequest) -> Result<ContextBundle, Error> {
+    /// One snippet: its id is the version, its text every mark with the version that wrote it, or what came of the
+    /// request that the query is.
+    fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         assert!(!self.0.traps, "as the stamp says");
+        if let Ok(send) = serde_json::from_str::<send::Send>(&request.query) {
+            return Ok(vec![Snippet::new("sent", send.run())].into());
+        }
         let mut text = format!("version {}", self.0.version);
         if self.0.storage > 0 {
             for mark in marks().iter("") {

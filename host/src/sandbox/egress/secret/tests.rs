@@ -1,0 +1,168 @@
+//! Tests of secrets in requests and of their masks.
+
+use super::*;
+use proptest::prelude::*;
+
+fn secrets(pairs: &[(&str, &str)]) -> Secrets {
+    Secrets::new(pairs.iter().map(|(name, value)| Secret::new(*name, *value).unwrap()).collect()).unwrap()
+}
+
+fn two() -> Secrets {
+    secrets(&[("KEY", "k&\"y\\ é"), ("LOOP", "{{secret:KEY}}")])
+}
+
+#[test]
+fn names_and_values_have_limits() {
+    let fails = |name: &str, value: &str, part: &str| {
+        let error = Secret::new(name, value).unwrap_err().to_string();
+        assert!(error.contains(part) && (value.is_empty() || !error.contains(value)), "{error}");
+    };
+    for name in ["", "a b", "é", "a}}", &"a".repeat(65)] {
+        fails(name, "v-1", "64");
+    }
+    fails("K", "", "empty");
+    fails("K", &"v".repeat(8193), "8192");
+    for value in ["v-1\r\nX: y", "v-1\n", "v-1\0", "v-1\u{7f}", "v-1\u{85}"] {
+        fails("K", value, "control character");
+    }
+    assert!(Secret::new("a".repeat(64), "v".repeat(8192)).is_ok());
+    let twin = || Secret::new("K", "v").unwrap();
+    assert_eq!(Secrets::new(vec![twin(), twin()]).unwrap_err(), SecretError::Twice("K".to_owned()));
+}
+
+#[test]
+fn debug_shows_names_only() {
+    assert_eq!(format!("{:?}", two()), "Secrets([Secret(KEY), Secret(LOOP)])");
+}
+
+#[test]
+fn a_header_gets_the_value_as_it_is() {
+    assert_eq!(two().in_header("Bearer {{secret:KEY}}; {{{secret:KEY}}").unwrap(), "Bearer k&\"y\\ é; {k&\"y\\ é");
+    assert_eq!(two().in_header("{{secret:LOOP}}").unwrap(), "{{secret:KEY}}");
+    for text in ["plain", "{{ secret:KEY }}", "%7B%7Bsecret:KEY}}", "{{SECRET:KEY}}"] {
+        assert!(matches!(two().in_header(text).unwrap(), Cow::Borrowed(same) if same == text));
+    }
+}
+
+#[test]
+fn a_query_gets_the_value_percent_encoded() {
+    let encoded = "/p?a=1&k=k%26%22y%5C%20%C3%A9&b";
+    for placeholder in
+        ["{{secret:KEY}}", "%7B%7Bsecret%3AKEY%7D%7D", "%7b{secret%3aKEY}%7d", "%7B%7Bsecret:%4BEY%7D%7D"]
+    {
+        assert_eq!(two().in_query(&format!("/p?a=1&k={placeholder}&b")).unwrap(), encoded);
+        assert_eq!(two().in_query(&format!("/{placeholder}?a=1")).unwrap_err(), SecretError::InPath);
+        assert_eq!(two().in_query(&format!("/{placeholder}")).unwrap_err(), SecretError::InPath);
+    }
+    assert_eq!(two().in_query("/?{{secret:LOOP}}").unwrap(), "/?%7B%7Bsecret%3AKEY%7D%7D");
+    for text in ["/p?a=%7B%7B&%", "/p", "", "/p?", "/?%257B%257Bsecret:KEY}}"] {
+        assert!(matches!(two().in_query(text).unwrap(), Cow::Borrowed(same) if same == text));
+    }
+}
+
+#[test]
+fn a_json_body_gets_the_value_in_its_string_values() {
+    let body =
+        r#"{ "{{secret:KEY}}" : ["a\"{{secret:KEY}}\\", 1.00, {"{{secret:NO": "{{secret:LOOP}}"}], "a":1, "a":2 }"#;
+    let expected =
+        r#"{ "{{secret:KEY}}" : ["a\"k&\"y\\ é\\", 1.00, {"{{secret:NO": "{{secret:KEY}}"}], "a":1, "a":2 }"#;
+    let written = two().in_json(body.as_bytes()).into_owned();
+    assert_eq!(std::str::from_utf8(&written).unwrap(), expected);
+    let read: serde_json::Value = serde_json::from_slice(&written).unwrap();
+    assert_eq!(read["{{secret:KEY}}"][0], "a\"k&\"y\\ é\\");
+    assert_eq!(two().in_json(br#""{{secret:LOOP}}""#).as_ref(), br#""{{secret:KEY}}""#);
+    for body in [&b"not json \xff {{secret"[..], br#"{"{{secret:KEY}}":1}"#, br#"["\u007b{secret:KEY}}"]"#, b""] {
+        assert!(matches!(two().in_json(body), Cow::Borrowed(same) if same == body));
+    }
+}
+
+#[test]
+fn a_placeholder_that_cannot_be_filled_is_refused() {
+    let not_granted = SecretError::NotGranted("OTHER".to_owned());
+    assert_eq!(two().in_header("{{secret:KEY}}{{secret:OTHER}}").unwrap_err(), not_granted);
+    assert_eq!(two().in_query("/?a=%7B%7Bsecret%3AOTHER%7D%7D").unwrap_err(), not_granted);
+    assert!(not_granted.to_string().contains("`OTHER`"));
+    let long = format!("{{{{secret:{}}}}}", "a".repeat(65));
+    for text in ["{{secret:", "{{secret:}}", "{{secret:KEY", "{{secret:KEY}", "{{secret:K Y}}", "{{secret:é}}", &long]
+    {
+        assert_eq!(two().in_header(text).unwrap_err(), SecretError::Unfinished("header"), "{text}");
+        assert_eq!(two().in_query(&format!("/?{text}")).unwrap_err(), SecretError::Unfinished("query"), "{text}");
+        let body = format!("[\"{text}\",\"{{{{secret:KEY}}}}\"]");
+        let sent = String::from_utf8(two().in_json(body.as_bytes()).into_owned()).unwrap();
+        assert!(sent.starts_with(&format!("[\"{text}\",")) && !sent.contains("{{secret:KEY}}\"]"), "{sent}");
+    }
+    let message = SecretError::Unfinished("header").to_string();
+    assert!(message.contains("`{{secret:NAME}}`"), "{message}");
+    for body in [&b"{{secret:KEY}}"[..], b"[\"{{secret:KEY}}\"", b"[\"{{secret:KEY}}\xff\"]", b"a={{secret:KEY}}"] {
+        assert!(matches!(two().in_json(body), Cow::Borrowed(same) if same == body), "no JSON, so nothing is put in");
+    }
+}
+
+#[test]
+fn scrubbed_text_is_the_scrubbed_bytes() {
+    let text = "é k&\"y\\ é / k%26%22y%5C+%c3%A9 é";
+    assert_eq!(two().scrub_text(text), "é [secret KEY] / [secret KEY] é");
+    assert_eq!(two().scrub(text.as_bytes()).as_ref(), two().scrub_text(text).as_bytes());
+    assert!(matches!(two().scrub_text("é"), Cow::Borrowed("é")));
+}
+
+const VALUE: &str = r#"[ab%+/\\"{}:é 2]{1,9}"#;
+
+fn any_secrets() -> impl Strategy<Value = (Vec<String>, Secrets)> {
+    prop::collection::vec(VALUE, 1..4).prop_map(|values| {
+        let named = values.iter().enumerate().map(|(index, value)| (format!("K{index}"), value));
+        let list = named.map(|(name, value)| Secret::new(name, value.as_str()).unwrap()).collect();
+        let secrets = Secrets::new(list).unwrap();
+        (values, secrets)
+    })
+}
+
+/// What is left of a scrubbed text between the masks, which themselves may have the letters of a value.
+fn leftovers(scrubbed: &str) -> Vec<String> {
+    let marked = (0..4).fold(scrubbed.to_owned(), |text, index| text.replace(&format!("[secret K{index}]"), "\0"));
+    marked.split('\0').map(str::to_owned).collect()
+}
+
+proptest! {
+    #[test]
+    fn no_value_is_left_in_plain((values, secrets) in any_secrets(), noise in VALUE, picks in prop::collection::vec(0..5_usize, 0..6)) {
+        let text: String = picks.iter().map(|&pick| values.get(pick).unwrap_or(&noise).as_str()).collect();
+        for part in leftovers(&secrets.scrub_text(&text)) {
+            prop_assert!(values.iter().all(|value| !part.contains(value)), "{:?} is left", part);
+        }
+    }
+
+    #[test]
+    fn what_was_put_in_is_masked_again((values, secrets) in any_secrets(), around in "[ab2/é]{0,3}") {
+        let text = format!("{around}{{{{secret:K0}}}}{around}");
+        let json = serde_json::to_vec(&serde_json::json!({ "a": [text] })).unwrap();
+        let sent = secrets.in_json(&json);
+        let read: serde_json::Value = serde_json::from_slice(&sent).unwrap();
+        prop_assert_eq!(&read["a"][0], &format!("{around}{}{around}", values[0]));
+        let query = secrets.in_query(&format!("/?{text}")).map(Cow::into_owned).unwrap();
+        let header = secrets.in_header(&text).map(Cow::into_owned).unwrap();
+        for sent in [String::from_utf8(sent.into_owned()).unwrap(), query, header] {
+            for part in leftovers(&secrets.scrub_text(&sent)) {
+                prop_assert!(values.iter().all(|value| !part.contains(value)), "{:?} is left", part);
+                let decoded = percent_encoding::percent_decode_str(&part).decode_utf8_lossy();
+                prop_assert!(values[0].len() < 4 || !decoded.contains(&values[0]), "{:?} is left", part);
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_without_placeholders_stays_as_it_is(body: Vec<u8>, text in r#"[{}a"\\: ]{0,20}"#) {
+        let json = serde_json::to_vec(&serde_json::json!({ &text: [&text, 1.5] })).unwrap();
+        for body in [body, text.into_bytes(), json] {
+            prop_assert!(matches!(two().in_json(&body), Cow::Borrowed(same) if same == body));
+        }
+    }
+
+    #[test]
+    fn any_text_in_json_keeps_its_meaning(before: String, after: String, key: String) {
+        let body = serde_json::json!({ &key: [format!("{before}{{{{secret:KEY}}}}{after}"), { "x": [&after] }] });
+        let sent = two().in_json(&serde_json::to_vec_pretty(&body).unwrap()).into_owned();
+        let read: serde_json::Value = serde_json::from_slice(&sent).unwrap();
+        prop_assert_eq!(read, serde_json::json!({ &key: [format!("{before}k&\"y\\ é{after}"), { "x": [&after] }] }));
+    }
+}

@@ -1,0 +1,326 @@
+//! What providers may send, and where: a real server, and guests that try everything.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use memhost::contract::{BindingLimits, Grants, HttpGrant, VersionChoice};
+use memhost::service::{CreateBinding, SetSecret};
+use memhost_tests::{TestHost, caller, parse, stamped};
+use serde_json::{Value, json};
+
+const SECRET: &str = "s3cr3t/value-of-the-test";
+
+/// What a server got.
+struct Got {
+    head: String,
+    body: String,
+}
+
+/// A server that answers each request with what it got, and says it here. `/slow` takes ten seconds, `/big` is big.
+fn server() -> (u16, Receiver<Got>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (told, got) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let told = told.clone();
+            std::thread::spawn(move || drop(answer(stream, |got| drop(told.send(got)))));
+        }
+    });
+    (port, got)
+}
+
+fn answer(mut stream: impl Read + Write, tell: impl FnOnce(Got)) -> std::io::Result<()> {
+    let mut reader = BufReader::new(&mut stream);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 || line == "\r\n" {
+            break;
+        }
+        if let Some(given) = line.to_lowercase().strip_prefix("content-length:") {
+            length = given.trim().parse().unwrap();
+        }
+        head.push_str(&line);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let body = String::from_utf8_lossy(&body).into_owned();
+    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let echo =
+        head.lines().find(|line| line.to_lowercase().starts_with("authorization")).unwrap_or_default().to_owned();
+    let said = format!("{head}\n{body}");
+    tell(Got { head, body });
+    if path.starts_with("/slow") {
+        std::thread::sleep(Duration::from_secs(10));
+    }
+    let said = if path.starts_with("/big") { "x".repeat(3 << 20) } else { said };
+    let (status, more) = match path.as_str() {
+        "/redirect" => ("302 Found", "location: http://169.254.169.254/latest/\r\n"),
+        "/zipped" => ("200 OK", "content-encoding: gzip\r\n"),
+        _ => ("200 OK", ""),
+    };
+    let echo = echo.replace("authorization", "x-echo");
+    write!(stream, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n{more}{echo}\r\n", said.len())?;
+    if !echo.is_empty() {
+        write!(stream, "\r\n")?;
+    }
+    stream.write_all(said.as_bytes())?;
+    stream.flush()
+}
+
+struct Setup {
+    host: TestHost,
+    port: u16,
+    got: Receiver<Got>,
+}
+
+impl Setup {
+    /// A provider that asks for the server and the secret `KEY`, and is granted `methods` there and the secret.
+    async fn new(methods: &[&str], ranges: &[&str], limits: BindingLimits) -> Self {
+        let (port, got) = server();
+        let origin = format!("http://localhost:{port}");
+        let host = TestHost::new(&[]).await.unwrap();
+        let build = stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin, "secret": "KEY"})).unwrap();
+        std::fs::write(host.directory().join("plugins/sends.wasm"), build).unwrap();
+        host.service().scan_plugins().await;
+        let grant = HttpGrant {
+            origin: origin.parse().unwrap(),
+            methods: methods.iter().map(|method| (*method).to_owned()).collect(),
+            private_ranges: ranges.iter().map(|range| range.parse().unwrap()).collect(),
+        };
+        let grants = Grants { http: vec![grant], secrets: vec!["KEY".to_owned()], ..Grants::default() };
+        let setup = Self { host, port, got };
+        setup.bind("acme", Some(grants), limits).await;
+        setup
+    }
+
+    async fn bind(&self, company: &str, grants: Option<Grants>, limits: BindingLimits) {
+        let request = CreateBinding {
+            key: parse("default"),
+            provider_key: parse("sends"),
+            version: VersionChoice::default(),
+            config: Default::default(),
+            grants,
+            limits,
+            default: true,
+        };
+        self.host.service().create_binding(&caller(), &parse(company), request).await.unwrap();
+    }
+
+    async fn set_secret(&self, origin: &str, in_body: bool) {
+        let request = SetSecret { value: SECRET.to_owned(), origins: vec![origin.parse().unwrap()], in_body };
+        self.host.service().set_secret(&caller(), &parse("acme"), "KEY", request).await.unwrap();
+    }
+
+    async fn send(&self, company: &str, change: Value) -> String {
+        let mut request =
+            json!({"method": "GET", "scheme": "http", "path": "/", "authority": format!("localhost:{}", self.port)});
+        for (name, value) in change.as_object().unwrap() {
+            request[name] = value.clone();
+        }
+        match self.host.query(company, &request.to_string()).await {
+            Ok(answer) => answer[0].text.clone(),
+            Err(error) => format!("failed: {error}"),
+        }
+    }
+
+    /// What the host noted beside the last operation.
+    fn log(&self, company: &str) -> String {
+        let log = &self.host.operations(company).unwrap()[0].log;
+        log.iter().map(|line| line.text.clone()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn requests(&self) -> usize {
+        std::thread::sleep(Duration::from_millis(50));
+        self.got.try_iter().count()
+    }
+}
+
+const LOOPBACK: &[&str] = &["127.0.0.0/8", "::1/128"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_goes_only_where_it_was_granted() {
+    let setup = Setup::new(&["GET"], LOOPBACK, BindingLimits::default()).await;
+    let answer = setup.send("acme", json!({"path": "/a?b=c"})).await;
+    assert!(answer.starts_with("200\n") && answer.contains("GET /a?b=c HTTP/1.1"), "{answer}");
+    assert_eq!(setup.requests(), 1);
+    setup.bind("nothing", Some(Grants::default()), BindingLimits::default()).await;
+    let port = setup.port;
+    for (company, change, why) in [
+        ("nothing", json!({}), "not granted"),
+        ("acme", json!({"method": "POST"}), "POST is not granted"),
+        ("acme", json!({"method": "TRACE"}), "TRACE is not granted"),
+        ("acme", json!({"method": "CONNECT"}), "CONNECT is not granted"),
+        ("acme", json!({"scheme": "https"}), "not granted"),
+        ("acme", json!({"authority": "localhost:1"}), "not granted"),
+        ("acme", json!({"authority": format!("127.0.0.1:{port}")}), "not granted"),
+        ("acme", json!({"authority": format!("localhost.evil.example:{port}")}), "not granted"),
+        ("acme", json!({"authority": format!("[::ffff:127.0.0.1]:{port}")}), "not granted"),
+        ("acme", json!({"authority": "169.254.169.254"}), "not granted"),
+    ] {
+        let answer = setup.send(company, change.clone()).await;
+        assert!(answer.starts_with("refused"), "{change}: {answer}");
+        assert!(setup.log(company).contains(why), "{change}: {}", setup.log(company));
+    }
+    let answer = setup.send("acme", json!({"authority": format!("user@localhost:{port}")})).await;
+    assert!(answer.starts_with("refused"), "{answer}");
+    assert_eq!(setup.requests(), 0, "nothing of that reached the server");
+    // Another spelling of the same name is the same name, and is sent as the granted one.
+    let answer = setup.send("acme", json!({"authority": format!("LOCALHOST.:{port}")})).await;
+    assert!(answer.contains(&format!("host: localhost:{port}")), "{answer}");
+    // A redirect is for the guest to read, and not followed.
+    let answer = setup.send("acme", json!({"path": "/redirect"})).await;
+    assert!(answer.starts_with("302\n") && answer.contains("169.254.169.254"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_is_not_public_needs_a_grant_of_its_own() {
+    let setup = Setup::new(&[], &["10.0.0.0/8"], BindingLimits::default()).await;
+    let answer = setup.send("acme", json!({})).await;
+    assert!(answer.contains("DestinationIpProhibited"), "{answer}");
+    assert!(!answer.contains("127.0.0.1"), "the guest learns nothing of the network: {answer}");
+    assert!(
+        setup.log("acme").contains("loopback") && setup.log("acme").contains("127.0.0.1/32"),
+        "{}",
+        setup.log("acme")
+    );
+    assert_eq!(setup.requests(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_reaches_the_server_and_nobody_else() {
+    let setup = Setup::new(&[], LOOPBACK, BindingLimits::default()).await;
+    let origin = format!("http://localhost:{}", setup.port);
+    let headers = json!({"authorization": "Bearer {{secret:KEY}}"});
+    let answer = setup.send("acme", json!({"headers": headers})).await;
+    assert!(answer.contains("refused") && answer.contains("KEY"), "it is not set yet: {answer}");
+    let view = setup.host.service().binding(&parse("acme"), &parse("default")).unwrap();
+    assert!(view.warnings.iter().any(|warning| warning.contains("memhost secret set KEY")), "{:?}", view.warnings);
+    assert_eq!(setup.requests(), 0);
+    // Set while the binding serves, it is used from now on.
+    setup.set_secret(&origin, false).await;
+    let body = r#"{"key":"{{secret:KEY}}"}"#;
+    let change = json!({"method": "POST", "headers": headers, "path": "/?k={{secret:KEY}}", "body": body});
+    let answer = setup.send("acme", change.clone()).await;
+    let got = setup.got.recv_timeout(Duration::from_secs(5)).unwrap();
+    assert!(got.head.contains(&format!("authorization: Bearer {SECRET}")), "{}", got.head);
+    assert!(got.head.contains("/?k=s3cr3t%2Fvalue-of-the-test"), "{}", got.head);
+    assert_eq!(got.body, body, "a secret is put into bodies only where the operator said so");
+    assert!(answer.contains("x-echo: Bearer [secret KEY]") && answer.contains("Bearer [secret KEY]\r"), "{answer}");
+    assert!(answer.contains("k=[secret KEY]"), "{answer}");
+    setup.set_secret(&origin, true).await;
+    setup.send("acme", change).await;
+    let got = setup.got.recv_timeout(Duration::from_secs(5)).unwrap();
+    assert_eq!(got.body, format!(r#"{{"key":"{SECRET}"}}"#));
+    let answer = setup.send("acme", json!({"path": "/zipped"})).await;
+    assert!(answer.contains("refused"), "a secret could hide in it: {answer}");
+    // For another server it is no secret of this binding's.
+    setup.set_secret("https://api.example.com", false).await;
+    let answer = setup.send("acme", json!({"headers": headers})).await;
+    assert!(answer.contains("refused"), "{answer}");
+    // It is nowhere in what anybody can read, or on the disk.
+    let service = setup.host.service();
+    let operations = serde_json::to_string(&setup.host.operations("acme").unwrap()).unwrap();
+    let activity = serde_json::to_string(&service.activity(&parse("acme"), None).unwrap()).unwrap();
+    let secrets = serde_json::to_string(&service.secrets(&parse("acme")).unwrap()).unwrap();
+    for (what, text) in [("operations", operations), ("activity", activity), ("secrets", secrets)] {
+        assert!(!text.contains("s3cr3t"), "{what}: {text}");
+    }
+    service.flush().await.unwrap();
+    let mut looked_at = 0;
+    let mut directories = vec![setup.host.data_dir().to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => directories.push(entry.path()),
+                false => {
+                    let bytes = std::fs::read(entry.path()).unwrap();
+                    assert!(!bytes.windows(6).any(|window| window == b"s3cr3t"), "{}", entry.path().display());
+                    looked_at += 1;
+                }
+            }
+        }
+    }
+    assert!(looked_at > 3);
+    service.remove_secret(&caller(), &parse("acme"), "KEY").await.unwrap();
+    assert!(service.remove_secret(&caller(), &parse("acme"), "KEY").await.unwrap_err().to_string().contains("KEY"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_limit_on_requests_is_kept_and_named() {
+    let limits = BindingLimits {
+        outgoing_requests: 3,
+        outgoing_bytes: 10_000,
+        incoming_bytes: 1 << 20,
+        call_timeout_ms: 4_000,
+        outgoing_requests_per_minute: 12,
+        ..BindingLimits::default()
+    };
+    let setup = Setup::new(&[], LOOPBACK, limits).await;
+    let answer = setup.send("acme", json!({"times": 4})).await;
+    assert!(answer.contains("outgoingRequests") && answer.contains('3'), "{answer}");
+    assert_eq!(setup.requests(), 3);
+    let answer = setup.send("acme", json!({"method": "POST", "body": "x".repeat(10_001)})).await;
+    assert!(answer.contains("outgoingBytes") || answer.contains("stream"), "{answer}");
+    assert!(setup.log("acme").contains("outgoingBytes"), "{}", setup.log("acme"));
+    let answer = setup.send("acme", json!({"path": "/big"})).await;
+    assert!(answer.contains("incomingBytes"), "{answer}");
+    // The guest asks for an hour and gets what a call may take.
+    let answer = setup.send("acme", json!({"path": "/slow"})).await;
+    assert!(answer.contains("callTimeoutMs") || answer.contains("Timeout"), "{answer}");
+    // A request that nobody waits for does not outlive its call.
+    let answer = setup.send("acme", json!({"path": "/slow?forgotten", "forgets": true})).await;
+    assert_eq!(answer, "forgotten");
+    let mut last = String::new();
+    for _ in 0..5 {
+        last = setup.send("acme", json!({"times": 3})).await;
+    }
+    assert!(last.contains("outgoingRequestsPerMinute"), "{last}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_is_checked_against_known_authorities() {
+    let key = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let roots = directory.path().join("roots.pem");
+    std::fs::write(&roots, key.cert.pem()).unwrap();
+    let certificate = key.cert.der().clone();
+    let private = rustls::pki_types::PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], private.into())
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let tls: rustls::StreamOwned<_, TcpStream> = rustls::StreamOwned::new(connection, stream);
+            std::thread::spawn(move || drop(answer(tls, |_| ())));
+        }
+    });
+    let origin = format!("https://localhost:{port}");
+    let mut answers = BTreeMap::new();
+    for (name, more) in [("with", Some(roots.clone())), ("without", None)] {
+        let host = TestHost::with(&[], |options| options.sandbox.outgoing_roots = more).await.unwrap();
+        let build = stamped(json!({"key": "sends", "version": "1.0.0", "origin": origin})).unwrap();
+        std::fs::write(host.directory().join("plugins/sends.wasm"), build).unwrap();
+        host.service().scan_plugins().await;
+        let private_ranges = LOOPBACK.iter().map(|range| range.parse().unwrap()).collect();
+        let grant = HttpGrant { origin: origin.parse().unwrap(), methods: Vec::new(), private_ranges };
+        let setup = Setup { host, port, got: channel().1 };
+        let grants = Grants { http: vec![grant], ..Grants::default() };
+        setup.bind("acme", Some(grants), BindingLimits::default()).await;
+        answers.insert(name, setup.send("acme", json!({"scheme": "https", "path": "/safe"})).await);
+    }
+    assert!(answers["with"].starts_with("200\n") && answers["with"].contains("GET /safe"), "{answers:?}");
+    assert!(answers["without"].contains("Tls"), "a server that nobody vouches for: {answers:?}");
+}
