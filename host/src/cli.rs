@@ -3,8 +3,10 @@
 
 mod backend;
 mod binding;
+mod config;
 mod demo;
 mod demo_documents;
+mod doctor;
 mod error;
 mod evaluate;
 mod memory;
@@ -72,6 +74,8 @@ enum Command {
     /// Measure a provider's recall on a benchmark.
     #[command(subcommand)]
     Eval(evaluate::EvalCommand),
+    /// Look at a host, and say what to do.
+    Doctor(doctor::DoctorArgs),
     /// Check a data directory whose host is stopped.
     Verify(operation::VerifyArgs),
     /// Print a completion script for a shell.
@@ -96,6 +100,9 @@ struct HostArgs {
     /// With --data-dir: where its plugins are.
     #[arg(long, requires = "data_dir", value_name = "DIR")]
     plugins_dir: Option<PathBuf>,
+    /// With --data-dir: the host's configuration file.
+    #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
+    host_config: Option<PathBuf>,
     /// Print the host's JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -186,6 +193,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Activity(args) => operation::activity(args).await,
             Command::Plugin(command) => plugin::run(command).await,
             Command::Eval(command) => evaluate::run(command).await,
+            Command::Doctor(args) => doctor::run(args).await,
             Command::Verify(args) => operation::verify(args).await,
             Command::Completions { .. } => Ok(()),
         }

@@ -17,6 +17,7 @@ mod limiter;
 mod log;
 mod normalize;
 mod quota;
+mod stats;
 
 pub use answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 pub use cache::CacheKey;
@@ -27,3 +28,4 @@ pub use error::{AdmissionError, CallError, Failure, LimitKind};
 pub use instance::{Directory, DirectoryAccess};
 pub use instances::{InstanceSetup, Instances, Quiet};
 pub use quota::{DirectoryQuota, DirectoryUsage};
+pub use stats::SandboxStats;

@@ -7,7 +7,9 @@ mod breaker;
 mod choice;
 mod control;
 mod error;
+mod health;
 mod keys;
+mod metrics;
 mod open;
 mod options;
 mod overlay;
@@ -26,6 +28,7 @@ pub use binding::{
 pub use breaker::BreakerState;
 pub use control::{AdmittedPlugin, PluginView};
 pub use error::{OpenError, ServiceError};
+pub use health::{Check, Health};
 pub use open::Service;
 pub use options::{Audit, Caller, ServiceOptions};
 pub use secrets::{SecretView, SetSecret};

@@ -13,7 +13,7 @@ use super::problem::Problem;
 use crate::bindings::Why;
 use crate::contract::{ActivityPage, CompanyId, Grants, Operation, OperationFilter, OperationPage, limits};
 use crate::service::{
-    BindingView, Caller, CreateBinding, GrantsView, PluginView, SecretView, Service, SetSecret, SetTarget,
+    BindingView, Caller, Check, CreateBinding, GrantsView, PluginView, SecretView, Service, SetSecret, SetTarget,
     UpdateBinding,
 };
 
@@ -39,6 +39,7 @@ pub(super) fn routes() -> Router<Arc<Service>> {
         .route("/companies", get(companies))
         .route("/plugins", get(plugins))
         .route("/plugins/scan", post(scan_plugins))
+        .route("/doctor", get(doctor))
 }
 
 #[derive(Serialize)]
@@ -48,6 +49,10 @@ struct Items<T> {
 
 async fn companies(State(service): State<Arc<Service>>) -> Json<Items<CompanyId>> {
     Json(Items { items: service.companies() })
+}
+
+async fn doctor(State(service): State<Arc<Service>>) -> Json<Items<Check>> {
+    Json(Items { items: service.doctor().await })
 }
 
 async fn plugins(State(service): State<Arc<Service>>) -> Json<PluginView> {

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
+use tracing::Instrument;
 
 use super::auth::{self, AdminToken};
 use super::problem::Problem;
 use super::{control, runtime};
-use crate::service::{Service, ServiceError};
+use crate::service::{Health, Service, ServiceError};
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
 pub(super) const MAX_BODY_BYTES: usize = 8 << 20;
@@ -49,10 +51,12 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
         .nest("/runtime/v1/companies/{company}", runtime::routes())
         .nest("/control/v1/companies/{company}", control::company_routes())
         .nest("/control/v1", control::routes())
+        .route("/metrics", get(metrics))
         .layer(from_fn_with_state(token, auth::require));
     Router::new()
         .merge(planes)
         .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(readiness))
         .fallback(|request: Request| async move {
             let detail = format!("there is nothing at {}", request.uri().path());
             Problem::new(StatusCode::NOT_FOUND, "no_route", detail)
@@ -66,6 +70,25 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
         .with_state(service)
 }
 
+/// What Prometheus reads, with the operator's token: who uses what how much is nobody else's business.
+async fn metrics(State(service): State<Arc<Service>>) -> Result<impl IntoResponse, Problem> {
+    let text = service.metrics()?;
+    Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text))
+}
+
+/// For load balancers: whether operations can be taken now.
+async fn readiness(State(service): State<Arc<Service>>) -> (StatusCode, String) {
+    let check = service.readiness().await;
+    match check.health {
+        Health::Good | Health::Warning => (StatusCode::OK, "ready\n".to_owned()),
+        // The rest is in the log: whoever asks here has no token.
+        Health::Bad => {
+            tracing::error!(found = check.found, advice = check.advice, "the host is not ready");
+            (StatusCode::SERVICE_UNAVAILABLE, format!("{} does not work\n", check.name))
+        }
+    }
+}
+
 /// Every answer names its request, so that a caller's log and ours can be put side by side.
 async fn request_id(request: Request, next: Next) -> Response {
     let given = request.headers().get(&REQUEST_ID).filter(|value| {
@@ -76,8 +99,9 @@ async fn request_id(request: Request, next: Next) -> Response {
         HeaderValue::from_str(&made).unwrap_or_else(|_| HeaderValue::from_static("-"))
     });
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut response = next.run(request).await;
-    tracing::debug!(%method, path, status = response.status().as_u16(), request = ?id, "answered");
+    let span = tracing::info_span!("request", id = id.to_str().unwrap_or("-"), %method, path);
+    let mut response = next.run(request).instrument(span.clone()).await;
+    tracing::debug!(parent: &span, status = response.status().as_u16(), "answered");
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     response
 }

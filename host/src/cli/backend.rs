@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::config::HostConfig;
 use super::{CliError, HostArgs};
 use crate::api::{InProcess, Method, Request};
-use crate::service::{Service, ServiceOptions};
+use crate::service::Service;
 
 /// A host.
 pub(super) enum Backend {
@@ -24,8 +25,8 @@ impl Backend {
             let url = args.url.trim_end_matches('/').to_owned();
             return Ok(Self::Http { url, token: args.token.clone(), agent: config.into() });
         };
-        let mut options = ServiceOptions::new(data_dir);
-        options.plugins_dir.clone_from(&args.plugins_dir);
+        let mut options = HostConfig::read("--host-config", args.host_config.as_deref())?.options(data_dir)?;
+        options.plugins_dir = args.plugins_dir.clone().or(options.plugins_dir);
         let service = Service::open(options).await.map_err(CliError::host)?;
         Ok(Self::of(Arc::new(service)))
     }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::config::HostConfig;
 use super::output::{escape, line, micros, table, text};
 use super::{Backend, CliError, CompanyArgs, output};
-use crate::service::{Service, ServiceOptions};
+use crate::service::Service;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationCommand {
@@ -78,6 +79,9 @@ pub(super) struct VerifyArgs {
     /// The data directory.
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
+    /// The host's configuration file.
+    #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {
@@ -196,7 +200,8 @@ pub(super) fn print(page: &Value) -> Result<(), CliError> {
 }
 
 pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
-    let service = Service::open(ServiceOptions::new(args.data_dir)).await.map_err(CliError::host)?;
+    let config = HostConfig::read("--config", args.config.as_deref())?;
+    let service = Service::open(config.options(&args.data_dir)?).await.map_err(CliError::host)?;
     let findings = service.verify_store().map_err(CliError::host)?;
     findings.iter().try_for_each(|finding| line(finding))?;
     match findings.len() {

@@ -1,27 +1,34 @@
 //! Running a host.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
 use super::CliError;
+use super::config::HostConfig;
 use super::output::line;
 use crate::api::{self, AdminToken};
 use crate::contract::Digest;
-use crate::plugins::{Trust, TrustedKey};
-use crate::service::{Audit, Service, ServiceOptions};
+use crate::plugins::TrustedKey;
+use crate::service::{Audit, Service};
+
+/// Where a host listens unless told otherwise: nobody outside of the machine reaches it.
+const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7600));
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// Where to listen.
-    #[arg(long, default_value = "127.0.0.1:7600", env = "MEMHOST_LISTEN", value_name = "ADDRESS")]
-    listen: SocketAddr,
-    /// Where everything is kept.
-    #[arg(long, default_value = "memhost-data", env = "MEMHOST_DATA_DIR", value_name = "DIR")]
-    data_dir: PathBuf,
-    /// Where providers are taken from, `.wasm` files.
+    /// The configuration file, TOML; the README lists its keys. Flags and environment variables go before it.
+    #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to listen; 127.0.0.1:7600 where neither this nor the configuration file says.
+    #[arg(long, env = "MEMHOST_LISTEN", value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where everything is kept; `memhost-data` where neither this nor the configuration file says.
+    #[arg(long, env = "MEMHOST_DATA_DIR", value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Where providers are taken from, `.wasm` files; `plugins` in the data directory where absent.
     #[arg(long, value_name = "DIR")]
     plugins_dir: Option<PathBuf>,
     /// Whose signed plugins are believed, a minisign public key; may be given again.
@@ -40,9 +47,9 @@ pub(super) struct ServeArgs {
     /// A PEM file of certificate authorities that outgoing requests believe beside the well-known ones.
     #[arg(long, value_name = "FILE")]
     outgoing_roots: Option<PathBuf>,
-    /// Whether the answer to a read waits until its record is on disk. Writes always wait.
-    #[arg(long, value_enum, default_value = "durable")]
-    audit: AuditArg,
+    /// Whether the answer to a read waits until its record is on disk. Writes always wait. The default is durable.
+    #[arg(long, value_enum)]
+    audit: Option<AuditArg>,
     /// Make another operator's token; the one before is good for nothing then.
     #[arg(long)]
     new_token: bool,
@@ -58,28 +65,33 @@ enum AuditArg {
 }
 
 pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
-    let mut options = ServiceOptions::new(&args.data_dir);
-    options.plugins_dir = args.plugins_dir;
-    options.trust =
-        Trust { keys: args.trusted_key, requires_signature: args.require_signatures, digests: args.trusted_digest };
-    options.vault_key_file = args.vault_key_file;
-    options.sandbox.outgoing_roots = args.outgoing_roots;
+    let config = HostConfig::read("--config", args.config.as_deref())?;
+    let data_dir = args.data_dir.or_else(|| config.data_dir.clone()).unwrap_or_else(|| PathBuf::from("memhost-data"));
+    let listen = args.listen.or(config.listen).unwrap_or(LISTEN);
+    let mut options = config.options(&data_dir)?;
+    options.plugins_dir = args.plugins_dir.or(options.plugins_dir);
+    options.trust.keys.extend(args.trusted_key);
+    options.trust.digests.extend(args.trusted_digest);
+    options.trust.requires_signature |= args.require_signatures;
+    options.vault_key_file = args.vault_key_file.or(options.vault_key_file);
+    options.sandbox.outgoing_roots = args.outgoing_roots.or(options.sandbox.outgoing_roots);
     options.audit = match args.audit {
-        AuditArg::Durable => Audit::Durable,
-        AuditArg::Relaxed => Audit::Relaxed,
+        Some(AuditArg::Durable) => Audit::Durable,
+        Some(AuditArg::Relaxed) => Audit::Relaxed,
+        None => options.audit,
     };
     let service = Arc::new(Service::open(options).await.map_err(CliError::host)?);
     let token = match args.token {
         Some(token) => AdminToken::known(&token).map_err(CliError::host)?,
         None => {
-            let (token, shown) = AdminToken::of_data_dir(&args.data_dir, args.new_token).map_err(CliError::host)?;
+            let (token, shown) = AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?;
             if let Some(shown) = shown {
                 line(&format!("the operator's token, shown this once:\n  {shown}"))?;
             }
             token
         }
     };
-    let listener = api::bind(args.listen).await.map_err(CliError::host)?;
+    let listener = api::bind(listen).await.map_err(CliError::host)?;
     let address = listener.local_addr().map_err(CliError::host)?;
     line(&format!("memhost listens on http://{address}"))?;
     api::run(listener, service, token, stop()).await.map_err(CliError::host)

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
@@ -215,10 +215,15 @@ fn prepare(
         })
     });
     let (component, description) = match cached {
-        Some((component, description)) => (component, Some(description)),
+        Some((component, description)) => {
+            sandbox.0.counters.loaded();
+            (component, Some(description))
+        }
         None => {
+            let started = Instant::now();
             let component = wasmtime::component::Component::from_binary(engine, bytes)
                 .map_err(|error| AdmissionError::Malformed(format!("{:#}", error.root_cause())))?;
+            sandbox.0.counters.compiled(started.elapsed());
             (component, None)
         }
     };

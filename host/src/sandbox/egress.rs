@@ -111,6 +111,7 @@ impl Egress {
         let clamped = |asked: Option<Duration>, most: Duration| asked.map_or(most, |asked| asked.min(most));
         let between = clamped(options.between_bytes_timeout, call);
         let body = client::collect(body, between, |bytes| tally.take_sent(bytes, self.limits.outgoing_bytes)).await?;
+        let sent = body.len() as u64;
         let granted = Arc::clone(&self.secrets.read());
         let outgoing = Outgoing { target: &target, parts: &parts, body };
         let request = rewrite(outgoing, &granted.for_target(&target, false)?, &granted.for_target(&target, true)?)?;
@@ -121,6 +122,7 @@ impl Egress {
         let (head, body) = response.into_parts();
         let body =
             client::collect(body, between, |bytes| tally.take_received(bytes, self.limits.incoming_bytes)).await?;
+        self.sandbox.0.counters.request(sent, body.len() as u64);
         let response = read_response(&head, body, &granted.all)?;
         Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
     }
@@ -202,6 +204,9 @@ impl WasiHttpHooks for Hooks {
                 Err(error) => {
                     // The operator reads why; the guest gets what WASI has a word for.
                     let why = format!("outgoing request: {error}");
+                    if let Some(egress) = &egress {
+                        egress.sandbox.0.counters.request_refused();
+                    }
                     let secrets = egress.map(|egress| Arc::clone(&egress.secrets.read()));
                     log.host("warn", &secrets.map_or(why.clone(), |secrets| secrets.all.scrub_text(&why).into_owned()));
                     Err(error.for_guest())

@@ -17,6 +17,7 @@ use super::error::AdmissionError;
 use super::imports::State;
 use super::instances::IdleInstances;
 use super::quota;
+use super::stats::{Counters, SandboxStats};
 
 /// How often the epoch advances, and with it the longest time that a guest computes before it yields.
 pub(super) const TICK: Duration = Duration::from_millis(1);
@@ -48,6 +49,7 @@ pub(super) struct Inner {
     pub(super) options: SandboxOptions,
     /// What guests' requests go out through.
     pub(super) client: Client,
+    pub(super) counters: Counters,
     slots: Arc<Semaphore>,
     /// Where idle instances wait, so that one can be given up when the pool is empty.
     idle: Mutex<Vec<Weak<IdleInstances>>>,
@@ -89,6 +91,7 @@ impl Sandbox {
             slots: Arc::new(Semaphore::new(options.instances as usize)),
             options,
             client,
+            counters: Counters::default(),
             idle: Mutex::default(),
             stop_ticker,
         })))
@@ -97,6 +100,14 @@ impl Sandbox {
     /// What this host gives to all guests together.
     pub fn options(&self) -> &SandboxOptions {
         &self.0.options
+    }
+
+    /// What was done since the start, and what there is now.
+    pub fn stats(&self) -> SandboxStats {
+        let slots = u64::from(self.0.options.instances);
+        let free = self.0.slots.available_permits() as u64;
+        let idle: usize = self.0.idle.lock().iter().filter_map(Weak::upgrade).map(|idle| idle.len()).sum();
+        SandboxStats { slots, instances: slots.saturating_sub(free), idle: idle as u64, ..self.0.counters.read() }
     }
 
     /// Tells compiled code of this engine, version and machine from any other.

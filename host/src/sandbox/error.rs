@@ -155,6 +155,16 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// The limit of the binding that the call ran into, by its name.
+    pub fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::Busy { .. } => Some("queuedCalls"),
+            Self::TimedOut { limit, .. } => Some(limit),
+            Self::LimitExceeded { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
     /// Whether the provider answered, be it with an error: not a crash, a limit or a broken contract.
     pub fn is_providers_answer(&self) -> bool {
         matches!(self, Self::Provider(_) | Self::NoInterface(_))

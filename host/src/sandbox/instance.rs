@@ -126,6 +126,7 @@ impl Instance {
         });
         arm(&mut store, &setup.limits);
         let exports = component.instantiate(&mut store).await?;
+        sandbox.0.counters.made();
         Ok(Self { store, exports, _slot: slot })
     }
 

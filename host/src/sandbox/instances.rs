@@ -33,6 +33,10 @@ impl IdleInstances {
         self.0.lock().first().map(|(since, _)| *since)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
     pub(super) fn give_up_oldest(&self) {
         let mut all = self.0.lock();
         if !all.is_empty() {

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::keys::Keys;
+use super::metrics::Metrics;
+use super::record::Recorder;
 use super::secrets::SecretStore;
 use super::serving::ServingBindings;
 use super::vault::{Vault, VaultKey};
-use super::{Audit, OpenError, ServiceOptions};
+use super::{OpenError, ServiceOptions};
 use crate::bindings::Bindings;
 use crate::contract::{Clock, CursorKey};
 use crate::plugins::{Plugins, PluginsOptions, Trust};
@@ -26,7 +28,8 @@ pub struct Service {
     pub(super) zero_config: bool,
     pub(super) serving: ServingBindings,
     pub(super) secrets: Arc<SecretStore>,
-    pub(super) audit: Audit,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) data_dir: PathBuf,
 }
 
 impl Service {
@@ -68,6 +71,12 @@ impl Service {
         );
         serving.drop_unneeded_copies();
         plugins.watch();
+        let recorder = Arc::new(Recorder {
+            store: Arc::clone(&store),
+            clock: Arc::clone(&options.clock),
+            audit: options.audit,
+            metrics: Metrics::new(options.metrics_company_label),
+        });
         Ok(Self {
             store,
             bindings,
@@ -78,7 +87,8 @@ impl Service {
             zero_config: options.zero_config,
             serving,
             secrets,
-            audit: options.audit,
+            recorder,
+            data_dir,
         })
     }
 }

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::contract::{Clock, SystemClock};
 use crate::plugins::Trust;
 use crate::sandbox::SandboxOptions;
 use crate::store::SledOptions;
 
 /// Whether the answer to a read waits until its record is on disk. The answer to a write always does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Audit {
     /// It waits.
     #[default]
@@ -40,6 +43,8 @@ pub struct ServiceOptions {
     pub sandbox: SandboxOptions,
     /// How the embedded store is set up.
     pub store: SledOptions,
+    /// Whether metrics tell companies apart. Every company is then a series of its own.
+    pub metrics_company_label: bool,
     /// Time and randomness.
     pub clock: Arc<dyn Clock>,
 }
@@ -57,6 +62,7 @@ impl ServiceOptions {
             zero_config: true,
             sandbox: SandboxOptions::default(),
             store: SledOptions::default(),
+            metrics_company_label: false,
             clock: Arc::new(SystemClock),
         }
     }

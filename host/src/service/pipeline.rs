@@ -225,7 +225,7 @@ impl Service {
     }
 
     fn begin(&self, caller: &Caller, kind: OperationKind, scope: &Scope) -> Result<OpenOperation, ServiceError> {
-        OpenOperation::begin(&self.store, &self.clock, self.audit, caller, kind, scope)
+        OpenOperation::begin(&self.recorder, caller, kind, scope)
     }
 
     /// Which binding answers, and whether it may.
@@ -256,6 +256,7 @@ impl Service {
             let per_second = binding.limits.calls_per_second;
             let message = format!("the binding `{}` is over its limit `callsPerSecond` of {per_second}", binding.key);
             let mut refusal = Refusal::new(OperationErrorCode::RateLimited, message);
+            self.recorder.metrics.limit_hit("callsPerSecond");
             refusal.error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
             return Err(refusal);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::error::Refusal;
+use super::metrics::Metrics;
 use super::{Audit, Caller, ServiceError};
 use crate::contract::{
     Clock, HookContext, LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome,
@@ -11,11 +12,17 @@ use crate::contract::{
 };
 use crate::store::{Store, StoreError};
 
+/// Where operations are recorded.
+pub(super) struct Recorder {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) audit: Audit,
+    pub(super) metrics: Metrics,
+}
+
 /// An operation that has begun. Dropping it without [`OpenOperation::close`] records that the caller went away.
 pub(super) struct OpenOperation {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    audit: Audit,
+    recorder: Arc<Recorder>,
     /// Shared with the log only while the log writes it: a change meanwhile is a change of a copy.
     operation: Option<Arc<Operation>>,
     started: Instant,
@@ -34,18 +41,16 @@ pub(super) struct Trace {
 
 impl OpenOperation {
     pub(super) fn begin(
-        store: &Arc<dyn Store>,
-        clock: &Arc<dyn Clock>,
-        audit: Audit,
+        recorder: &Arc<Recorder>,
         caller: &Caller,
         kind: OperationKind,
         scope: &Scope,
     ) -> Result<Self, ServiceError> {
         let started = Instant::now();
-        let sequence = store.next_sequence(&scope.company_id)?;
-        let now = clock.now();
+        let sequence = recorder.store.next_sequence(&scope.company_id)?;
+        let now = recorder.clock.now();
         let unix_ms = u64::try_from(now.as_millisecond()).unwrap_or(0);
-        let random = u64::try_from(clock.random() & u128::from(u64::MAX)).unwrap_or(0);
+        let random = u64::try_from(recorder.clock.random() & u128::from(u64::MAX)).unwrap_or(0);
         let operation = Operation {
             id: OperationId::new(unix_ms, sequence, random),
             company_id: scope.company_id.clone(),
@@ -70,13 +75,7 @@ impl OpenOperation {
             error: None,
             log: Vec::new(),
         };
-        Ok(Self {
-            store: Arc::clone(store),
-            clock: Arc::clone(clock),
-            audit,
-            operation: Some(Arc::new(operation)),
-            started,
-        })
+        Ok(Self { recorder: Arc::clone(recorder), operation: Some(Arc::new(operation)), started })
     }
 
     pub(super) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
@@ -100,7 +99,9 @@ impl OpenOperation {
     /// Writes the intent of a write, durably. Nothing else may happen before.
     pub(super) async fn write_intent(&self) -> Result<(), StoreError> {
         match &self.operation {
-            Some(operation) if operation.kind.is_write() => self.store.write_operation(Arc::clone(operation)).await,
+            Some(operation) if operation.kind.is_write() => {
+                self.recorder.store.write_operation(Arc::clone(operation)).await
+            }
             _ => Ok(()),
         }
     }
@@ -116,7 +117,7 @@ impl OpenOperation {
     pub(super) async fn close(mut self, trace: Trace, refusal: Option<Refusal>) -> Result<(), ServiceError> {
         let Some(mut operation) = self.operation.take() else { return Ok(()) };
         self.complete(Arc::make_mut(&mut operation), trace, refusal);
-        let commit = self.store.write_operation(Arc::clone(&operation));
+        let commit = self.recorder.store.write_operation(Arc::clone(&operation));
         let answer = || match operation.error.clone() {
             None => Ok(()),
             Some(error) => {
@@ -125,7 +126,7 @@ impl OpenOperation {
         };
         // Only an answer is not waited for: whoever floods the host with calls that are refused is slowed down by the
         // disk, and not the neighbours by the flood.
-        if self.audit == Audit::Relaxed && !operation.kind.is_write() && operation.error.is_none() {
+        if self.recorder.audit == Audit::Relaxed && !operation.kind.is_write() && operation.error.is_none() {
             return answer();
         }
         match commit.await {
@@ -135,7 +136,7 @@ impl OpenOperation {
             // record will say `interrupted`: the caller must know.
             Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
                 tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
-                match self.store.write_operation(Arc::clone(&operation)).await {
+                match self.recorder.store.write_operation(Arc::clone(&operation)).await {
                     Ok(()) => answer(),
                     Err(error) => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
                 }
@@ -145,7 +146,7 @@ impl OpenOperation {
     }
 
     fn complete(&self, operation: &mut Operation, mut trace: Trace, refusal: Option<Refusal>) {
-        operation.finished_at = Some(self.clock.now());
+        operation.finished_at = Some(self.recorder.clock.now());
         operation.latency_us = Some(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX));
         operation.provider_us = trace.provider_us;
         operation.record_count = u32::try_from(trace.record_count).unwrap_or(u32::MAX);
@@ -162,7 +163,20 @@ impl OpenOperation {
                 operation.error = Some(refusal.error);
             }
         }
+        self.recorder.metrics.observe(operation);
+        tell(operation);
     }
+}
+
+/// Within the span of the request that the operation belongs to.
+fn tell(operation: &Operation) {
+    for line in &operation.log {
+        tracing::debug!(target: "memhost::guest", operation = %operation.id, level = line.level, "{}", line.text);
+    }
+    tracing::debug!(
+        operation = %operation.id, company = %operation.company_id, kind = operation.kind.as_str(),
+        outcome = operation.outcome.as_str(), latency_us = operation.latency_us, "an operation ended"
+    );
 }
 
 impl Drop for OpenOperation {
@@ -170,7 +184,7 @@ impl Drop for OpenOperation {
         let Some(mut shared) = self.operation.take() else { return };
         let operation = Arc::make_mut(&mut shared);
         operation.outcome = Outcome::Interrupted;
-        operation.finished_at = Some(self.clock.now());
+        operation.finished_at = Some(self.recorder.clock.now());
         operation.error = Some(OperationError {
             code: OperationErrorCode::Interrupted,
             message: "the caller went away before the provider answered; whether a write happened is not known"
@@ -178,7 +192,8 @@ impl Drop for OpenOperation {
             field: None,
             retry_after_ms: None,
         });
+        self.recorder.metrics.observe(operation);
         // Nobody waits for it any more; it is flushed with the next group.
-        drop(self.store.write_operation(shared));
+        drop(self.recorder.store.write_operation(shared));
     }
 }

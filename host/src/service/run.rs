@@ -60,6 +60,9 @@ impl Service {
                 open.set_version(&serving.plugin.component.description().version);
                 continue;
             }
+            if let Some(limit) = failure.error.limit() {
+                self.recorder.metrics.limit_hit(limit);
+            }
             if !failure.error.is_providers_fault() {
                 if failure.error.is_providers_answer() {
                     admitted.succeeded();

@@ -141,16 +141,20 @@ async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
     let serving = tokio::spawn(memhost::api::run(listener, Arc::clone(host.service()), token, async move {
         let _ = stopped.await;
     }));
-    let status = move |token: Option<&'static str>| {
+    let of = move |path: &'static str, token: Option<&'static str>| {
         tokio::task::spawn_blocking(move || {
             let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-            let mut request = agent.get(format!("http://{address}/control/v1/plugins"));
+            let mut request = agent.get(format!("http://{address}{path}"));
             if let Some(token) = token {
                 request = request.header("authorization", format!("Bearer {token}"));
             }
             request.call().unwrap().status().as_u16()
         })
     };
+    let status = |token| of("/control/v1/plugins", token);
+    assert_eq!(of("/metrics", None).await.unwrap(), 401);
+    assert_eq!(of("/metrics", Some("a token of the test")).await.unwrap(), 200);
+    assert_eq!((of("/healthz", None).await.unwrap(), of("/readyz", None).await.unwrap()), (200, 200));
     assert_eq!(status(None).await.unwrap(), 401);
     assert_eq!(status(Some("another token")).await.unwrap(), 401);
     assert_eq!(status(Some("a token of the test")).await.unwrap(), 200);

@@ -17,8 +17,18 @@ const ROWS: &[&[&str]] = &[
 ];
 
 /// Crates that one room alone may name.
-const OWNED: &[(&str, &str)] =
-    &[("wasmtime", "sandbox"), ("wasmtime_wasi", "sandbox"), ("sled", "store"), ("axum", "api"), ("clap", "cli")];
+const OWNED: &[(&str, &str)] = &[
+    ("wasmtime", "sandbox"),
+    ("wasmtime_wasi", "sandbox"),
+    ("wasmtime_wasi_http", "sandbox"),
+    ("hyper", "sandbox"),
+    ("rustls", "sandbox"),
+    ("prometheus_client", "service"),
+    ("sled", "store"),
+    ("axum", "api"),
+    ("clap", "cli"),
+    ("toml", "cli"),
+];
 
 fn row(room: &str) -> usize {
     ROWS.iter()

@@ -9,5 +9,6 @@ mod egress;
 mod hostile;
 mod http;
 mod layers;
+mod observability;
 mod operations;
 mod plugins;

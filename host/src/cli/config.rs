@@ -1,0 +1,174 @@
+//! The configuration file of a host, TOML. A flag goes before an environment variable, that before the file, and the
+//! file before the default. A key that nobody knows stops the start: a limit that is misspelt is no limit.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::CliError;
+use crate::contract::Digest;
+use crate::plugins::{Trust, TrustedKey};
+use crate::sandbox::SandboxOptions;
+use crate::service::{Audit, ServiceOptions};
+
+/// What it says. Paths are relative to the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct HostConfig {
+    /// Where to listen.
+    pub(super) listen: Option<SocketAddr>,
+    /// Where everything is kept.
+    pub(super) data_dir: Option<PathBuf>,
+    plugins_dir: Option<PathBuf>,
+    trusted_keys: Vec<String>,
+    trusted_digests: Vec<Digest>,
+    require_signatures: bool,
+    vault_key_file: Option<PathBuf>,
+    outgoing_roots: Option<PathBuf>,
+    audit: Option<Audit>,
+    instances: Option<u32>,
+    max_memory_bytes: Option<u64>,
+    store_cache_bytes: Option<u64>,
+    store_max_batch: Option<usize>,
+    metrics_company_label: bool,
+}
+
+/// Every key, as [`HostConfig`] has them.
+const KEYS: [&str; 14] = [
+    "listen",
+    "data_dir",
+    "plugins_dir",
+    "trusted_keys",
+    "trusted_digests",
+    "require_signatures",
+    "vault_key_file",
+    "outgoing_roots",
+    "audit",
+    "instances",
+    "max_memory_bytes",
+    "store_cache_bytes",
+    "store_max_batch",
+    "metrics_company_label",
+];
+
+impl HostConfig {
+    /// Reads the file, if one is named by the argument of this name.
+    pub(super) fn read(argument: &str, path: Option<&Path>) -> Result<Self, CliError> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let wrong = |message: String| CliError::input(argument, format!("{}: {message}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let mut config = parse(&text).map_err(wrong)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        let paths =
+            [&mut config.data_dir, &mut config.plugins_dir, &mut config.vault_key_file, &mut config.outgoing_roots];
+        for path in paths.into_iter().flatten() {
+            *path = base.join(&*path);
+        }
+        Ok(config)
+    }
+
+    /// What a host on `data_dir` is opened with.
+    pub(super) fn options(self, data_dir: &Path) -> Result<ServiceOptions, CliError> {
+        let mut options = ServiceOptions::new(data_dir);
+        let keys = self.trusted_keys.iter().enumerate().map(|(index, key)| {
+            key.parse::<TrustedKey>().map_err(|error| CliError::input(format!("trusted_keys.{index}"), error))
+        });
+        options.trust = Trust {
+            keys: keys.collect::<Result<_, _>>()?,
+            requires_signature: self.require_signatures,
+            digests: self.trusted_digests,
+        };
+        options.plugins_dir = self.plugins_dir;
+        options.vault_key_file = self.vault_key_file;
+        options.audit = self.audit.unwrap_or_default();
+        options.metrics_company_label = self.metrics_company_label;
+        let defaults = SandboxOptions::default();
+        options.sandbox = SandboxOptions {
+            instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,
+            max_memory_bytes: in_range(
+                "max_memory_bytes",
+                self.max_memory_bytes.unwrap_or(defaults.max_memory_bytes),
+                16 << 20,
+                4 << 30,
+            )?,
+            outgoing_roots: self.outgoing_roots,
+        };
+        if let Some(bytes) = self.store_cache_bytes {
+            options.store.cache_bytes = in_range("store_cache_bytes", bytes, 1 << 20, 1 << 40)?;
+        }
+        if let Some(batch) = self.store_max_batch {
+            options.store.max_batch = in_range("store_max_batch", batch, 1, 65_536)?;
+        }
+        Ok(options)
+    }
+}
+
+fn parse(text: &str) -> Result<HostConfig, String> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
+    if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        let nearest = KEYS.into_iter().max_by(|a, b| near(a, unknown).total_cmp(&near(b, unknown))).unwrap_or_default();
+        return Err(format!("there is no key `{unknown}`; the nearest one is `{nearest}`"));
+    }
+    // From the text and not the table, so that an error shows its line.
+    toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+}
+
+fn near(known: &str, given: &str) -> f64 {
+    strsim::jaro_winkler(known, &given.replace('-', "_").to_lowercase())
+}
+
+fn in_range<T: Copy + PartialOrd + std::fmt::Display>(key: &str, value: T, min: T, max: T) -> Result<T, CliError> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    Err(CliError::input(key, format!("is {value}; {min} to {max} are allowed")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+        for (given, nearest) in [
+            ("require_signature", "require_signatures"),
+            ("data-dir", "data_dir"),
+            ("Listen", "listen"),
+            ("max_memory", "max_memory_bytes"),
+            ("plugin_dir", "plugins_dir"),
+        ] {
+            let error = parse(&format!("{given} = 1")).unwrap_err();
+            assert!(error.contains(&format!("`{given}`")) && error.contains(&format!("`{nearest}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_keys_is_the_structs() {
+        let error = toml::from_str::<HostConfig>("nothing = 1").unwrap_err().to_string();
+        let known: Vec<&str> = error.split('`').skip(1).step_by(2).filter(|key| *key != "nothing").collect();
+        assert_eq!(known, KEYS);
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_line_and_a_value_out_of_range_its_range() {
+        let error = parse("listen = \"127.0.0.1:1\"\naudit = \"sometimes\"").unwrap_err();
+        assert!(error.contains("line 2") && error.contains("durable"), "{error}");
+        let error = parse("instances = 1").unwrap().options(Path::new("d")).err().unwrap().to_string();
+        assert!(error.contains("instances") && error.contains("100000"), "{error}");
+        let error = parse("trusted_keys = [\"x\"]").unwrap().options(Path::new("d")).err().unwrap().to_string();
+        assert!(error.contains("trusted_keys.0"), "{error}");
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memhost.toml");
+        std::fs::write(&path, "data_dir = \"here\"\nplugins_dir = \"/there\"\nmetrics_company_label = true").unwrap();
+        let config = HostConfig::read("--config", Some(&path)).unwrap();
+        assert_eq!(config.data_dir.as_deref(), Some(directory.path().join("here").as_path()));
+        let options = config.options(Path::new("d")).unwrap();
+        assert_eq!(options.plugins_dir.as_deref(), Some(Path::new("/there")));
+        assert!(options.metrics_company_label);
+    }
+}

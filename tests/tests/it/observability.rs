@@ -1,0 +1,97 @@
+//! What whoever runs a host can see of it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use memhost::api::{InProcess, Method, Request};
+use memhost::contract::BindingLimits;
+use memhost::service::{Check, Health};
+use memhost_tests::{TestHost, parse};
+
+async fn get(host: &TestHost, path: &str) -> (u16, String) {
+    let http = InProcess::new(Arc::clone(host.service()));
+    let (status, body) = http.call(Request { method: Method::Get, path: path.to_owned(), body: None }).await;
+    (status, String::from_utf8(body).unwrap())
+}
+
+fn value(metrics: &str, series: &str) -> f64 {
+    let line = metrics.lines().find(|line| line.strip_prefix(series).is_some_and(|rest| rest.starts_with(' ')));
+    let line = line.unwrap_or_else(|| panic!("there is no {series} in\n{metrics}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
+    for has_company in [false, true] {
+        let host = TestHost::with(&["echo", "traps", "loops-in-call"], |options| {
+            options.metrics_company_label = has_company;
+        })
+        .await
+        .unwrap();
+        let limits = BindingLimits { call_cpu_ms: 50, ..BindingLimits::default() };
+        for (company, guest) in [("acme-1", "echo"), ("acme-2", "traps"), ("acme-3", "loops-in-call")] {
+            host.bind(company, guest, limits).await.unwrap();
+        }
+        for _ in 0..3 {
+            host.query("acme-1", "x").await.unwrap();
+        }
+        for _ in 0..9 {
+            host.query("acme-2", "trap").await.unwrap_err();
+        }
+        host.query("acme-3", "x").await.unwrap_err();
+        let (status, metrics) = get(&host, "/metrics").await;
+        assert_eq!(status, 200);
+        let series = |company: &str, outcome: &str, provider: &str| {
+            let company = if has_company { company } else { "" };
+            format!(
+                r#"memhost_operations_total{{kind="query",outcome="{outcome}",provider="{provider}",company="{company}"}}"#
+            )
+        };
+        assert_eq!(value(&metrics, &series("acme-1", "succeeded", "echo")), 3.0);
+        assert_eq!(value(&metrics, &series("acme-2", "trapped", "traps")), 8.0);
+        assert_eq!(value(&metrics, &series("acme-2", "refused", "traps")), 1.0, "the breaker is open");
+        assert_eq!(value(&metrics, r#"memhost_operation_duration_seconds_count{kind="query"}"#), 13.0);
+        assert_eq!(value(&metrics, r#"memhost_provider_duration_seconds_count{provider="echo"}"#), 3.0);
+        assert_eq!(value(&metrics, r#"memhost_limits_hit_total{limit="callCpuMs"}"#), 1.0);
+        assert_eq!(value(&metrics, r#"memhost_breakers{state="open"}"#), 1.0);
+        assert_eq!(value(&metrics, "memhost_bindings"), 3.0);
+        assert_eq!(value(&metrics, r#"memhost_plugins{state="admitted"}"#), 4.0);
+        assert_eq!(value(&metrics, r#"memhost_instances{state="idle"}"#), 1.0, "those that failed are thrown away");
+        assert!(value(&metrics, "memhost_compile_seconds_total") > 0.0);
+        assert!(metrics.ends_with("# EOF\n"));
+        assert_eq!(metrics.contains("acme-1"), has_company, "{metrics}");
+    }
+}
+
+fn check(checks: &[Check], name: &str) -> Check {
+    checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no check of {name}")).clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
+    let host = TestHost::new(&["echo"]).await.unwrap();
+    host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
+    host.query("acme", "x").await.unwrap();
+    let checks = host.service().doctor().await;
+    assert!(checks.iter().all(|check| check.health == Health::Good), "{checks:?}");
+    assert_eq!(get(&host, "/readyz").await, (200, "ready\n".to_owned()));
+    std::fs::write(host.directory().join("plugins/bad.wasm"), b"\x7fELF").unwrap();
+    std::fs::remove_file(host.directory().join("plugins/echo.wasm")).unwrap();
+    host.service().scan_plugins().await;
+    let key = host.data_dir().join("host.key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let checks = host.service().doctor().await;
+    for (name, found, advice) in [
+        ("plugins", "native code", "memhost plugin list"),
+        ("bindings", "a copy goes on serving", "memhost binding list"),
+        ("keys", "host.key", "chmod 600"),
+    ] {
+        let check = check(&checks, name);
+        assert_eq!(check.health, Health::Warning, "{check:?}");
+        assert!(check.found.contains(found) && check.advice.contains(advice), "{check:?}");
+    }
+    let (status, body) = get(&host, "/control/v1/doctor").await;
+    assert!(status == 200 && body.contains("chmod 600"), "{body}");
+    let usage = host.service().binding(&parse("acme"), &parse("echo")).unwrap().usage.unwrap();
+    assert!(usage.memory_bytes > 0);
+}
