@@ -43,6 +43,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench http -- {{ARGS}}
     cargo bench -p memhost-tests --bench store -- {{ARGS}}
     cargo bench -p memhost-tests --bench start -- {{ARGS}}
+    cargo bench -p memhost-tests --bench platform -- {{ARGS}}
     cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
 

@@ -11,6 +11,9 @@ use memhost::service::Audit;
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, caller, query};
 
+/// How long the innocent binding is served, quiet and beside each guest.
+const TIME: Duration = Duration::from_secs(2);
+
 async fn innocent(host: &TestHost, time: Duration) -> Timings {
     let service = Arc::clone(host.service());
     tokio::spawn(async move {
@@ -41,7 +44,7 @@ async fn beside(guest: &str, audit: Audit) -> (Timings, Timings) {
     };
     host.bind("hostile", guest, limits).await.unwrap();
     host.bind("innocent", "echo", BindingLimits::default()).await.unwrap();
-    let quiet = innocent(&host, Duration::from_secs(3)).await;
+    let quiet = innocent(&host, TIME).await;
     let stop = Arc::new(AtomicBool::new(false));
     let (service, stopped) = (Arc::clone(host.service()), Arc::clone(&stop));
     let storm = tokio::spawn(async move {
@@ -49,7 +52,7 @@ async fn beside(guest: &str, audit: Audit) -> (Timings, Timings) {
             let _ = service.query(&caller(), query("hostile", "600000")).await;
         }
     });
-    let loud = innocent(&host, Duration::from_secs(3)).await;
+    let loud = innocent(&host, TIME).await;
     stop.store(true, Ordering::Relaxed);
     storm.await.unwrap();
     (quiet, loud)
@@ -58,7 +61,31 @@ async fn beside(guest: &str, audit: Audit) -> (Timings, Timings) {
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     let mut rows = Vec::new();
-    for guest in ["loops-in-call", "eats-memory", "answers-100-mb", "floods-log", "floods-storage", "spins-cpu"] {
+    // Every guest that misbehaves in a query; the others do not get that far.
+    for guest in [
+        "answers-100-mb",
+        "answers-foreign",
+        "answers-nan",
+        "answers-too-many",
+        "bad-json",
+        "deep-json",
+        "dials-out",
+        "eats-memory",
+        "escapes-directory",
+        "floods-directory",
+        "floods-headers",
+        "floods-log",
+        "floods-storage",
+        "grows-table",
+        "hoards-handles",
+        "large-arguments",
+        "loops-in-call",
+        "reads-environment",
+        "remembers",
+        "sleeps",
+        "spins-cpu",
+        "traps",
+    ] {
         let (quiet, loud) = runtime.block_on(beside(guest, Audit::Relaxed));
         rows.push(vec![
             guest.to_owned(),

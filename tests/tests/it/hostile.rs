@@ -279,6 +279,45 @@ async fn a_full_queue_is_refused_and_the_pool_stays_for_others() {
     assert!(busy >= 5, "{busy} of 8 calls were refused as busy");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hoards_handles() {
+    let host = host_with("hoards-handles").await;
+    for what in ["pollables", "fields", "streams"] {
+        let error = host.query("hostile", what).await.unwrap_err();
+        assert_eq!(code(&error).0, Code::Trapped, "{what}: {error}");
+        assert!(error.to_string().contains("no free keys"), "{what}: {error}");
+    }
+    host.query("innocent", "hello").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn floods_headers() {
+    let host = host_with("floods-headers").await;
+    for how in ["small", "large"] {
+        let error = host.query("hostile", how).await.unwrap_err();
+        assert_eq!(code(&error).0, Code::Trapped, "{how}: {error}");
+        assert!(error.to_string().contains("total size of fields"), "{how}: {error}");
+    }
+    host.query("innocent", "hello").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_arguments() {
+    let host = TestHost::new(&["large-arguments", "echo"]).await.unwrap();
+    let limits = BindingLimits { memory_bytes: 256 << 20, transfer_bytes: 16 << 20, ..BindingLimits::default() };
+    host.bind("hostile", "large-arguments", limits).await.unwrap();
+    for what in ["value", "list"] {
+        let told = match host.query("hostile", what).await {
+            Ok(answer) => answer[0].text.clone(),
+            Err(error) => error.to_string(),
+        };
+        let names_it = ["transferBytes", "limit", "bytes"].iter().any(|word| told.contains(word));
+        assert!(names_it && told != "nothing", "{what}: {told}");
+    }
+    let usage = host.service().binding(&parse("hostile"), &parse("large-arguments")).unwrap().usage.unwrap();
+    assert_eq!(usage.storage_bytes, 0);
+}
+
 /// A guest without a test of the same name is a guest that nobody tries.
 #[test]
 fn every_guest_has_its_test() {

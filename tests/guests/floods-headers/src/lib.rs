@@ -1,0 +1,26 @@
+//! `floods-headers` puts a million headers into one list in a query: small ones, or for `large` ones that double. It never
+//! gets an answer out.
+
+use well_behaved::sdk::types::*;
+use well_behaved::{Guest, Keeper, answer};
+
+struct FloodsHeaders;
+
+impl Guest for FloodsHeaders {
+    const KEY: &str = "floods-headers";
+
+    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+        let fields = wasip2::http::types::Fields::new();
+        let mut value = vec![b'x'; 100];
+        for n in 0..1_000_000_u32 {
+            if request.query == "large" {
+                value.extend_from_within(..);
+            }
+            // Whatever the host says, it goes on.
+            let _ = fields.append(&format!("x-{n}"), &value);
+        }
+        Ok(answer([("flooded", "a million".to_owned())]))
+    }
+}
+
+well_behaved::export!(FloodsHeaders);
