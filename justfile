@@ -56,3 +56,8 @@ bench-peer:
 # Recall of a provider on a LoCoMo file.
 eval FILE *ARGS:
     cargo run --release -- eval locomo {{FILE}} {{ARGS}}
+
+# Every fuzz target for so many seconds each.
+fuzz SECONDS="20":
+    cargo fuzz --version > /dev/null || cargo install --locked cargo-fuzz
+    for target in admission conversion cursors origins placeholders; do cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $target -- -max_total_time={{SECONDS}} || exit 1; done

@@ -43,6 +43,6 @@ pub use response::{
     CaptureResponse, ContextBundle, CorrectResponse, ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse,
     GetResponse, JobStatus, ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
 };
-pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageWrite};
+pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, KeptFrom, ServingVersion, VersionChoice};

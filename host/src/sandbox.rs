@@ -5,6 +5,7 @@
 mod answer;
 mod bindings;
 mod cache;
+mod clocks;
 mod component;
 mod convert;
 mod egress;
@@ -22,7 +23,7 @@ mod stats;
 pub use answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 pub use cache::CacheKey;
 pub use component::{Component, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};
-pub use egress::{Egress, GrantedSecret, Secret, SecretError};
+pub use egress::{Egress, GrantedSecret, Secret, SecretError, Secrets};
 pub use engine::{Sandbox, SandboxOptions};
 pub use error::{AdmissionError, CallError, Failure, LimitKind};
 pub use instance::{Directory, DirectoryAccess};

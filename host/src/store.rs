@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 pub use self::sled::{SledOptions, SledStore};
 pub use self::value::{decode, encode};
-use crate::contract::{BindingStorage, CompanyId, Operation, OperationFilter, OperationId, StorageWrite};
+use crate::contract::{BindingStorage, CompanyId, Operation, OperationFilter, OperationId, StorageSize, StorageWrite};
 
 /// What can go wrong below.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -217,11 +217,11 @@ pub trait Store: Send + Sync + 'static {
     fn commit(&self) -> Commit;
 
     /// The private storage of one binding. `partition` begins with the company and never comes back once its binding
-    /// is deleted; `limit_bytes` is what the binding was granted.
+    /// is deleted; `limit` is what the binding may take.
     ///
     /// # Errors
     /// Where its present size cannot be read.
-    fn binding_storage(&self, partition: &[u8], limit_bytes: u64) -> Result<Arc<dyn BindingStorage>, StoreError>;
+    fn binding_storage(&self, partition: &[u8], limit: StorageSize) -> Result<Arc<dyn BindingStorage>, StoreError>;
 
     /// What the host keeps of a partition, such as which version serves it.
     ///
@@ -237,7 +237,7 @@ pub trait Store: Send + Sync + 'static {
     fn write_partition_state(
         &self,
         partition: &[u8],
-        limit_bytes: u64,
+        limit: StorageSize,
         state: &[u8],
         writes: Vec<StorageWrite>,
     ) -> Result<Commit, StoreError>;

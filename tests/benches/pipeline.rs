@@ -203,6 +203,7 @@ async fn fresh(raw: &Raw) {
             storage: None,
             directory: None,
             embeddings: false,
+            clock: false,
             egress: None,
             limits: BindingLimits::default(),
         };

@@ -104,6 +104,33 @@ impl HostConfig {
     }
 }
 
+/// Adds a key to those that the file trusts, and leaves the rest of it as a person wrote it. Answers false where the key
+/// is there already.
+pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
+    let wrong = |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    parse(&text).map_err(wrong)?;
+    let mut document: toml_edit::DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+    let keys = document.entry("trusted_keys").or_insert_with(|| toml_edit::value(toml_edit::Array::new()));
+    let Some(keys) = keys.as_array_mut() else { return Err(wrong("`trusted_keys` is no list".to_owned())) };
+    let is_there = |known: &toml_edit::Value| known.as_str().and_then(|known| known.parse().ok()).as_ref() == Some(key);
+    if keys.iter().any(is_there) {
+        return Ok(false);
+    }
+    keys.push(key.to_string());
+    // Whole or not at all: a host that starts meanwhile reads the one or the other.
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| wrong(error.to_string()))?;
+    std::io::Write::write_all(&mut file, document.to_string().as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    file.persist(path).map_err(|error| wrong(error.error.to_string()))?;
+    Ok(true)
+}
+
 fn parse(text: &str) -> Result<HostConfig, String> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
     if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
@@ -158,6 +185,25 @@ mod tests {
         assert!(error.contains("instances") && error.contains("100000"), "{error}");
         let error = parse("trusted_keys = [\"x\"]").unwrap().options(Path::new("d")).err().unwrap().to_string();
         assert!(error.contains("trusted_keys.0"), "{error}");
+    }
+
+    #[test]
+    fn a_key_is_added_and_the_rest_stays_as_it_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memhost.toml");
+        let key = crate::plugins::SigningKey::generate().unwrap().public();
+        assert!(trust(&path, &key).unwrap());
+        std::fs::write(
+            &path,
+            format!("# ours\naudit = \"relaxed\"   # fast\n{}", std::fs::read_to_string(&path).unwrap()),
+        )
+        .unwrap();
+        let other = crate::plugins::SigningKey::generate().unwrap().public();
+        assert!(trust(&path, &other).unwrap() && !trust(&path, &key).unwrap());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# ours\naudit = \"relaxed\"   # fast\n"), "{text}");
+        let options = HostConfig::read("--config", Some(&path)).unwrap().options(Path::new("d")).unwrap();
+        assert_eq!(options.trust.keys, [key, other]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::output::{line, table, text};
-use super::{Backend, CliError, HostArgs, output};
+use super::{Backend, CliError, HostArgs, config, output};
 use crate::plugins::{Plugins, Signed, SigningKey, Trust, TrustedKey, signature_path};
 use crate::sandbox::{Sandbox, SandboxOptions};
 
@@ -31,6 +31,14 @@ pub(super) enum PluginCommand {
         /// What the signature shall say beside, such as a version; it is signed, too.
         #[arg(long, default_value = "")]
         comment: String,
+    },
+    /// Believe somebody's signatures: writes the public key into a host's configuration file, from the next start on.
+    Trust {
+        /// The public key, as `keygen` printed it.
+        key: TrustedKey,
+        /// The configuration file; made where it is missing.
+        #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
+        config: PathBuf,
     },
     /// Check the signature beside a plugin.
     Verify {
@@ -70,6 +78,10 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
             std::fs::write(&path, signature).map_err(|error| CliError::input(path.display().to_string(), error))?;
             line(&format!("{} is signed by {}: {}", file.display(), key.public().id(), path.display()))
         }
+        PluginCommand::Trust { key, config } => match config::trust(&config, &key)? {
+            true => line(&format!("{} is trusted by {} from its next start on", key.id(), config.display())),
+            false => line(&format!("{} is trusted already", key.id())),
+        },
         PluginCommand::Verify { file, trusted_key } => {
             let trust = Trust { keys: trusted_key, requires_signature: true, digests: Vec::new() };
             match trust.check(&file, &read(&file)?) {

@@ -60,6 +60,8 @@ pub struct BindingLimits {
     pub transfer_bytes: u64,
     /// How much log of one call is kept, in bytes.
     pub log_bytes: u64,
+    /// Keys that the private storage may hold.
+    pub storage_keys: u64,
     /// Files, directories and links that the private directory may hold.
     pub directory_files: u64,
     /// Calls in a second, on average over a second; 0 for as many as there are.
@@ -87,6 +89,7 @@ impl Default for BindingLimits {
             queued_calls: 256,
             transfer_bytes: 32 * 1024 * 1024,
             log_bytes: 64 * 1024,
+            storage_keys: 1_000_000,
             directory_files: 500_000,
             calls_per_second: 0,
             outgoing_requests: 64,

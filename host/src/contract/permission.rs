@@ -62,6 +62,8 @@ pub enum Permission {
     Http(HttpPermission),
     /// A secret of this name.
     Secret(String),
+    /// The exact time.
+    Clock,
 }
 
 /// Outgoing HTTP to one origin.
@@ -113,6 +115,7 @@ impl std::fmt::Display for Permission {
             Self::Http(http) if http.methods.is_empty() => write!(f, "HTTP to {}", http.origin),
             Self::Http(http) => write!(f, "HTTP {} to {}", http.methods.join(", "), http.origin),
             Self::Secret(name) => write!(f, "the secret `{name}`"),
+            Self::Clock => write!(f, "the exact time"),
         }
     }
 }
@@ -137,6 +140,8 @@ pub struct Grants {
     pub http: Vec<HttpGrant>,
     /// Secrets that may be put into requests, by name.
     pub secrets: Vec<String>,
+    /// The exact time, instead of steps of 100 milliseconds.
+    pub clock: bool,
 }
 
 /// Outgoing HTTP to one origin.
@@ -184,6 +189,7 @@ impl Grants {
                     grants.http.push(HttpGrant { origin, methods, private_ranges: Vec::new() });
                 }
                 Permission::Secret(name) => grants.secrets.push(name.clone()),
+                Permission::Clock => grants.clock = true,
             }
         }
         grants
@@ -203,6 +209,7 @@ impl Grants {
             storage_bytes: if asked.storage_bytes > 0 { self.storage_bytes } else { 0 },
             directory_bytes: if asked.directory_bytes > 0 { self.directory_bytes } else { 0 },
             embeddings: self.embeddings && asked.embeddings,
+            clock: self.clock && asked.clock,
             http: http.collect(),
             secrets: self.secrets.iter().filter(|name| asked.secrets.contains(name)).cloned().collect(),
         }

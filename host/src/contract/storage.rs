@@ -9,6 +9,15 @@ pub struct StorageEntry {
     pub value: Vec<u8>,
 }
 
+/// What a binding's storage takes, or may take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StorageSize {
+    /// Of keys and values together.
+    pub bytes: u64,
+    /// How many there are.
+    pub keys: u64,
+}
+
 /// One write of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StorageWrite {
@@ -65,6 +74,6 @@ pub trait BindingStorage: Send + Sync {
     /// Where a limit is reached or the disk fails; then nothing is written.
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError>;
 
-    /// Bytes that the binding's keys and values take now.
-    fn used_bytes(&self) -> u64;
+    /// What the binding's keys and values take now.
+    fn used(&self) -> StorageSize;
 }

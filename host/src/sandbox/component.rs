@@ -172,6 +172,7 @@ impl Component {
             storage: None,
             directory: None,
             embeddings: false,
+            clock: false,
             egress: None,
             limits: BindingLimits {
                 memory_bytes: 64 << 20,
@@ -191,6 +192,15 @@ impl Component {
             Err(_) => return Err(describe(format!("it took longer than {} s", DESCRIBE_TIMEOUT.as_secs()))),
         };
         check_description(answer, &self.0.inspection.interfaces)
+    }
+}
+
+/// wasmtime has one type for a component that is damaged and one that is too large for the pool.
+fn unreadable(error: &wasmtime::Error) -> AdmissionError {
+    let message = format!("{:#}", error.root_cause());
+    match message.contains("exceeds") {
+        true => AdmissionError::Unlinkable(message),
+        false => AdmissionError::Malformed(message),
     }
 }
 
@@ -221,8 +231,8 @@ fn prepare(
         }
         None => {
             let started = Instant::now();
-            let component = wasmtime::component::Component::from_binary(engine, bytes)
-                .map_err(|error| AdmissionError::Malformed(format!("{:#}", error.root_cause())))?;
+            let component =
+                wasmtime::component::Component::from_binary(engine, bytes).map_err(|error| unreadable(&error))?;
             sandbox.0.counters.compiled(started.elapsed());
             (component, None)
         }

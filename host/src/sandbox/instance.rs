@@ -8,6 +8,7 @@ use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
 
+use super::clocks::{CoarseMonotonicClock, CoarseWallClock};
 use super::component::{Component, Exports};
 use super::egress::{Egress, Hooks};
 use super::engine::{Sandbox, TICK};
@@ -33,6 +34,8 @@ pub struct InstanceSetup {
     pub directory: Option<Directory>,
     /// Whether texts may be embedded.
     pub embeddings: bool,
+    /// Whether its clocks are exact.
+    pub clock: bool,
     /// Where requests may go, if anywhere.
     pub egress: Option<Arc<Egress>>,
     /// What an instance may use.
@@ -84,6 +87,9 @@ impl Instance {
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false);
+        if !setup.clock {
+            wasi.wall_clock(CoarseWallClock).monotonic_clock(CoarseMonotonicClock::new());
+        }
         // A hand-over to another thread costs ten times what a file operation on a local disk does.
         wasi.allow_blocking_current_thread(true);
         let mut quota = None;

@@ -106,6 +106,16 @@ impl Instances {
         self.memory_bytes.load(Ordering::Relaxed)
     }
 
+    /// Calls that are at work now.
+    pub fn at_work(&self) -> u32 {
+        self.turns_in_all.saturating_sub(u32::try_from(self.turns.available_permits()).unwrap_or(u32::MAX))
+    }
+
+    /// Calls that wait for their turn now.
+    pub fn waiting(&self) -> u32 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     /// Takes in something that happened.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use crate::contract::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageWrite, limits};
+use crate::contract::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite, limits};
 
 /// The most that a migration may write, in bytes: it is held in memory.
 const MAX_BYTES: usize = 64 << 20;
@@ -120,8 +120,8 @@ impl BindingStorage for Overlay {
         Ok(true)
     }
 
-    fn used_bytes(&self) -> u64 {
-        self.below.used_bytes()
+    fn used(&self) -> StorageSize {
+        self.below.used()
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
     fn it_reads_its_own_writes_and_changes_nothing_below() {
         let directory = tempfile::tempdir().unwrap();
         let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
-        let below = store.binding_storage(b"acme\0x", 1 << 20).unwrap();
+        let below = store.binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 }).unwrap();
         below.apply((0..50_u8).map(|n| put(&[b'k', n], &[n])).collect()).unwrap();
         let overlay = Overlay::new(Arc::clone(&below));
         overlay

@@ -15,8 +15,8 @@ use super::rate::Rate;
 use super::secrets::SecretStore;
 use crate::bindings::Bindings;
 use crate::contract::{
-    Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, StorageWrite,
-    VersionChoice,
+    Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, StorageSize,
+    StorageWrite, VersionChoice,
 };
 use crate::plugins::{Plugin, Plugins};
 use crate::sandbox::{Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox};
@@ -224,6 +224,7 @@ impl ServingBindings {
             storage: storage.clone(),
             directory,
             embeddings: grants.embeddings,
+            clock: grants.clock,
             egress: egress.clone(),
             limits: binding.limits,
         };
@@ -249,7 +250,8 @@ impl ServingBindings {
     ) -> Result<Option<Arc<dyn BindingStorage>>, Refusal> {
         match grants.storage_bytes {
             0 => Ok(None),
-            limit => {
+            bytes => {
+                let limit = StorageSize { bytes, keys: binding.limits.storage_keys };
                 let storage = self.store.binding_storage(&partition(&binding.company_id, binding.id), limit);
                 storage.map(Some).map_err(|error| host(&error))
             }
@@ -341,7 +343,7 @@ impl ServingBindings {
     ) -> Result<(), Refusal> {
         let partition = partition(&binding.company_id, binding.id);
         let state = store::encode("serving version", state).map_err(|error| host(&error))?;
-        let limit = binding.grants.storage_bytes;
+        let limit = StorageSize { bytes: binding.grants.storage_bytes, keys: binding.limits.storage_keys };
         let commit = self.store.write_partition_state(&partition, limit, &state, writes);
         commit.map_err(|error| host(&error))?.await.map_err(|error| host(&error))
     }

@@ -136,6 +136,7 @@ impl ServingBindings {
             storage: overlay.clone().map(|overlay| overlay as Arc<dyn BindingStorage>),
             directory,
             embeddings: grants.embeddings,
+            clock: grants.clock,
             egress: None,
             limits: binding.limits,
         };

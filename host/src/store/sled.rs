@@ -30,7 +30,7 @@ use self::query::Reader;
 use super::{Change, Commit, Expected, LogPage, Store, StoreError, Table, TablePage, Transacted};
 use crate::contract::{
     BindingStorage, CompanyId, Operation, OperationError, OperationErrorCode, OperationFilter, OperationId, Outcome,
-    StorageWrite,
+    StorageSize, StorageWrite,
 };
 
 /// How the embedded store is set up.
@@ -124,19 +124,19 @@ impl SledStore {
         Ok(Reader { log: self.log()?, records: &self.records, index: &self.index, company })
     }
 
-    fn partition(&self, partition: &[u8], limit_bytes: u64) -> Result<Partition, StoreError> {
+    fn partition(&self, partition: &[u8], limit: StorageSize) -> Result<Partition, StoreError> {
         let mut partitions = self.partitions.lock();
         let used = match partitions.get(partition) {
             Some(used) => Arc::clone(used),
             None => {
-                let bytes = partition::measure(&self.storage, partition);
-                let used = Used::new(Mutex::new(bytes.map_err(|error| failed("reading", &error))?));
+                let size = partition::measure(&self.storage, partition);
+                let used = Used::new(Mutex::new(size.map_err(|error| failed("reading", &error))?));
                 partitions.insert(partition.to_vec(), Arc::clone(&used));
                 used
             }
         };
         drop(partitions);
-        Ok(Partition::new(self.storage.clone(), partition.to_vec(), limit_bytes, used))
+        Ok(Partition::new(self.storage.clone(), partition.to_vec(), limit, used))
     }
 
     fn table(&self, table: Table) -> &Tree {
@@ -312,8 +312,8 @@ impl Store for SledStore {
         }
     }
 
-    fn binding_storage(&self, partition: &[u8], limit_bytes: u64) -> Result<Arc<dyn BindingStorage>, StoreError> {
-        Ok(Arc::new(self.partition(partition, limit_bytes)?))
+    fn binding_storage(&self, partition: &[u8], limit: StorageSize) -> Result<Arc<dyn BindingStorage>, StoreError> {
+        Ok(Arc::new(self.partition(partition, limit)?))
     }
 
     fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
@@ -324,11 +324,11 @@ impl Store for SledStore {
     fn write_partition_state(
         &self,
         partition: &[u8],
-        limit_bytes: u64,
+        limit: StorageSize,
         state: &[u8],
         writes: Vec<StorageWrite>,
     ) -> Result<Commit, StoreError> {
-        let partition = self.partition(partition, limit_bytes)?;
+        let partition = self.partition(partition, limit)?;
         partition.apply_with_state(writes, state).map_err(|error| failed("writing", &error))?;
         Ok(self.commit())
     }

@@ -42,6 +42,7 @@ impl Provider for LocalMarkdown {
         description
             .require(Permission::Directory(1 << 30), "Records are Markdown files in it")
             .require(Permission::Storage(512 << 20), "The search index is kept in it")
+            .prefer(Permission::Clock, "The times in the files are exact")
     }
 
     fn check_config(config: &Config) -> Result<(), Vec<ConfigError>> {

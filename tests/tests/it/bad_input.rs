@@ -98,6 +98,32 @@ async fn files_that_are_no_providers_are_refused_with_the_reason() {
     assert!(matches!(large, AdmissionError::TooLarge { .. }), "{large}");
 }
 
+/// Too large for the pool before anything of it runs: these are made here, because no compiler would.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn components_that_do_not_fit_the_pool_are_refused() {
+    let with = |module: &str, count: usize| {
+        let instances = "(core instance (instantiate $module))".repeat(count);
+        let text = format!(
+            r#"(component (core module $module {module}) {instances}
+                (instance $provider) (export "paperclip:memory/provider@0.1.0" (instance $provider)))"#
+        );
+        wat::parse_str(text).unwrap()
+    };
+    for (what, component) in [
+        ("5 Wasm linear memories", with("(memory 1)", 5)),
+        ("17", with("(table 1 funcref)", 17)),
+        ("memory", with("(memory 65536)", 1)),
+        ("5", with("(memory 1)(memory 1)(memory 1)(memory 1)(memory 1)", 1)),
+    ] {
+        let error = admit(component).await.unwrap_err();
+        assert!(error.to_string().contains(what), "{what}: {error}");
+        assert!(
+            matches!(error, AdmissionError::TooDemanding { .. } | AdmissionError::Unlinkable(_)),
+            "{what}: {error}"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bad_file_among_the_plugins_keeps_nobody_else_out() {
     let host = TestHost::with(&["echo"], |options| {

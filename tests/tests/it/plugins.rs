@@ -242,6 +242,24 @@ async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_exact_time_is_a_grant() {
+    let host = host(&json!({"clock": true})).await;
+    let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
+    let is_coarse = async || {
+        let mut all = Vec::new();
+        for _ in 0..5 {
+            let answer = host.query("acme", "time").await.unwrap();
+            all.push(answer[0].text.parse::<u128>().unwrap() % 100_000_000 == 0);
+        }
+        all.iter().all(|is_coarse| *is_coarse)
+    };
+    assert!(is_coarse().await);
+    let grants = Grants { clock: true, ..Grants::default() };
+    host.service().set_grants(&caller(), &company, &key, grants).await.unwrap();
+    assert!(!is_coarse().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pin_holds_and_a_range_is_followed() {
     let host = host(&json!({})).await;
     let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));

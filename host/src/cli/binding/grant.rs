@@ -51,9 +51,18 @@ pub(crate) struct GrantArgs {
     /// Texts may be embedded.
     #[arg(long, value_name = "BOOL")]
     embeddings: Option<bool>,
+    /// The exact time, instead of steps of 100 milliseconds.
+    #[arg(long, value_name = "BOOL")]
+    clock: Option<bool>,
     /// HTTP to this origin, such as 'https://api.example.com'; may be given again.
     #[arg(long, value_name = "ORIGIN")]
     http: Vec<String>,
+    /// With --http: only this method; may be given again.
+    #[arg(long, requires = "http", value_name = "METHOD")]
+    method: Vec<String>,
+    /// With --http: addresses that are not public and may be connected to, such as 10.0.0.0/8; may be given again.
+    #[arg(long, requires = "http", value_name = "CIDR")]
+    private_range: Vec<String>,
     /// A secret, by name; may be given again.
     #[arg(long, value_name = "NAME")]
     secret: Vec<String>,
@@ -126,6 +135,7 @@ fn wanted(args: &GrantArgs, before: &Value) -> Option<Value> {
                 Some("storage") => grants["storageBytes"] = detail.clone(),
                 Some("directory") => grants["directoryBytes"] = detail.clone(),
                 Some("embeddings") => grants["embeddings"] = true.into(),
+                Some("clock") => grants["clock"] = true.into(),
                 Some("http") => push(&mut grants["http"], detail.clone()),
                 Some("secret") => push(&mut grants["secrets"], detail.clone()),
                 _ => {}
@@ -138,12 +148,19 @@ fn wanted(args: &GrantArgs, before: &Value) -> Option<Value> {
             is_said = true;
         }
     }
-    if let Some(embeddings) = args.embeddings {
-        grants["embeddings"] = embeddings.into();
-        is_said = true;
+    for (name, given) in [("embeddings", args.embeddings), ("clock", args.clock)] {
+        if let Some(is_granted) = given {
+            grants[name] = is_granted.into();
+            is_said = true;
+        }
     }
     for origin in &args.http {
-        push(&mut grants["http"], json!({ "origin": origin }));
+        // Said again, it is meant instead.
+        if let Some(before) = grants["http"].as_array_mut() {
+            before.retain(|grant| grant["origin"] != origin.as_str());
+        }
+        let grant = json!({ "origin": origin, "methods": args.method, "privateRanges": args.private_range });
+        push(&mut grants["http"], grant);
         is_said = true;
     }
     for name in &args.secret {
@@ -188,7 +205,7 @@ fn granted(grants: &Value, asked: &Value) -> String {
     match asked["permission"]["kind"].as_str() {
         Some("storage") => bytes("storageBytes"),
         Some("directory") => bytes("directoryBytes"),
-        Some("embeddings") => yes(grants["embeddings"] == true),
+        Some(name @ ("embeddings" | "clock")) => yes(grants[name] == true),
         Some("http") => yes(list("http").iter().any(|grant| grant["origin"] == detail["origin"])),
         Some("secret") => yes(list("secrets").contains(detail)),
         _ => String::new(),

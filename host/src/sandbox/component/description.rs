@@ -93,6 +93,7 @@ fn permission_request(request: wire::PermissionRequest) -> Result<PermissionRequ
             Permission::Http(HttpPermission { origin, methods: http.methods })
         }
         wire::Permission::Secret(name) => Permission::Secret(name),
+        wire::Permission::Clock => Permission::Clock,
     };
     let reason = crate::contract::cut_message(request.reason);
     Ok(PermissionRequest { permission, reason, optional: request.optional })

@@ -89,7 +89,7 @@ impl fmt::Debug for Secret {
 
 /// The secrets that one guest was granted.
 #[derive(Clone, Default)]
-pub(super) struct Secrets {
+pub struct Secrets {
     secrets: Vec<Secret>,
     scrubber: Scrubber,
 }
@@ -105,7 +105,7 @@ impl Secrets {
     ///
     /// # Errors
     /// Where two of them have the same name.
-    pub(super) fn new(secrets: Vec<Secret>) -> Result<Self, SecretError> {
+    pub fn new(secrets: Vec<Secret>) -> Result<Self, SecretError> {
         for (index, secret) in secrets.iter().enumerate() {
             if secrets[..index].iter().any(|earlier| earlier.name == secret.name) {
                 return Err(SecretError::Twice(secret.name.clone()));
@@ -119,7 +119,7 @@ impl Secrets {
     ///
     /// # Errors
     /// Where a placeholder is unfinished or names a secret that is not granted.
-    pub(super) fn in_header<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, SecretError> {
+    pub fn in_header<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, SecretError> {
         Ok(self.expand(text, false, "header", str::to_owned)?.map_or(Cow::Borrowed(text), Cow::Owned))
     }
 
@@ -127,7 +127,7 @@ impl Secrets {
     ///
     /// # Errors
     /// Where a placeholder is in the path, is unfinished or names a secret that is not granted.
-    pub(super) fn in_query<'a>(&self, path_and_query: &'a str) -> Result<Cow<'a, str>, SecretError> {
+    pub fn in_query<'a>(&self, path_and_query: &'a str) -> Result<Cow<'a, str>, SecretError> {
         let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
         if find_open(path.as_bytes(), 0, true).is_some() {
             return Err(SecretError::InPath);
@@ -140,7 +140,7 @@ impl Secrets {
     /// A JSON body with the secrets in its string values; keys, and every byte outside of placeholders, stay as they are.
     /// So does what only looks like a placeholder: a body carries texts of people, and some of them are about this. A
     /// body that is not JSON stays as it is.
-    pub(super) fn in_json<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
+    pub fn in_json<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
         let same = Cow::Borrowed(body);
         if find_open(body, 0, false).is_none() {
             return same;
@@ -171,12 +171,12 @@ impl Secrets {
     /// The bytes with `[secret NAME]` for every occurrence of a value: plain, percent-encoded, escaped as in JSON, or the
     /// whole value in base64; values of less than 4 bytes only plain. Give it whole, uncompressed texts: a value that is
     /// cut into two pieces is not found in either.
-    pub(super) fn scrub<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    pub fn scrub<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.scrubber.scrub(bytes)
     }
 
     /// The same as [`Self::scrub`] for text.
-    pub(super) fn scrub_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub fn scrub_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.scrubber.scrub(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),

@@ -29,6 +29,7 @@ impl Service {
             storage: None,
             directory: None,
             embeddings: false,
+            clock: false,
             egress: None,
             limits: BindingLimits { call_timeout_ms: 2_000, call_cpu_ms: 1_000, ..BindingLimits::default() },
         };
@@ -87,6 +88,7 @@ fn check_limits(limits: &BindingLimits, max_memory: u64) -> Result<(), FieldErro
     range("queuedCalls", u64::from(limits.queued_calls), 0, 100_000)?;
     range("transferBytes", limits.transfer_bytes, 1 << 20, 512 << 20)?;
     range("logBytes", limits.log_bytes, 0, 1 << 20)?;
+    range("storageKeys", limits.storage_keys, 1, 1_000_000_000)?;
     range("directoryFiles", limits.directory_files, 1, 10_000_000)?;
     range("callsPerSecond", u64::from(limits.calls_per_second), 0, 1_000_000)?;
     range("outgoingRequests", u64::from(limits.outgoing_requests), 0, 10_000)?;

@@ -69,10 +69,16 @@ pub struct UsageView {
     pub memory_bytes: u64,
     /// Of `storageBytes`.
     pub storage_bytes: u64,
+    /// Of `storageKeys`.
+    pub storage_keys: u64,
     /// Of `directoryBytes`, at most.
     pub directory_bytes: u64,
     /// Of `directoryFiles`, at most.
     pub directory_files: u64,
+    /// Of `concurrentCalls`.
+    pub calls_at_work: u32,
+    /// Of `queuedCalls`.
+    pub calls_waiting: u32,
 }
 
 /// What a binding's provider asks for beside what it was granted.
@@ -124,9 +130,17 @@ impl Service {
             usage: warm.map(|serving| {
                 let directory = serving.quota.as_ref().map(|quota| quota.usage());
                 let DirectoryUsage { bytes, files } = directory.unwrap_or_default();
-                let storage_bytes = serving.storage.as_ref().map_or(0, |storage| storage.used_bytes());
+                let storage = serving.storage.as_ref().map(|storage| storage.used()).unwrap_or_default();
                 let memory_bytes = serving.instances.memory_bytes();
-                UsageView { memory_bytes, storage_bytes, directory_bytes: bytes, directory_files: files }
+                UsageView {
+                    memory_bytes,
+                    storage_bytes: storage.bytes,
+                    storage_keys: storage.keys,
+                    directory_bytes: bytes,
+                    directory_files: files,
+                    calls_at_work: serving.instances.at_work(),
+                    calls_waiting: serving.instances.waiting(),
+                }
             }),
         };
         for name in self.serving.missing_secrets(&binding) {

@@ -25,8 +25,15 @@ const LINGER: Duration = Duration::from_millis(50);
 /// How many are indexed at once: large batches share their chunks, which is what makes the index cheap.
 const MAX_BATCH: usize = 8_192;
 
+/// How many numbers are taken out of memory at once.
+const SHORT: usize = 256;
+/// Indexing can wait, answering cannot: as nice as a thread can be.
+const NICE: i32 = 19;
+
 /// Indexes what comes in until the sender is gone.
 pub(super) fn run(tree: &Tree, companies: &Companies, incoming: &Receiver<Applied>) {
+    // Where it is not allowed, indexing takes its turns like everybody else.
+    let _ = rustix::process::nice(NICE);
     while let Ok(first) = incoming.recv() {
         let mut batch = vec![first];
         let until = Instant::now() + LINGER;
@@ -64,11 +71,13 @@ pub(super) fn add(tree: &Tree, companies: &Companies, applied: &[Applied]) -> Re
         batch.insert(keys::watermark(company), &watermark(companies, company, sequences).to_be_bytes());
     }
     tree.apply_batch(batch).map_err(|error| failed("indexing", &error))?;
-    let mut companies = companies.lock();
     for (company, sequences) in touched {
-        if let Some(state) = companies.get_mut(company) {
-            for sequence in sequences {
-                state.open.remove(&sequence);
+        // Whoever begins an operation needs this lock, too: it is never held for long.
+        for some in sequences.chunks(SHORT) {
+            if let Some(state) = companies.lock().get_mut(company) {
+                for sequence in some {
+                    state.open.remove(sequence);
+                }
             }
         }
     }
@@ -77,9 +86,9 @@ pub(super) fn add(tree: &Tree, companies: &Companies, applied: &[Applied]) -> Re
 
 /// Everything up to here is indexed or was never written, once `sequences` are indexed.
 fn watermark(companies: &Companies, company: &CompanyId, sequences: &[u64]) -> u64 {
+    let sequences: HashSet<&u64> = sequences.iter().collect();
     let companies = companies.lock();
     let Some(state) = companies.get(company) else { return 0 };
-    let sequences: HashSet<&u64> = sequences.iter().collect();
     let first_open = state.open.iter().find(|open| !sequences.contains(open));
     first_open.map_or(state.last(), |open| open - 1)
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sled::{Batch, Tree};
 
-use crate::contract::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageWrite, limits};
+use crate::contract::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite, limits};
 
-/// Counted bytes, shared by all handles of one partition: so that the limit holds for all of them together.
-pub(super) type Used = Arc<Mutex<u64>>;
+/// What is counted, shared by all handles of one partition: so that the limit holds for all of them together.
+pub(super) type Used = Arc<Mutex<StorageSize>>;
 
 pub(super) struct Partition {
     tree: Tree,
     prefix: Vec<u8>,
-    limit_bytes: u64,
+    limit: StorageSize,
     used: Used,
 }
 
@@ -23,18 +23,39 @@ fn sum_key(partition: &[u8]) -> Vec<u8> {
 }
 
 /// What a partition takes now. Summing up means reading all of it, which is done once where there is no sum yet.
-pub(super) fn measure(tree: &Tree, prefix: &[u8]) -> sled::Result<u64> {
+pub(super) fn measure(tree: &Tree, prefix: &[u8]) -> sled::Result<StorageSize> {
     if let Some(sum) = tree.get(sum_key(prefix))?
-        && let Ok(sum) = sum.as_ref().try_into()
+        && let Some((bytes, keys)) = sum.split_first_chunk::<8>()
+        && let Ok(keys) = keys.try_into()
     {
-        return Ok(u64::from_le_bytes(sum));
+        return Ok(StorageSize { bytes: u64::from_le_bytes(*bytes), keys: u64::from_le_bytes(keys) });
     }
-    let mut bytes = 0;
+    let mut size = StorageSize::default();
     for entry in tree.scan_prefix(prefix) {
         let (key, value) = entry?;
-        bytes += (key.len() - prefix.len() + value.len()) as u64;
+        size.bytes += (key.len() - prefix.len() + value.len()) as u64;
+        size.keys += 1;
     }
-    Ok(bytes)
+    Ok(size)
+}
+
+/// A sum as it is stored.
+fn sum_value(size: StorageSize) -> [u8; 16] {
+    let mut value = [0; 16];
+    value[..8].copy_from_slice(&size.bytes.to_le_bytes());
+    value[8..].copy_from_slice(&size.keys.to_le_bytes());
+    value
+}
+
+/// What one key takes: nothing where it has no value.
+fn size_of(key: &[u8], value: Option<usize>) -> StorageSize {
+    value.map_or(StorageSize::default(), |value| StorageSize { bytes: (key.len() + value) as u64, keys: 1 })
+}
+
+/// The sum once something that took `before` takes `after`.
+fn changed(sum: StorageSize, before: StorageSize, after: StorageSize) -> StorageSize {
+    let new = |sum: u64, before: u64, after: u64| sum.saturating_add(after).saturating_sub(before);
+    StorageSize { bytes: new(sum.bytes, before.bytes, after.bytes), keys: new(sum.keys, before.keys, after.keys) }
 }
 
 fn broken(error: &sled::Error) -> StorageError {
@@ -62,25 +83,32 @@ fn check_value(value: &[u8]) -> Result<(), StorageError> {
 }
 
 impl Partition {
-    pub(super) fn new(tree: Tree, prefix: Vec<u8>, limit_bytes: u64, used: Used) -> Self {
-        Self { tree, prefix, limit_bytes, used }
+    pub(super) fn new(tree: Tree, prefix: Vec<u8>, limit: StorageSize, used: Used) -> Self {
+        Self { tree, prefix, limit, used }
     }
 
     fn key(&self, key: &[u8]) -> Vec<u8> {
         [self.prefix.as_slice(), key].concat()
     }
 
-    fn size_of(&self, key: &[u8]) -> Result<u64, StorageError> {
+    fn size_of(&self, key: &[u8]) -> Result<StorageSize, StorageError> {
         let value = self.tree.get(self.key(key)).map_err(|error| broken(&error))?;
-        Ok(value.map_or(0, |value| (key.len() + value.len()) as u64))
+        Ok(size_of(key, value.map(|value| value.len())))
     }
 
-    fn check_total(&self, total: u64, used: u64) -> Result<(), StorageError> {
+    fn check_total(&self, total: StorageSize, used: StorageSize) -> Result<(), StorageError> {
         // A binding that is over a lowered limit may still delete.
-        if total > self.limit_bytes && total > used {
+        let over = |total, used, limit| total > limit && total > used;
+        if over(total.bytes, used.bytes, self.limit.bytes) {
+            let (total, most) = (total.bytes, self.limit.bytes);
             return Err(limit(format!(
-                "the binding's storage would take {total} bytes; the limit `storageBytes` is {}",
-                self.limit_bytes
+                "the binding's storage would take {total} bytes; the limit `storageBytes` is {most}"
+            )));
+        }
+        if over(total.keys, used.keys, self.limit.keys) {
+            let (total, most) = (total.keys, self.limit.keys);
+            return Err(limit(format!(
+                "the binding's storage would have {total} keys; the limit `storageKeys` is {most}"
             )));
         }
         Ok(())
@@ -105,11 +133,10 @@ impl Partition {
                 StorageWrite::Delete(key) => (key, None),
             };
             check_key(&key)?;
-            total = total.saturating_sub(self.size_of(&key)?);
+            total = changed(total, self.size_of(&key)?, size_of(&key, value.as_ref().map(Vec::len)));
             match value {
                 Some(value) => {
                     check_value(&value)?;
-                    total += (key.len() + value.len()) as u64;
                     batch.insert(self.key(&key), value);
                 }
                 None => batch.remove(self.key(&key)),
@@ -117,7 +144,7 @@ impl Partition {
         }
         self.check_total(total, *used)?;
         batch.insert(state_key(&self.prefix), state);
-        batch.insert(sum_key(&self.prefix), &total.to_le_bytes());
+        batch.insert(sum_key(&self.prefix), &sum_value(total));
         self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
         *used = total;
         Ok(())
@@ -163,7 +190,7 @@ impl BindingStorage for Partition {
             return Err(limit(format!("a batch has {} writes; the limit is {max}", writes.len())));
         }
         let mut used = self.used.lock();
-        let mut sizes: std::collections::HashMap<&[u8], (u64, u64)> = std::collections::HashMap::new();
+        let mut sizes: std::collections::HashMap<&[u8], (StorageSize, StorageSize)> = std::collections::HashMap::new();
         let (mut bytes, mut batch) = (0, Batch::default());
         for write in &writes {
             let (key, value) = match write {
@@ -177,7 +204,7 @@ impl BindingStorage for Partition {
                 Some((before, _)) => *before,
                 None => self.size_of(key)?,
             };
-            sizes.insert(key, (before, value.map_or(0, |value| (key.len() + value.len()) as u64)));
+            sizes.insert(key, (before, size_of(key, value.map(Vec::len))));
             match value {
                 Some(value) => batch.insert(self.key(key), value.as_slice()),
                 None => batch.remove(self.key(key)),
@@ -187,10 +214,9 @@ impl BindingStorage for Partition {
             let max = limits::MAX_STORAGE_BATCH_BYTES;
             return Err(limit(format!("a batch has {bytes} bytes; the limit is {max}")));
         }
-        let (before, after) = sizes.values().fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
-        let total = (*used + after).saturating_sub(before);
+        let total = sizes.values().fold(*used, |sum, (before, after)| changed(sum, *before, *after));
         self.check_total(total, *used)?;
-        batch.insert(sum_key(&self.prefix), &total.to_le_bytes());
+        batch.insert(sum_key(&self.prefix), &sum_value(total));
         self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
         *used = total;
         Ok(())
@@ -205,21 +231,20 @@ impl BindingStorage for Partition {
         if found.as_deref() != expected {
             return Ok(false);
         }
-        let size = |value: Option<&[u8]>| value.map_or(0, |value| (key.len() + value.len()) as u64);
-        let total = (*used + size(new)).saturating_sub(size(expected));
+        let total = changed(*used, size_of(key, expected.map(<[u8]>::len)), size_of(key, new.map(<[u8]>::len)));
         self.check_total(total, *used)?;
         let mut batch = Batch::default();
         match new {
             Some(value) => batch.insert(self.key(key), value),
             None => batch.remove(self.key(key)),
         }
-        batch.insert(sum_key(&self.prefix), &total.to_le_bytes());
+        batch.insert(sum_key(&self.prefix), &sum_value(total));
         self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
         *used = total;
         Ok(true)
     }
 
-    fn used_bytes(&self) -> u64 {
+    fn used(&self) -> StorageSize {
         *self.used.lock()
     }
 }

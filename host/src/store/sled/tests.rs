@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::{SledOptions, SledStore};
 use crate::contract::{
     CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Scope, StorageEntry, StorageError,
-    StorageWrite,
+    StorageSize, StorageWrite,
 };
 use crate::store::{Change, Expected, Store, StoreError, Table, Transacted};
 
@@ -245,6 +245,10 @@ fn a_second_opening_is_refused() {
     open(directory.path());
 }
 
+fn size(bytes: u64, keys: u64) -> StorageSize {
+    StorageSize { bytes, keys }
+}
+
 fn put(key: &[u8], value: &[u8]) -> StorageWrite {
     StorageWrite::Put(StorageEntry { key: key.to_vec(), value: value.to_vec() })
 }
@@ -253,8 +257,8 @@ fn put(key: &[u8], value: &[u8]) -> StorageWrite {
 fn partitions_are_private_paged_and_limited() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
-    let a = store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", 1_000).unwrap();
-    let b = store.binding_storage(b"acme\0bbbbbbbbbbbbbbbb", 1_000).unwrap();
+    let a = store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 100)).unwrap();
+    let b = store.binding_storage(b"acme\0bbbbbbbbbbbbbbbb", size(1_000, 100)).unwrap();
     a.apply(vec![put(b"k1", b"v1"), put(b"k2", b"v2"), put(b"l", b"w")]).unwrap();
     b.apply(vec![put(b"k1", b"other")]).unwrap();
     assert_eq!(a.get(b"k1").unwrap().as_deref(), Some(b"v1".as_slice()));
@@ -263,22 +267,29 @@ fn partitions_are_private_paged_and_limited() {
     let page = a.scan(b"k", page.next.as_deref(), 1).unwrap();
     assert_eq!((page.entries[0].value.as_slice(), page.next), (b"v2".as_slice(), None));
     assert_eq!(a.scan(b"", None, 0).unwrap().entries.len(), 3);
-    let before = a.used_bytes();
+    let before = a.used();
     let over = a.apply(vec![put(b"x", b"small"), put(b"big", &[0; 2_000])]).unwrap_err();
     assert!(matches!(&over, StorageError::LimitExceeded(message) if message.contains("storageBytes")), "{over}");
-    assert_eq!((a.used_bytes(), a.get(b"x").unwrap()), (before, None));
+    assert_eq!((a.used(), a.get(b"x").unwrap()), (before, None));
     assert!(a.compare_and_swap(b"k1", Some(b"v1"), Some(b"v3")).unwrap());
     assert!(!a.compare_and_swap(b"k1", Some(b"v1"), None).unwrap());
     a.apply(vec![StorageWrite::Delete(b"k1".to_vec()), put(b"k2", b""), put(b"k2", b"xy")]).unwrap();
-    assert_eq!(a.used_bytes(), 4 + 2);
+    assert_eq!(a.used(), size(4 + 2, 2));
     assert!(a.get(b"").is_err() && a.get(&[0; 1_025]).is_err());
     // The sum lasts, whichever way it was changed.
     assert!(a.compare_and_swap(b"l", Some(b"w"), Some(b"longer")).unwrap());
-    assert_eq!(a.used_bytes(), 4 + 2 + 5);
+    assert_eq!(a.used(), size(4 + 2 + 5, 2));
     drop((a, b, store));
     let store = open(directory.path());
-    let sum = |partition: &[u8]| store.binding_storage(partition, 1_000).unwrap().used_bytes();
-    assert_eq!((sum(b"acme\0aaaaaaaaaaaaaaaa"), sum(b"acme\0bbbbbbbbbbbbbbbb")), (11, 7));
+    let sum = |partition: &[u8]| store.binding_storage(partition, size(1_000, 100)).unwrap().used();
+    assert_eq!((sum(b"acme\0aaaaaaaaaaaaaaaa"), sum(b"acme\0bbbbbbbbbbbbbbbb")), (size(11, 2), size(7, 1)));
+    // Keys are limited, too, and deleting makes room.
+    let few = store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 3)).unwrap();
+    few.apply(vec![put(b"m", b"")]).unwrap();
+    let over = few.compare_and_swap(b"n", None, Some(b"")).unwrap_err();
+    assert!(over.to_string().contains("storageKeys"), "{over}");
+    few.apply(vec![StorageWrite::Delete(b"m".to_vec()), put(b"n", b"")]).unwrap();
+    assert_eq!(few.used().keys, 3);
 }
 
 #[test]
@@ -289,7 +300,7 @@ fn a_limit_holds_for_all_threads_together() {
     let written: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8_u8)
             .map(|thread| {
-                let handle = store.binding_storage(partition, 500).unwrap();
+                let handle = store.binding_storage(partition, size(500, 100)).unwrap();
                 scope.spawn(move || {
                     (0..20_u8).filter(|n| handle.apply(vec![put(&[thread, *n], &[0; 8])]).is_ok()).count()
                 })
@@ -298,8 +309,8 @@ fn a_limit_holds_for_all_threads_together() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(written, 50);
-    let handle = store.binding_storage(partition, 500).unwrap();
-    assert_eq!(handle.used_bytes(), 500);
+    let handle = store.binding_storage(partition, size(500, 100)).unwrap();
+    assert_eq!(handle.used(), size(500, 50));
     drop((handle, store));
-    assert_eq!(open(directory.path()).binding_storage(partition, 500).unwrap().used_bytes(), 500);
+    assert_eq!(open(directory.path()).binding_storage(partition, size(500, 100)).unwrap().used(), size(500, 50));
 }

@@ -36,6 +36,8 @@ struct Stamp {
     origin: String,
     /// A secret that it asks for.
     secret: String,
+    /// It asks for the exact time.
+    clock: bool,
 }
 
 /// The compiler must not know what is in the block.
@@ -77,6 +79,13 @@ impl Provider for Stamped {
                 optional: true,
             });
         }
+        if stamp.clock {
+            permissions.push(PermissionRequest {
+                permission: Permission::Clock,
+                reason: "to be exact".to_owned(),
+                optional: true,
+            });
+        }
         let description = Description::new(&stamp.key, &stamp.version, "Whatever its stamp says");
         Description { max_concurrency: 8, permissions, ..description }
     }
@@ -97,6 +106,10 @@ impl Provider for Stamped {
     /// request that the query is.
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         assert!(!self.0.traps, "as the stamp says");
+        if request.query == "time" {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            return Ok(vec![Snippet::new("time", since.as_nanos().to_string())].into());
+        }
         if let Ok(send) = serde_json::from_str::<send::Send>(&request.query) {
             return Ok(vec![Snippet::new("sent", send.run())].into());
         }
