@@ -15,6 +15,7 @@ mod output;
 mod plugin;
 mod secret;
 mod serve;
+mod telemetry;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use self::backend::Backend;
 pub use self::error::CliError;
+pub use self::telemetry::Telemetry;
 
 /// A host that lets a company of AI agents use any memory provider without trusting it.
 #[derive(Debug, Parser)]
@@ -155,12 +157,17 @@ pub fn parse() -> Cli {
 }
 
 /// Sets up the log. Commands are quiet unless asked; a host says what it does.
-pub fn init_log(cli: &Cli) {
+///
+/// # Errors
+/// Where the configuration file names a collector and will not do.
+pub fn init_log(cli: &Cli) -> Result<Telemetry, CliError> {
     use tracing_subscriber::EnvFilter;
-    let default = if matches!(cli.command, Command::Serve(_)) { "memhost=info" } else { "memhost=error" };
+    let (default, endpoint) = match &cli.command {
+        Command::Serve(args) => ("memhost=info", args.otlp_endpoint()?),
+        _ => ("memhost=error", None),
+    };
     let filter = EnvFilter::try_new(cli.log.as_deref().unwrap_or(default)).unwrap_or_else(|_| EnvFilter::new(default));
-    let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(std::io::stderr).init();
+    telemetry::init(filter, endpoint.as_deref())
 }
 
 /// Runs a command to its end.

@@ -6,8 +6,8 @@ use memhost::cli;
 
 fn main() -> ExitCode {
     let cli = cli::parse();
-    cli::init_log(&cli);
-    match cli::run(cli) {
+    let done = cli::init_log(&cli).and_then(|_telemetry| cli::run(cli));
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

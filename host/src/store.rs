@@ -176,6 +176,10 @@ pub trait Store: Send + Sync + 'static {
     /// for that.
     fn write_operation(&self, operation: Arc<Operation>) -> Commit;
 
+    /// Whether the disk is behind: whoever does not wait for its own commits should wait for one now, or what is
+    /// queued grows without end.
+    fn is_behind(&self) -> bool;
+
     /// One operation.
     ///
     /// # Errors

@@ -32,10 +32,12 @@ pub(super) struct HostConfig {
     store_cache_bytes: Option<u64>,
     store_max_batch: Option<usize>,
     metrics_company_label: bool,
+    /// Where traces are sent to.
+    pub(super) otlp_endpoint: Option<String>,
 }
 
 /// Every key, as [`HostConfig`] has them.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "listen",
     "data_dir",
     "plugins_dir",
@@ -50,6 +52,7 @@ const KEYS: [&str; 14] = [
     "store_cache_bytes",
     "store_max_batch",
     "metrics_company_label",
+    "otlp_endpoint",
 ];
 
 impl HostConfig {

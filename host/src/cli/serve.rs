@@ -47,6 +47,9 @@ pub(super) struct ServeArgs {
     /// A PEM file of certificate authorities that outgoing requests believe beside the well-known ones.
     #[arg(long, value_name = "FILE")]
     outgoing_roots: Option<PathBuf>,
+    /// A collector that traces are sent to, OTLP over HTTP, such as http://127.0.0.1:4318.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    otlp_endpoint: Option<String>,
     /// Whether the answer to a read waits until its record is on disk. Writes always wait. The default is durable.
     #[arg(long, value_enum)]
     audit: Option<AuditArg>,
@@ -56,6 +59,14 @@ pub(super) struct ServeArgs {
     /// The operator's token, instead of one that is made.
     #[arg(long, env = "MEMHOST_TOKEN", hide_env_values = true, conflicts_with = "new_token", value_name = "TOKEN")]
     token: Option<String>,
+}
+
+impl ServeArgs {
+    /// Where traces go, if anywhere.
+    pub(super) fn otlp_endpoint(&self) -> Result<Option<String>, CliError> {
+        let config = HostConfig::read("--config", self.config.as_deref())?;
+        Ok(self.otlp_endpoint.clone().or(config.otlp_endpoint))
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

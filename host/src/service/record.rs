@@ -126,7 +126,9 @@ impl OpenOperation {
         };
         // Only an answer is not waited for: whoever floods the host with calls that are refused is slowed down by the
         // disk, and not the neighbours by the flood.
-        if self.recorder.audit == Audit::Relaxed && !operation.kind.is_write() && operation.error.is_none() {
+        let may_go_on =
+            self.recorder.audit == Audit::Relaxed && !operation.kind.is_write() && operation.error.is_none();
+        if may_go_on && !self.recorder.store.is_behind() {
             return answer();
         }
         match commit.await {

@@ -230,6 +230,10 @@ impl Store for SledStore {
         }
     }
 
+    fn is_behind(&self) -> bool {
+        self.log().is_ok_and(Log::is_behind)
+    }
+
     fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {
         Ok(self.reader(company)?.operation(id.sequence())?.filter(|operation| operation.id == id))
     }

@@ -1,6 +1,6 @@
 //! The operation log's writing side: one thread applies and flushes what many callers hand in, in groups.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
@@ -13,6 +13,9 @@ use super::index::Applied;
 use super::{failed, keys};
 use crate::contract::{CompanyId, Operation, Outcome};
 use crate::store::{self, Commit, StoreError, decode};
+
+/// So many groups may wait for the disk before those wait who need not.
+const BEHIND: usize = 4;
 
 type Waiter = oneshot::Sender<Result<(), StoreError>>;
 
@@ -40,7 +43,7 @@ impl Item {
 
 #[derive(Default)]
 struct Queue {
-    items: Vec<Item>,
+    items: VecDeque<Item>,
     /// Who waits for a flush without a record of its own.
     waiters: Vec<Waiter>,
     /// What the thread is writing now: still to be seen by readers.
@@ -68,6 +71,7 @@ pub(super) struct Log {
     tree: Tree,
     shared: Arc<Shared>,
     pub(super) companies: Companies,
+    max_batch: usize,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -85,7 +89,7 @@ impl Log {
             .name("memhost-commit".to_owned())
             .spawn(move || worker.run())
             .map_err(|error| StoreError::Io { action: "starting the commit thread", message: error.to_string() })?;
-        Ok(Self { tree, shared, companies, thread: Some(thread) })
+        Ok(Self { tree, shared, companies, max_batch, thread: Some(thread) })
     }
 
     pub(super) fn next_sequence(&self, company: &CompanyId) -> Result<u64, StoreError> {
@@ -100,9 +104,14 @@ impl Log {
     pub(super) fn write(&self, operation: Arc<Operation>) -> Commit {
         let (sender, commit) = Commit::pair();
         let item = Item { operation, waiter: Mutex::new(Some(sender)) };
-        self.shared.queue.lock().items.push(item);
+        self.shared.queue.lock().items.push_back(item);
         self.shared.wake.notify_one();
         commit
+    }
+
+    /// Whether more is queued than some flushes take.
+    pub(super) fn is_behind(&self) -> bool {
+        self.shared.queue.lock().items.len() > self.max_batch * BEHIND
     }
 
     /// Resolves when everything that was applied so far is on disk.
@@ -181,9 +190,9 @@ impl Worker {
                     }
                     self.shared.wake.wait(&mut queue);
                 }
+                // Only as much as is taken is touched: writers wait for this lock, however much is queued.
                 let count = queue.items.len().min(self.max_batch);
-                let rest = queue.items.split_off(count);
-                let items = Arc::new(std::mem::replace(&mut queue.items, rest));
+                let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
                 queue.in_flight = Arc::clone(&items);
                 (items, std::mem::take(&mut queue.waiters))
             };

@@ -1,0 +1,81 @@
+//! Where the log goes: to standard error, and as traces to a collector where an operator named one (OTLP over HTTP).
+
+use std::time::Duration;
+
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use super::CliError;
+
+/// What a trace is made of: requests, the operations in them, and what their providers logged.
+const TRACED: &str = "memhost=debug";
+/// How long a collector may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The most of a collector's answer that is read, in bytes.
+const MAX_ANSWER: u64 = 4 << 20;
+
+/// Ends the export when it is dropped: what is still waiting is sent.
+#[derive(Debug, Default)]
+#[must_use = "dropping it ends the export"]
+pub struct Telemetry(Option<SdkTracerProvider>);
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.0.take().map(|provider| provider.shutdown()) {
+            eprintln!("the last traces could not be sent: {error}");
+        }
+    }
+}
+
+/// Sets up the log with `filter`, and the export where there is a collector at `endpoint`.
+pub(super) fn init(filter: EnvFilter, endpoint: Option<&str>) -> Result<Telemetry, CliError> {
+    let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let log = tracing_subscriber::fmt::layer().with_ansi(is_terminal).with_writer(std::io::stderr).with_filter(filter);
+    let provider = endpoint.map(provider).transpose()?;
+    let traces = provider.as_ref().map(|provider| {
+        tracing_opentelemetry::layer().with_tracer(provider.tracer("memhost")).with_filter(EnvFilter::new(TRACED))
+    });
+    tracing_subscriber::registry().with(log).with(traces).init();
+    Ok(Telemetry(provider))
+}
+
+fn provider(endpoint: &str) -> Result<SdkTracerProvider, CliError> {
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(Blocking::new())
+        .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+        .with_timeout(TIMEOUT)
+        .build()
+        .map_err(|error| CliError::input("otlp_endpoint", error))?;
+    let resource = Resource::builder().with_service_name("memhost").build();
+    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
+}
+
+/// Sends what is exported. The exporter has a thread of its own, which may wait.
+#[derive(Debug)]
+struct Blocking(ureq::Agent);
+
+impl Blocking {
+    fn new() -> Self {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(TIMEOUT)).build();
+        Self(config.into())
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Blocking {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (parts, body) = request.into_parts();
+        let mut answer = self.0.run(Request::from_parts(parts, body.as_ref()))?;
+        let body = answer.body_mut().with_config().limit(MAX_ANSWER).read_to_vec()?;
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = answer.status();
+        Ok(response)
+    }
+}
