@@ -176,9 +176,9 @@ pub trait Store: Send + Sync + 'static {
     /// for that.
     fn write_operation(&self, operation: Arc<Operation>) -> Commit;
 
-    /// Whether the disk is behind: whoever does not wait for its own commits should wait for one now, or what is
-    /// queued grows without end.
-    fn is_behind(&self) -> bool;
+    /// Whether the disk is behind with this company's operations: whoever does not wait for its own commits should wait
+    /// for one now, or what is queued grows without end and all companies wait for it.
+    fn is_behind(&self, company: &CompanyId) -> bool;
 
     /// One operation.
     ///

@@ -79,3 +79,39 @@ impl HttpClient for Blocking {
         Ok(response)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_request_and_what_happened_in_it_reach_the_collector() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}/", listener.local_addr().unwrap());
+        let collector = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut got = Vec::new();
+            let mut part = [0; 4_096];
+            while !got.windows(17).any(|window| window == b"an operation ends") {
+                let count = stream.read(&mut part).unwrap();
+                assert!(count > 0, "the export ended: {}", String::from_utf8_lossy(&got));
+                got.extend_from_slice(&part[..count]);
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+            String::from_utf8_lossy(&got).into_owned()
+        });
+        let provider = provider(&endpoint).unwrap();
+        let traces = tracing_opentelemetry::layer().with_tracer(provider.tracer("memhost"));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(traces), || {
+            let _request = tracing::info_span!("request", path = "/runtime/v1").entered();
+            tracing::debug!("an operation ends");
+        });
+        drop(Telemetry(Some(provider)));
+        let got = collector.join().unwrap();
+        assert!(got.starts_with("POST /v1/traces HTTP/1.1"), "{got}");
+        assert!(got.contains("/runtime/v1") && got.contains("memhost"), "{got}");
+    }
+}

@@ -128,7 +128,7 @@ impl OpenOperation {
         // disk, and not the neighbours by the flood.
         let may_go_on =
             self.recorder.audit == Audit::Relaxed && !operation.kind.is_write() && operation.error.is_none();
-        if may_go_on && !self.recorder.store.is_behind() {
+        if may_go_on && !self.recorder.store.is_behind(&operation.company_id) {
             return answer();
         }
         match commit.await {

@@ -230,8 +230,8 @@ impl Store for SledStore {
         }
     }
 
-    fn is_behind(&self) -> bool {
-        self.log().is_ok_and(Log::is_behind)
+    fn is_behind(&self, company: &CompanyId) -> bool {
+        self.log().is_ok_and(|log| log.is_behind(company))
     }
 
     fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {

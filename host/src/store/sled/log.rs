@@ -14,8 +14,8 @@ use super::{failed, keys};
 use crate::contract::{CompanyId, Operation, Outcome};
 use crate::store::{self, Commit, StoreError, decode};
 
-/// So many groups may wait for the disk before those wait who need not.
-const BEHIND: usize = 4;
+/// So many groups of one company may be on their way before its callers wait who need not.
+const BEHIND: usize = 2;
 
 type Waiter = oneshot::Sender<Result<(), StoreError>>;
 
@@ -109,9 +109,10 @@ impl Log {
         commit
     }
 
-    /// Whether more is queued than some flushes take.
-    pub(super) fn is_behind(&self) -> bool {
-        self.shared.queue.lock().items.len() > self.max_batch * BEHIND
+    /// Whether more of the company's operations are neither at rest nor indexed than some flushes take.
+    pub(super) fn is_behind(&self, company: &CompanyId) -> bool {
+        let companies = self.companies.lock();
+        companies.get(company).is_some_and(|state| state.open.len() > self.max_batch * BEHIND)
     }
 
     /// Resolves when everything that was applied so far is on disk.
