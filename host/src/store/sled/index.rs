@@ -1,7 +1,7 @@
 //! The log's indexes: derived, compact, and a little behind. What is not indexed yet is known in memory; after a crash
 //! the index is brought up to the log from each company's watermark on.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -67,9 +67,6 @@ pub(super) fn add(tree: &Tree, companies: &Companies, applied: &[Applied]) -> Re
         offsets.into_iter().for_each(|offset| posting.insert(offset));
         batch.insert(key, posting.encode());
     }
-    for (company, sequences) in &touched {
-        batch.insert(keys::watermark(company), &watermark(companies, company, sequences).to_be_bytes());
-    }
     tree.apply_batch(batch).map_err(|error| failed("indexing", &error))?;
     for (company, sequences) in touched {
         // Whoever begins an operation needs this lock, too: it is never held for long.
@@ -80,17 +77,18 @@ pub(super) fn add(tree: &Tree, companies: &Companies, applied: &[Applied]) -> Re
                 }
             }
         }
+        // After a crash before this, the same operations are indexed again, which changes nothing.
+        let mark = watermark(companies, company).to_be_bytes();
+        tree.insert(keys::watermark(company), &mark).map_err(|error| failed("indexing", &error))?;
     }
     Ok(())
 }
 
-/// Everything up to here is indexed or was never written, once `sequences` are indexed.
-fn watermark(companies: &Companies, company: &CompanyId, sequences: &[u64]) -> u64 {
-    let sequences: HashSet<&u64> = sequences.iter().collect();
+/// Everything up to here is indexed or was never written.
+fn watermark(companies: &Companies, company: &CompanyId) -> u64 {
     let companies = companies.lock();
     let Some(state) = companies.get(company) else { return 0 };
-    let first_open = state.open.iter().find(|open| !sequences.contains(open));
-    first_open.map_or(state.last(), |open| open - 1)
+    state.open.first().map_or(state.last(), |open| open - 1)
 }
 
 /// One chunk.
