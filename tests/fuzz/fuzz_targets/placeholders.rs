@@ -24,7 +24,7 @@ fuzz_target!(|text: String| {
     if let Ok(sent) = secrets.in_query(&text) {
         check(&secrets, sent.as_bytes());
     }
-    let sent = secrets.in_json(text.as_bytes());
+    let Ok(sent) = secrets.in_json(text.as_bytes()) else { return };
     assert!(serde_json::from_str::<serde_json::Value>(&text).is_err() || serde_json::from_slice::<serde_json::Value>(&sent).is_ok());
     check(&secrets, &sent);
 });

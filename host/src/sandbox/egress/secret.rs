@@ -9,6 +9,10 @@ use super::scrub::Scrubber;
 
 /// The longest name of a secret, in bytes.
 pub(super) const MAX_NAME_BYTES: usize = 64;
+/// The shortest value of a secret, in bytes: a shorter one can be guessed by what is masked.
+pub(super) const MIN_VALUE_BYTES: usize = 8;
+/// How much larger the secrets may make a body, in bytes.
+const MAX_GROWTH: usize = 64 << 10;
 /// The longest value of a secret, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 8192;
 
@@ -41,6 +45,14 @@ pub enum SecretError {
     /// A placeholder begins and does not end.
     #[error("the {0} has `{{{{secret:` without a name and `}}}}` after it; write `{{{{secret:NAME}}}}`")]
     Unfinished(&'static str),
+    /// A placeholder has something beside it.
+    #[error(
+        "the {0} has something beside its `{{{{secret:` placeholder; the placeholder must be the whole value, in a header after a word such as `Bearer`"
+    )]
+    NotWhole(&'static str),
+    /// The body would be much larger.
+    #[error("the body names secrets so often that it would grow by more than 64 KiB; name them once")]
+    TooMuch,
     /// A placeholder is in the path of a URL, where proxies and servers log it.
     #[error("the path of the URL has a `{{{{secret:` placeholder; move it into a header, the query or the JSON body")]
     InPath,
@@ -54,7 +66,8 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// A secret of this name, 1 to 64 of `[A-Za-z0-9_-]`, and this value, 1 to 8192 bytes without control characters.
+    /// A secret of this name, 1 to 64 of `[A-Za-z0-9_-]`, and this value, 8 to 8192 bytes without control characters and without
+    /// spaces at its ends.
     ///
     /// # Errors
     /// Which of these rules is broken.
@@ -69,6 +82,10 @@ impl Secret {
             "is longer than 8192 bytes; shorten it"
         } else if value.contains(char::is_control) {
             "has a control character, perhaps a line end after it; remove it"
+        } else if value.trim() != value {
+            "begins or ends with a space, which does not last in a header; remove it"
+        } else if value.len() < MIN_VALUE_BYTES {
+            "is shorter than 8 bytes, so that it could be guessed by what is masked; take a longer one"
         } else {
             return Ok(Self { name, value });
         };
@@ -137,35 +154,46 @@ impl Secrets {
         Ok(expanded.map_or(Cow::Borrowed(path_and_query), |query| Cow::Owned(format!("{path}?{query}"))))
     }
 
-    /// A JSON body with the secrets in its string values; keys, and every byte outside of placeholders, stay as they are.
-    /// So does what only looks like a placeholder: a body carries texts of people, and some of them are about this. A
-    /// body that is not JSON stays as it is.
-    pub fn in_json<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
+    /// A JSON body with the secrets in the places of string values that are nothing but a placeholder; keys, other
+    /// strings and every other byte stay as they are. So does a placeholder of a secret that is not there, and a body
+    /// that is not JSON: a body carries texts of people, and some of them are about this.
+    ///
+    /// # Errors
+    /// Where the body would grow by more than 64 KiB.
+    pub fn in_json<'a>(&self, body: &'a [u8]) -> Result<Cow<'a, [u8]>, SecretError> {
         let same = Cow::Borrowed(body);
         if find_open(body, 0, false).is_none() {
-            return same;
+            return Ok(same);
         }
         // Writing a parsed value out again would change numbers, spaces and doubled keys. So it is only checked, and
         // since it is JSON, its strings can be found by their quotes.
-        let Ok(text) = std::str::from_utf8(body) else { return same };
+        let Ok(text) = std::str::from_utf8(body) else { return Ok(same) };
         if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
-            return same;
+            return Ok(same);
         }
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, string, after)) = next_string(rest) {
             out.push_str(before);
             let is_key = after[1..].trim_ascii_start().starts_with(':');
-            match is_key {
-                true => out.push_str(string),
-                false => self.expand_known(string, &mut out),
+            match self.named_by(string).filter(|_| !is_key) {
+                Some(secret) => out.push_str(&json_escaped(&secret.value)),
+                None => out.push_str(string),
             }
             // Only the opening quote went out with what is before the string.
             out.push('"');
             rest = &after[1..];
+            if out.len() + rest.len() > text.len() + MAX_GROWTH {
+                return Err(SecretError::TooMuch);
+            }
         }
         out.push_str(rest);
-        if out == text { same } else { Cow::Owned(out.into_bytes()) }
+        Ok(if out == text { same } else { Cow::Owned(out.into_bytes()) })
+    }
+
+    fn named_by(&self, string: &str) -> Option<&Secret> {
+        let name = string.strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
+        self.secrets.iter().find(|secret| secret.name == name)
     }
 
     /// The bytes with `[secret NAME]` for every occurrence of a value: plain, percent-encoded, escaped as in JSON, or the
@@ -183,26 +211,6 @@ impl Secrets {
         }
     }
 
-    fn expand_known(&self, text: &str, out: &mut String) {
-        let mut done = 0;
-        while let Some((start, after)) = find_open(text.as_bytes(), done, false) {
-            let named = read_name(text.as_bytes(), after, false);
-            let known = named.and_then(|(name, end)| {
-                self.secrets.iter().find(|secret| secret.name == name).map(|secret| (secret, end))
-            });
-            let end = known.map_or(after, |(_, end)| end);
-            match known {
-                Some((secret, _)) => {
-                    out.push_str(&text[done..start]);
-                    out.push_str(&json_escaped(&secret.value));
-                }
-                None => out.push_str(&text[done..end]),
-            }
-            done = end;
-        }
-        out.push_str(&text[done..]);
-    }
-
     // One pass over what the guest wrote: what a value holds is never read as a placeholder.
     fn expand(
         &self,
@@ -218,6 +226,9 @@ impl Secrets {
             let Some(secret) = self.secrets.iter().find(|secret| secret.name == name) else {
                 return Err(SecretError::NotGranted(name));
             };
+            if !is_whole(place, text, start..end) {
+                return Err(SecretError::NotWhole(place));
+            }
             out.push_str(&text[done..start]);
             out.push_str(&encode(&secret.value));
             done = end;
@@ -227,6 +238,24 @@ impl Secrets {
         }
         out.push_str(&text[done..]);
         Ok(Some(out))
+    }
+}
+
+/// Whether nothing but the placeholder is the value there: what stands beside a secret could hide it from the masks, and
+/// a text that somebody else wrote has something beside it.
+fn is_whole(place: &str, text: &str, at: std::ops::Range<usize>) -> bool {
+    let (before, after) = (&text[..at.start], &text[at.end..]);
+    match place {
+        "query" => {
+            matches!(before.as_bytes().last(), None | Some(b'=' | b'&'))
+                && matches!(after.as_bytes().first(), None | Some(b'&'))
+        }
+        // `Bearer` and its like.
+        _ => {
+            let scheme = before.strip_suffix(' ').unwrap_or(before);
+            let is_scheme = scheme.len() <= 16 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic());
+            after.is_empty() && (before.is_empty() || (is_scheme && before.ends_with(' ')))
+        }
     }
 }
 
