@@ -191,7 +191,24 @@ fn diff(before: &Value, after: &Value) -> Result<(), CliError> {
     if asked.is_empty() {
         return line("the provider asks for nothing");
     }
-    table(&["asks for", "because", "", "granted"], asked.iter().map(row).collect())
+    table(&["asks for", "because", "", "granted"], asked.iter().map(row).collect())?;
+    let is_asked = |kind: &str, detail: &Value| {
+        asked.iter().map(|asked| &asked["permission"]).any(|it| it["kind"] == kind && it["detail"] == *detail)
+    };
+    let is_asked_origin = |origin: &Value| {
+        let details = asked.iter().map(|asked| &asked["permission"]["detail"]["origin"]);
+        // A wildcard may cover it; only the host can tell.
+        details.into_iter().any(|asked| asked == origin || asked.as_str().is_some_and(|asked| asked.contains("*.")))
+    };
+    let list = |name: &str| after[name].as_array().cloned().unwrap_or_default();
+    let origins =
+        list("http").iter().map(|grant| grant["origin"].clone()).filter(|origin| !is_asked_origin(origin)).collect();
+    let secrets: Vec<Value> = list("secrets").into_iter().filter(|name| !is_asked("secret", name)).collect();
+    let unasked: Vec<String> = [origins, secrets].concat().iter().map(|value| text(value, "")).collect();
+    if unasked.is_empty() {
+        return Ok(());
+    }
+    line(&format!("\nnot asked for, so without effect: {}", unasked.join(", ")))
 }
 
 fn granted(grants: &Value, asked: &Value) -> String {
