@@ -24,6 +24,7 @@ fmt:
     cargo fmt --all
     cd tests/guests && cargo fmt --all
     cd tests/peer-extism && cargo fmt --all
+    cd tests/fuzz && cargo fmt --all
 
 # Lints, as CI has them.
 lint:

@@ -25,6 +25,9 @@ fuzz_target!(|text: String| {
         check(&secrets, sent.as_bytes());
     }
     let Ok(sent) = secrets.in_json(text.as_bytes()) else { return };
-    assert!(serde_json::from_str::<serde_json::Value>(&text).is_err() || serde_json::from_slice::<serde_json::Value>(&sent).is_ok());
+    assert!(
+        serde_json::from_str::<serde_json::Value>(&text).is_err()
+            || serde_json::from_slice::<serde_json::Value>(&sent).is_ok()
+    );
     check(&secrets, &sent);
 });
