@@ -34,6 +34,14 @@ pub enum OpenError {
     /// Secrets cannot be read or kept.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// Secrets are stored, and the key that opens them is not there.
+    #[error(
+        "the vault key {path} is gone, and secrets are encrypted with it; restore it from a backup, or make a new one with `openssl rand -hex 32`, readable by its owner only, and set the secrets again"
+    )]
+    VaultKeyGone {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// The plugins could not be read.
     #[error("the plugins could not be read: {0}")]
     Plugins(#[from] PluginError),

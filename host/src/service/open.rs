@@ -14,7 +14,7 @@ use crate::bindings::Bindings;
 use crate::contract::{Clock, CursorKey};
 use crate::plugins::{Plugins, PluginsOptions, Trust};
 use crate::sandbox::{CacheKey, Sandbox};
-use crate::store::{SledStore, Store};
+use crate::store::{SledStore, Store, Table};
 
 /// A host. Embed one in your process, or run it behind HTTP with `memhost serve`. Calls may come from any task; a
 /// caller that goes away ends its own call only.
@@ -55,6 +55,11 @@ impl Service {
         let keys = Keys::open(&data_dir)?;
         let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
         let vault_key = options.vault_key.or_else(|| std::env::var("MEMHOST_VAULT_KEY").ok());
+        // A new key in the place of a lost one would open none of them, and nobody would be told.
+        let has_secrets = || store.scan(Table::Secrets, b"", None, 1).map(|page| !page.entries.is_empty());
+        if vault_key.is_none() && !vault_file.exists() && has_secrets()? {
+            return Err(OpenError::VaultKeyGone { path: vault_file });
+        }
         let vault = Vault::open(VaultKey::from_env_or_file(vault_key.as_deref(), &vault_file)?);
         let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
         let sandbox = Sandbox::new(options.sandbox)?;

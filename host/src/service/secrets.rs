@@ -118,9 +118,9 @@ impl SecretStore {
         Secret::new(stored.view.name.clone(), value).map_err(|error| error.to_string())
     }
 
-    /// Whether a secret of this name is set.
-    pub(super) fn is_set(&self, company: &CompanyId, name: &str) -> bool {
-        matches!(self.read(company, name), Ok(Some(_)))
+    /// Whether a secret of this name is set and opens.
+    pub(super) fn is_usable(&self, company: &CompanyId, name: &str) -> bool {
+        matches!(self.read(company, name), Ok(Some(stored)) if self.open(company, &stored).is_ok())
     }
 }
 

@@ -283,9 +283,9 @@ impl ServingBindings {
         Ok(())
     }
 
-    /// Secrets that the binding may have and that nobody has set.
+    /// Secrets that the binding may have and that are not set, or not with this vault's key.
     pub(super) fn missing_secrets(&self, binding: &Binding) -> Vec<String> {
-        let is_missing = |name: &&String| !self.secrets.is_set(&binding.company_id, name);
+        let is_missing = |name: &&String| !self.secrets.is_usable(&binding.company_id, name);
         binding.grants.secrets.iter().filter(is_missing).cloned().collect()
     }
 

@@ -252,6 +252,26 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_key_is_told_of_and_not_replaced() {
+    let mut setup = Setup::new(&[], LOOPBACK, BindingLimits::default()).await;
+    setup.set_secret("https://api.example.com", false).await;
+    setup.host.stop();
+    let key = setup.host.data_dir().join("vault.key");
+    std::fs::remove_file(&key).unwrap();
+    let error = setup.host.start().await.unwrap_err().to_string();
+    assert!(error.contains("vault.key") && error.contains("restore"), "{error}");
+    assert!(!key.exists());
+    // With another key the host serves, and says which secrets are lost.
+    std::fs::write(&key, "ab".repeat(32)).unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    setup.host.start().await.unwrap();
+    let view = setup.host.service().binding(&parse("acme"), &parse("default")).unwrap();
+    assert!(view.warnings.iter().any(|warning| warning.contains("KEY")), "{:?}", view.warnings);
+    let answer = setup.send("acme", json!({"headers": {"authorization": "{{secret:KEY}}"}})).await;
+    assert!(answer.contains("refused"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_limit_on_requests_is_kept_and_named() {
     let limits = BindingLimits {
         outgoing_requests: 3,
