@@ -91,6 +91,19 @@ impl Egress {
         Ok(())
     }
 
+    /// Requests of the last minute, about.
+    pub fn requests_of_minute(&self) -> u32 {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        let used = self.minute.lock().used(Instant::now()).ceil() as u32;
+        used
+    }
+
+    /// Requests that are at work now.
+    pub fn at_work(&self) -> u32 {
+        let free = u32::try_from(self.connections.available_permits()).unwrap_or(u32::MAX);
+        self.limits.outgoing_connections.saturating_sub(free)
+    }
+
     async fn send(
         &self,
         tally: &Tally,

@@ -37,7 +37,7 @@ pub(super) struct Serving {
     pub(super) rate: Rate,
     pub(super) storage: Option<Arc<dyn BindingStorage>>,
     pub(super) quota: Option<Arc<DirectoryQuota>>,
-    egress: Option<Arc<Egress>>,
+    pub(super) egress: Option<Arc<Egress>>,
     /// The plugins' generation for which this build was chosen.
     generation: AtomicU64,
     probation: Probation,

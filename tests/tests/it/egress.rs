@@ -301,6 +301,9 @@ async fn every_limit_on_requests_is_kept_and_named() {
         last = setup.send("acme", json!({"times": 3})).await;
     }
     assert!(last.contains("outgoingRequestsPerMinute"), "{last}");
+    let usage = setup.host.service().binding(&parse("acme"), &parse("default")).unwrap().usage.unwrap();
+    assert!((12..=13).contains(&usage.outgoing_requests_per_minute), "{usage:?}");
+    assert_eq!(usage.outgoing_connections, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

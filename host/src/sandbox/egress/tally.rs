@@ -73,6 +73,15 @@ impl Minute {
 
     /// Whether one more request may go out now.
     pub(super) fn take(&mut self, now: Instant, most: u32) -> bool {
+        if self.used(now) + 1.0 > f64::from(most) {
+            return false;
+        }
+        self.present += 1;
+        true
+    }
+
+    /// How many went out within sixty seconds, as far as two counts can tell.
+    pub(super) fn used(&mut self, now: Instant) -> f64 {
         const MINUTE: Duration = Duration::from_secs(60);
         let since = now.duration_since(self.began);
         if since >= MINUTE {
@@ -81,11 +90,7 @@ impl Minute {
             self.began = if since < MINUTE * 2 { self.began + MINUTE } else { now };
         }
         let left = MINUTE.saturating_sub(now.duration_since(self.began)).as_secs_f64() / MINUTE.as_secs_f64();
-        if f64::from(self.before).mul_add(left, f64::from(self.present)) + 1.0 > f64::from(most) {
-            return false;
-        }
-        self.present += 1;
-        true
+        f64::from(self.before).mul_add(left, f64::from(self.present))
     }
 }
 

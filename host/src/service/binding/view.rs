@@ -79,6 +79,10 @@ pub struct UsageView {
     pub calls_at_work: u32,
     /// Of `queuedCalls`.
     pub calls_waiting: u32,
+    /// Of `outgoingRequestsPerMinute`, about.
+    pub outgoing_requests_per_minute: u32,
+    /// Of `outgoingConnections`.
+    pub outgoing_connections: u32,
 }
 
 /// What a binding's provider asks for beside what it was granted.
@@ -140,6 +144,11 @@ impl Service {
                     directory_files: files,
                     calls_at_work: serving.instances.at_work(),
                     calls_waiting: serving.instances.waiting(),
+                    outgoing_requests_per_minute: serving
+                        .egress
+                        .as_ref()
+                        .map_or(0, |egress| egress.requests_of_minute()),
+                    outgoing_connections: serving.egress.as_ref().map_or(0, |egress| egress.at_work()),
                 }
             }),
         };

@@ -46,7 +46,14 @@ fn what_it_asks_for_is_what_it_needs() {
     let description = LocalMarkdown::describe();
     assert_eq!((description.provider_key.as_str(), description.max_concurrency), ("local-markdown", 1));
     let asked: Vec<_> = description.permissions.iter().map(|request| (&request.permission, request.optional)).collect();
-    assert_eq!(asked, [(&Permission::Directory(1 << 30), false), (&Permission::Storage(512 << 20), false)]);
+    assert_eq!(
+        asked,
+        [
+            (&Permission::Directory(1 << 30), false),
+            (&Permission::Storage(512 << 20), false),
+            (&Permission::Clock, true),
+        ]
+    );
 }
 
 #[test]
