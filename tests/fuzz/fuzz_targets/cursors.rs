@@ -12,5 +12,8 @@ fuzz_target!(|input: (Vec<u8>, String, Vec<u8>, Vec<u8>)| {
     let sealed = key.seal(&digest, &position);
     assert_eq!(key.open(&digest, &sealed).unwrap(), position);
     assert!(one == other || key.open(&another, &sealed).is_err());
-    assert!(forged == sealed || key.open(&digest, &forged).is_err());
+    // The fuzzer remembers cursors that it saw being compared; each is the only spelling of its position.
+    if let Ok(position) = key.open(&digest, &forged) {
+        assert_eq!(key.seal(&digest, &position), forged);
+    }
 });
