@@ -198,15 +198,7 @@ async fn fresh(raw: &Raw) {
     let component = memhost::sandbox::Component::admit(&sandbox, bytes, None).await.unwrap();
     let request = query("acme", "hello");
     let ours = repeat(2_000, || async {
-        let setup = memhost::sandbox::InstanceSetup {
-            config: "{}".into(),
-            storage: None,
-            directory: None,
-            embeddings: false,
-            clock: false,
-            egress: None,
-            limits: BindingLimits::default(),
-        };
+        let setup = memhost::sandbox::InstanceSetup::without_grants(BindingLimits::default());
         let instances = memhost::sandbox::Instances::new(&sandbox, &component, setup);
         assert_eq!(instances.query(&request).await.unwrap().value.snippets.len(), 5);
     })

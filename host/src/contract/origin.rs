@@ -198,6 +198,15 @@ pub struct Target {
 }
 
 impl Target {
+    /// The host, and the port where it is not the scheme's: what a `Host` header holds.
+    pub fn authority(&self) -> String {
+        if self.port == self.scheme.default_port() {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
     /// The target of a request with this scheme (`https` where it is missing) and this `host[:port]`. Upper case and one
     /// trailing dot do not matter. Connect to this target's host and port, not to the text it was read from.
     ///

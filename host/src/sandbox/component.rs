@@ -167,19 +167,11 @@ impl Component {
         let describe = |message: String| AdmissionError::Describe(message);
         let slot =
             sandbox.slot().ok_or_else(|| describe("all instances of the host are at work; try again".to_owned()))?;
-        let setup = InstanceSetup {
-            config: "{}".into(),
-            storage: None,
-            directory: None,
-            embeddings: false,
-            clock: false,
-            egress: None,
-            limits: BindingLimits {
-                memory_bytes: 64 << 20,
-                call_cpu_ms: u64::try_from(DESCRIBE_TIMEOUT.as_millis()).unwrap_or(1_000),
-                ..BindingLimits::default()
-            },
-        };
+        let setup = InstanceSetup::without_grants(BindingLimits {
+            memory_bytes: 64 << 20,
+            call_cpu_ms: u64::try_from(DESCRIBE_TIMEOUT.as_millis()).unwrap_or(1_000),
+            ..BindingLimits::default()
+        });
         let call = async {
             let mut instance = Instance::new(sandbox, self, &setup, slot).await?;
             instance.arm(&setup.limits);

@@ -185,7 +185,9 @@ impl Hooks {
 
     /// The call is over: what it left behind is not sent.
     pub(super) fn end(&self) {
-        self.tally.end();
+        if self.egress.is_some() {
+            self.tally.end();
+        }
     }
 }
 
@@ -215,12 +217,12 @@ impl WasiHttpHooks for Hooks {
                 Ok(response) => Ok((response, Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>)),
                 Err(error) => {
                     // The operator reads why; the guest gets what WASI has a word for.
-                    let why = format!("outgoing request: {error}");
+                    let mut why = format!("outgoing request: {error}");
                     if let Some(egress) = &egress {
                         egress.sandbox.0.counters.request_refused();
+                        why = egress.secrets.read().all.scrub_text(&why).into_owned();
                     }
-                    let secrets = egress.map(|egress| Arc::clone(&egress.secrets.read()));
-                    log.host("warn", &secrets.map_or(why.clone(), |secrets| secrets.all.scrub_text(&why).into_owned()));
+                    log.host("warn", &why);
                     Err(error.for_guest())
                 }
             }

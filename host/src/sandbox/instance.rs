@@ -42,6 +42,21 @@ pub struct InstanceSetup {
     pub limits: BindingLimits,
 }
 
+impl InstanceSetup {
+    /// For calls that belong to no binding, such as `describe`: an empty configuration, and nothing granted.
+    pub fn without_grants(limits: BindingLimits) -> Self {
+        Self {
+            config: "{}".into(),
+            storage: None,
+            directory: None,
+            embeddings: false,
+            clock: false,
+            egress: None,
+            limits,
+        }
+    }
+}
+
 /// A private directory on the host.
 #[derive(Clone)]
 pub struct Directory {

@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
 
-use super::answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+use super::answer::Answer;
 use super::bindings::provider::paperclip::memory::types as wit;
 use super::component::Component;
 use super::convert;
@@ -18,10 +18,9 @@ use super::error::{CallError, Failure, LimitKind};
 pub use super::instance::InstanceSetup;
 use super::instance::{CpuBudgetSpent, Instance};
 use super::normalize::Normalize;
-use crate::contract::{
-    CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, ListRequest, OperationId, ProviderError, QueryRequest,
-    Snippet, UpsertRequest, Usage,
-};
+use crate::contract::ProviderError;
+
+mod calls;
 
 /// Instances that wait for the next call. An instance is in here or with one call, never elsewhere.
 #[derive(Default)]
@@ -114,145 +113,6 @@ impl Instances {
     /// Calls that wait for their turn now.
     pub fn waiting(&self) -> u32 {
         self.waiting.load(Ordering::Relaxed)
-    }
-
-    /// Takes in something that happened.
-    ///
-    /// # Errors
-    /// As [`CallError`] says; the same for every call below.
-    pub async fn capture(&self, id: OperationId, request: &CaptureRequest) -> Result<Answer<CaptureAnswer>, Failure> {
-        let request = convert::capture(id, request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_capture(store, &request)).await;
-        self.finish(call, called, |answer| self.normalize.capture(answer))
-    }
-
-    /// Writes records as they are.
-    ///
-    /// # Errors
-    /// As [`CallError`] says.
-    pub async fn upsert(&self, id: OperationId, request: &UpsertRequest) -> Result<Answer<RecordsAnswer>, Failure> {
-        let count = request.records.len();
-        let request = convert::upsert(id, request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called = timeout_at(
-            call.deadline,
-            exports.provider.paperclip_memory_provider().call_upsert_records(store, &request),
-        )
-        .await;
-        self.finish(call, called, |answer| self.normalize.upsert(answer, count))
-    }
-
-    /// Finds what fits.
-    ///
-    /// # Errors
-    /// As [`CallError`] says.
-    pub async fn query(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
-        let wire = convert::query(request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_query(store, &wire)).await;
-        self.finish(call, called, |answer| self.normalize.query(answer, wire.top_k, &request.scope.company_id))
-    }
-
-    /// One page of all records. `cursor` is the provider's own.
-    ///
-    /// # Errors
-    /// As [`CallError`] says.
-    pub async fn list(&self, request: &ListRequest, cursor: Option<String>) -> Result<Answer<ListAnswer>, Failure> {
-        let wire = convert::list(request, cursor);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_list_records(store, &wire))
-                .await;
-        self.finish(call, called, |answer| self.normalize.list(answer, wire.limit, &request.scope.company_id))
-    }
-
-    /// One record.
-    ///
-    /// # Errors
-    /// As [`CallError`] says.
-    pub async fn get(&self, request: &GetRequest) -> Result<Answer<(Option<Snippet>, Vec<Usage>)>, Failure> {
-        let id = request.handle.provider_record_id.as_str().to_owned();
-        let scope = convert::scope(&request.scope);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_get_record(store, &id, &scope))
-                .await;
-        self.finish(call, called, |answer| self.normalize.get(answer, &id, &request.scope.company_id))
-    }
-
-    /// Makes records unreachable.
-    ///
-    /// # Errors
-    /// As [`CallError`] says.
-    pub async fn forget(&self, request: &ForgetRequest) -> Result<Answer<ForgetAnswer>, Failure> {
-        let ids: Vec<String> =
-            request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect();
-        let scope = convert::scope(&request.scope);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_forget(store, &ids, &scope))
-                .await;
-        self.finish(call, called, |answer| self.normalize.forget(answer, &ids))
-    }
-
-    /// Corrects a record, if the provider can.
-    ///
-    /// # Errors
-    /// As [`CallError`] says; [`CallError::NoInterface`] where the component does not export `correction`.
-    pub async fn correct(&self, id: OperationId, request: &CorrectRequest) -> Result<Answer<Correction>, Failure> {
-        let request = convert::correct(id, request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(correction) = &exports.correction else {
-            return Err(self.no_interface(call, "correction"));
-        };
-        let called =
-            timeout_at(call.deadline, correction.paperclip_memory_correction().call_correct(store, &request)).await;
-        self.finish(call, called, |answer| self.normalize.correct(answer))
-    }
-
-    /// Brings what another version stored forward. Meant for instances whose storage keeps its writes back.
-    ///
-    /// # Errors
-    /// As [`CallError`] says; [`CallError::NoInterface`] where the component does not export `migration`.
-    pub async fn migrate(&self, from_version: &str) -> Result<(), Failure> {
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(migration) = &exports.migration else {
-            return Err(self.no_interface(call, "migration"));
-        };
-        let called =
-            timeout_at(call.deadline, migration.paperclip_memory_migration().call_migrate(store, from_version)).await;
-        self.finish(call, called, Ok).map(drop)
-    }
-
-    /// What the provider says of a configuration: complaints, each with a JSON Pointer. Meant for a set of instances
-    /// without any grant.
-    ///
-    /// # Errors
-    /// As [`CallError`] says.
-    pub async fn validate_config(&self, config: String) -> Result<Vec<(String, String)>, Failure> {
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called = timeout_at(
-            call.deadline,
-            exports.provider.paperclip_memory_provider().call_validate_config(store, &config),
-        )
-        .await;
-        let called = called.map(|called| called.map(Ok));
-        let answer = self.finish(call, called, |answer| {
-            Ok(answer.err().unwrap_or_default().into_iter().map(|error| (error.pointer, error.message)).collect())
-        })?;
-        Ok(answer.value)
     }
 
     /// Waits until no call is at work. While the answer is held none begins; calls that wait are told to go to the

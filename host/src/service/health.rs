@@ -1,12 +1,14 @@
 //! Whether the host can do its work, and what to do where it cannot.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::Service;
 use crate::contract::{CompanyId, OperationFilter};
+use crate::store::Store;
 
 /// How long a probe of the disk may take.
 const PROBE: Duration = Duration::from_secs(5);
@@ -71,25 +73,16 @@ impl Service {
 
     /// Everything that can be looked at without changing anything.
     pub async fn doctor(&self) -> Vec<Check> {
-        let mut all = vec![self.readiness().await, self.check_log(), self.check_clock()];
-        let data_dir = self.data_dir.clone();
-        let files = tokio::task::spawn_blocking(move || vec![check_room(&data_dir), check_keys(&data_dir)]).await;
-        all.extend(files.unwrap_or_default());
+        let mut all = vec![self.readiness().await];
+        // The log may be large, and a disk slow: not on the executor.
+        let (data_dir, store) = (self.data_dir.clone(), Arc::clone(&self.store));
+        let disk = move || vec![check_log(&*store), check_room(&data_dir), check_keys(&data_dir)];
+        all.extend(tokio::task::spawn_blocking(disk).await.unwrap_or_default());
+        all.push(self.check_clock());
         all.push(self.check_cache());
         all.push(self.check_plugins());
         all.push(self.check_bindings());
         all
-    }
-
-    fn check_log(&self) -> Check {
-        match self.store.verify() {
-            Ok(findings) if findings.is_empty() => Check::good("operation log", "the log and its indexes fit"),
-            Ok(findings) => {
-                let found = format!("{} findings, the first: {}", findings.len(), findings[0]);
-                Check::bad("operation log", found, "stop the host, copy the data directory, then `memhost verify`")
-            }
-            Err(error) => Check::bad("operation log", error.to_string(), "stop the host and copy the data directory"),
-        }
     }
 
     /// A clock that was set back would put new operations before old ones for whoever reads their times.
@@ -147,6 +140,17 @@ impl Service {
                 Check::warning("bindings", found, "`memhost binding list` shows them")
             }
         }
+    }
+}
+
+fn check_log(store: &dyn Store) -> Check {
+    match store.verify() {
+        Ok(findings) if findings.is_empty() => Check::good("operation log", "the log and its indexes fit"),
+        Ok(findings) => {
+            let found = format!("{} findings, the first: {}", findings.len(), findings[0]);
+            Check::bad("operation log", found, "stop the host, copy the data directory, then `memhost verify`")
+        }
+        Err(error) => Check::bad("operation log", error.to_string(), "stop the host and copy the data directory"),
     }
 }
 

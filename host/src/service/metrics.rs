@@ -106,13 +106,10 @@ impl Service {
         registry.register("limits_hit", "Calls that ran into a limit of their binding", counted.limits.clone());
         self.register_sandbox(&mut registry);
         self.register_bindings(&mut registry);
-        let (mut admitted, mut refused) = (0_i64, 0_i64);
-        let plugins = self.plugins();
-        plugins.admitted.iter().for_each(|_| admitted += 1);
-        plugins.refused.iter().for_each(|_| refused += 1);
         let states = Family::<StateLabels, Gauge>::default();
-        states.get_or_create(&StateLabels { state: "admitted" }).set(admitted);
-        states.get_or_create(&StateLabels { state: "refused" }).set(refused);
+        for (state, count) in [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())] {
+            states.get_or_create(&StateLabels { state }).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
         registry.register("plugins", "Builds that can serve, and files that were kept out", states);
         let mut text = String::new();
         text::encode(&mut text, &registry).map_err(|error| ServiceError::Host(error.to_string()))?;

@@ -9,33 +9,37 @@ use crate::contract::OriginError;
 /// For the operator; the guest gets less, see [`EgressError::for_guest`].
 #[derive(Debug, thiserror::Error)]
 pub(in crate::sandbox) enum EgressError {
-    #[error("the target is none: {0}")]
+    #[error("the request has no sound target: {0}")]
     Target(#[from] OriginError),
     #[error("`{target}` is not granted; an operator can grant it: `memhost binding grant`")]
     NotGranted { target: String },
-    #[error("the method {method} is not granted for `{target}`; an operator can grant it")]
+    #[error("the method {method} is not granted for `{target}`; an operator can grant it: `memhost binding grant`")]
     Method { target: String, method: String },
     #[error(transparent)]
     Address(#[from] AddressError),
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("the limit `{name}` of {most} is reached; an operator can raise it")]
+    #[error("the limit `{name}` of {most} is reached; an operator can raise it: `memhost binding set --limits`")]
     Limit { name: &'static str, most: u64 },
-    #[error("the name {name:?} could not be resolved: {message}")]
+    #[error("the name {name:?} could not be resolved: {message}; check its spelling and this machine's DNS")]
     Resolve { name: String, message: String },
-    #[error("connecting to {target} failed: {message}")]
+    #[error("connecting to {target} failed: {message}; check that the server listens and is reached from here")]
     Connect { target: String, message: String },
-    #[error("the TLS connection to {target} failed: {message}")]
+    #[error(
+        "the TLS connection to {target} failed: {message}; a private certificate authority is named with `--outgoing-roots`"
+    )]
     Tls { target: String, message: String },
-    #[error("{what} took longer than {ms} ms")]
+    #[error("{what} took longer than {ms} ms; look at the server, or raise the limit `callTimeoutMs`")]
     TimedOut { what: &'static str, ms: u128 },
-    #[error("the exchange with the server broke: {0}")]
+    #[error("the exchange with the server broke: {0}; try again, and look at the server if it goes on")]
     Exchange(String),
-    #[error("the header {0:?} cannot be sent")]
+    #[error("{0:?} cannot be sent in a request; the provider must give it in printable characters")]
     Header(String),
-    #[error("the answer is encoded as {0:?}, although nothing but plain text was asked for; secrets could hide in it")]
+    #[error(
+        "the answer is encoded as {0:?}, although nothing but plain text was asked for; secrets could hide in it; use a server that heeds `accept-encoding: identity`"
+    )]
     Encoded(String),
-    #[error("the call ended before its request did")]
+    #[error("the call ended before its request did; the provider must wait for the answer")]
     Ended,
 }
 

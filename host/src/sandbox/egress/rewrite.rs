@@ -54,9 +54,8 @@ pub(super) fn rewrite(
             headers.append(name, filled(secrets, name, value)?);
         }
     }
-    let authority = target.to_string();
-    let authority = authority.split_once("://").map_or(authority.as_str(), |(_, authority)| authority);
-    headers.insert(HOST, HeaderValue::from_str(authority).map_err(|_| EgressError::Header("host".to_owned()))?);
+    headers
+        .insert(HOST, HeaderValue::from_str(&target.authority()).map_err(|_| EgressError::Header("host".to_owned()))?);
     // A secret in a compressed answer would not be found.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     Ok(request)

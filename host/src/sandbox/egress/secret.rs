@@ -137,7 +137,7 @@ impl Secrets {
     /// # Errors
     /// Where a placeholder is unfinished or names a secret that is not granted.
     pub fn in_header<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, SecretError> {
-        Ok(self.expand(text, false, "header", str::to_owned)?.map_or(Cow::Borrowed(text), Cow::Owned))
+        Ok(self.expand(text, Place::Header)?.map_or(Cow::Borrowed(text), Cow::Owned))
     }
 
     /// A path and query with the secrets, percent-encoded, in the query. A placeholder may be percent-encoded too.
@@ -149,8 +149,7 @@ impl Secrets {
         if find_open(path.as_bytes(), 0, true).is_some() {
             return Err(SecretError::InPath);
         }
-        let expanded =
-            self.expand(query, true, "query", |value| utf8_percent_encode(value, QUERY_ESCAPES).to_string())?;
+        let expanded = self.expand(query, Place::Query)?;
         Ok(expanded.map_or(Cow::Borrowed(path_and_query), |query| Cow::Owned(format!("{path}?{query}"))))
     }
 
@@ -212,25 +211,21 @@ impl Secrets {
     }
 
     // One pass over what the guest wrote: what a value holds is never read as a placeholder.
-    fn expand(
-        &self,
-        text: &str,
-        percent: bool,
-        place: &'static str,
-        encode: impl Fn(&str) -> String,
-    ) -> Result<Option<String>, SecretError> {
+    fn expand(&self, text: &str, place: Place) -> Result<Option<String>, SecretError> {
+        let percent = place == Place::Query;
         let mut out = String::new();
         let mut done = 0;
         while let Some((start, after)) = find_open(text.as_bytes(), done, percent) {
-            let (name, end) = read_name(text.as_bytes(), after, percent).ok_or(SecretError::Unfinished(place))?;
+            let (name, end) =
+                read_name(text.as_bytes(), after, percent).ok_or(SecretError::Unfinished(place.name()))?;
             let Some(secret) = self.secrets.iter().find(|secret| secret.name == name) else {
                 return Err(SecretError::NotGranted(name));
             };
-            if !is_whole(place, text, start..end) {
-                return Err(SecretError::NotWhole(place));
+            if !place.is_whole(&text[..start], &text[end..]) {
+                return Err(SecretError::NotWhole(place.name()));
             }
             out.push_str(&text[done..start]);
-            out.push_str(&encode(&secret.value));
+            out.push_str(&place.encode(&secret.value));
             done = end;
         }
         if done == 0 {
@@ -241,20 +236,42 @@ impl Secrets {
     }
 }
 
-/// Whether nothing but the placeholder is the value there: what stands beside a secret could hide it from the masks, and
-/// a text that somebody else wrote has something beside it.
-fn is_whole(place: &str, text: &str, at: std::ops::Range<usize>) -> bool {
-    let (before, after) = (&text[..at.start], &text[at.end..]);
-    match place {
-        "query" => {
-            matches!(before.as_bytes().last(), None | Some(b'=' | b'&'))
-                && matches!(after.as_bytes().first(), None | Some(b'&'))
+/// Where a placeholder is looked for by its braces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Header,
+    Query,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Query => "query",
         }
-        // `Bearer` and its like.
-        _ => {
-            let scheme = before.strip_suffix(' ').unwrap_or(before);
-            let is_scheme = scheme.len() <= 16 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic());
-            after.is_empty() && (before.is_empty() || (is_scheme && before.ends_with(' ')))
+    }
+
+    fn encode(self, value: &str) -> Cow<'_, str> {
+        match self {
+            Self::Header => value.into(),
+            Self::Query => utf8_percent_encode(value, QUERY_ESCAPES).into(),
+        }
+    }
+
+    /// Whether the placeholder between these two is the whole value: what stands beside a secret could hide it from the
+    /// masks, and a text that somebody else wrote has something beside it.
+    fn is_whole(self, before: &str, after: &str) -> bool {
+        match self {
+            Self::Query => {
+                let begins = matches!(before.as_bytes().last(), None | Some(b'=' | b'&'));
+                begins && matches!(after.as_bytes().first(), None | Some(b'&'))
+            }
+            // `Bearer` and its like.
+            Self::Header => {
+                let scheme = before.strip_suffix(' ').unwrap_or(before);
+                let is_scheme = scheme.len() <= 16 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic());
+                after.is_empty() && (before.is_empty() || (is_scheme && before.ends_with(' ')))
+            }
         }
     }
 }

@@ -24,15 +24,11 @@ impl Service {
     }
 
     async fn validate_config(&self, component: &Component, config: String) -> Result<(), ServiceError> {
-        let setup = InstanceSetup {
-            config: "{}".into(),
-            storage: None,
-            directory: None,
-            embeddings: false,
-            clock: false,
-            egress: None,
-            limits: BindingLimits { call_timeout_ms: 2_000, call_cpu_ms: 1_000, ..BindingLimits::default() },
-        };
+        let setup = InstanceSetup::without_grants(BindingLimits {
+            call_timeout_ms: 2_000,
+            call_cpu_ms: 1_000,
+            ..BindingLimits::default()
+        });
         let complaints = Instances::new(&self.sandbox, component, setup)
             .validate_config(config)
             .await

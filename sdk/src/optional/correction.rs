@@ -1,0 +1,42 @@
+//! The interface `correction`.
+
+use crate::Provider;
+use crate::types::{CorrectRequest, CorrectResponse, Error};
+
+/// Changing a record because somebody said that it is wrong. Exported by `export_correction!`.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
+/// impl memhost_sdk::Correction for Notes {
+///     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
+///         let Patch::Replacement(record) = request.patch else {
+///             return Err(Error::unsupported("notes cannot read instructions; send the record as it should be"));
+///         };
+///         let key = Self::key(&request.scope, &request.id);
+///         if self.notes.get(&key)?.is_none() {
+///             return Err(Error::NotFound(format!("there is no note {}", request.id)));
+///         }
+///         self.notes.put(key, &Note { text: record.text, pending: false })?;
+///         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
+///     }
+/// }
+/// memhost_sdk::export_correction!(Notes);
+///
+/// # fn main() {
+/// use memhost_sdk::{Correction, testing};
+/// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
+/// let id = notes.capture(testing::capture("op-1", "the gate code is 17")).unwrap().records.remove(0);
+/// let right = RecordWrite { id: None, text: "the gate code is 18".into(), summary: None, metadata: None };
+/// let patch = Patch::Replacement(right);
+/// let request = CorrectRequest { operation_id: "op-2".into(), id, scope: testing::scope(), patch };
+/// notes.correct(request).unwrap();
+/// assert_eq!(notes.query(testing::query("gate")).unwrap().snippets[0].text, "the gate code is 18");
+/// # }
+/// ```
+pub trait Correction: Provider {
+    /// Applies a correction, in place or by a superseding record.
+    ///
+    /// # Errors
+    /// As the contract says of `correction.correct`.
+    fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error>;
+}

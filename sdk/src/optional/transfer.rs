@@ -1,0 +1,73 @@
+//! The interface `transfer`.
+
+use crate::Provider;
+use crate::types::{Chunk, Error, ImportReport, Scope};
+
+/// Everything out and in as JSON Lines. Exported by `export_transfer!`.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
+/// #[derive(Serialize, Deserialize)]
+/// struct Line {
+///     id: RecordId,
+///     text: String,
+/// }
+///
+/// impl memhost_sdk::Transfer for Notes {
+///     fn export_records(&mut self, scope: Scope, cursor: Option<String>) -> Result<Chunk, Error> {
+///         let (mut lines, mut last) = (String::new(), cursor);
+///         for (id, note) in self.all(&scope)? {
+///             if last.as_ref().is_some_and(|last| id <= *last) {
+///                 continue;
+///             }
+///             let line = serde_json::json!(Line { id: id.clone(), text: note.text }).to_string();
+///             if !lines.is_empty() && lines.len() + line.len() >= 1 << 20 {
+///                 return Ok(Chunk { lines, next_cursor: last });
+///             }
+///             lines = lines + &line + "\n";
+///             last = Some(id);
+///         }
+///         Ok(Chunk { lines, next_cursor: None })
+///     }
+///     fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error> {
+///         let (mut batch, mut imported, mut unchanged) = (Batch::new(), 0, 0);
+///         for (n, line) in lines.lines().enumerate() {
+///             let Line { id, text } =
+///                 serde_json::from_str(line).map_err(|error| Error::invalid(&format!("lines.{n}"), error.to_string()))?;
+///             let key = Self::key(&scope, &id);
+///             if self.notes.get(&key)?.is_some_and(|note| note.text == text) {
+///                 unchanged += 1;
+///                 continue;
+///             }
+///             batch.put(&self.notes, key, &Note { text, pending: false })?;
+///             imported += 1;
+///         }
+///         batch.apply()?;
+///         Ok(ImportReport { imported, unchanged })
+///     }
+/// }
+/// memhost_sdk::export_transfer!(Notes);
+///
+/// # fn main() {
+/// use memhost_sdk::{Transfer, testing};
+/// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
+/// notes.upsert_records(testing::upsert("op-1", &["one", "two"])).unwrap();
+/// let chunk = notes.export_records(testing::scope(), None).unwrap();
+/// let mut empty = testing::open::<Notes>(serde_json::json!({})).unwrap();
+/// assert_eq!(empty.import_records(testing::scope(), chunk.lines.clone()).unwrap().imported, 2);
+/// assert_eq!(empty.import_records(testing::scope(), chunk.lines).unwrap().unchanged, 2);
+/// # }
+/// ```
+pub trait Transfer: Provider {
+    /// Whole lines from the cursor on.
+    ///
+    /// # Errors
+    /// As the contract says of `transfer.export-records`.
+    fn export_records(&mut self, scope: Scope, cursor: Option<String>) -> Result<Chunk, Error>;
+
+    /// Takes whole lines of an export.
+    ///
+    /// # Errors
+    /// As the contract says of `transfer.import-records`.
+    fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error>;
+}
