@@ -60,7 +60,8 @@ impl HostConfig {
     pub(super) fn read(argument: &str, path: Option<&Path>) -> Result<Self, CliError> {
         let Some(path) = path else { return Ok(Self::default()) };
         let wrong = |message: String| CliError::input(argument, format!("{}: {message}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| wrong(format!("it cannot be read: {error}; name another file, or leave it out")))?;
         let mut config = parse(&text).map_err(wrong)?;
         let base = path.parent().unwrap_or(Path::new(""));
         let paths =
