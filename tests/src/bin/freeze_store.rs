@@ -1,0 +1,66 @@
+//! Writes down, key by key, what a host of this version stores: the store that a later version must be able to read.
+//!
+//! `freeze-store > tests/frozen/format-N.jsonl`, run by the version whose format is frozen. Each line is a tree's name,
+//! a key and a value, both in hex. sled's files are not what is frozen: they are the same as long as sled is.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use anyhow::Result;
+use memhost::contract::{OperationKind, Scope};
+use memhost::service::{CreateBinding, SetSecret, SetTarget};
+use memhost_tests::{TestHost, agent_scope, caller, capture, forget, parse, query, upsert};
+use serde_json::json;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut host = TestHost::new(&[]).await?;
+    fill(&host).await?;
+    host.stop();
+    let db = sled::open(host.data_dir().join("store"))?;
+    let mut out = std::io::stdout().lock();
+    for name in db.tree_names() {
+        for entry in &db.open_tree(&name)? {
+            let (key, value) = entry?;
+            let line = json!({"tree": String::from_utf8_lossy(&name), "key": hex(&key), "value": hex(&value)});
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Something of everything that this version stores.
+async fn fill(host: &TestHost) -> Result<()> {
+    let (service, acme) = (host.service(), parse("acme"));
+    let scoped = |text: &str| {
+        let mut request = capture("acme", text);
+        request.scope = Scope { project_id: Some("apollo".into()), ..agent_scope("acme", "ada") };
+        request
+    };
+    for n in 0..20 {
+        service.capture(&caller(), scoped(&format!("the gate code of week {n} is {}", n * 7 + 1_000))).await?;
+    }
+    let written = service.upsert(&caller(), upsert("acme", &["the roof is red", "the door is blue"])).await?;
+    service.forget(&caller(), forget("acme", &written.records[1..])).await?;
+    service.query(&caller(), query("acme", "which colour has the roof")).await?;
+    let create: CreateBinding = serde_json::from_value(json!({"key": "second", "providerKey": "local-markdown"}))?;
+    service.create_binding(&caller(), &acme, create).await?;
+    let target: SetTarget = serde_json::from_value(json!({"agentId": "bob", "bindingKey": "second"}))?;
+    service.set_target(&caller(), &acme, target).await?;
+    let secret: SetSecret =
+        serde_json::from_value(json!({"value": "a secret of eight", "origins": ["https://api.example.com"]}))?;
+    service.set_secret(&caller(), &acme, "API_KEY", secret).await?;
+    let mut refused = query("acme", "nobody answers");
+    refused.binding_key = Some(parse("missing"));
+    anyhow::ensure!(service.query(&caller(), refused).await.is_err());
+    let kinds: Vec<OperationKind> = host.operations("acme")?.iter().map(|operation| operation.kind).collect();
+    anyhow::ensure!(kinds.len() == 24, "{kinds:?}");
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
