@@ -15,19 +15,21 @@ mod permission;
 mod provenance;
 mod request;
 mod response;
+mod rollup;
 mod storage;
 mod usage;
 mod version;
 
 pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Target};
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, SystemClock, new_id};
 pub use cursor::{CursorError, CursorKey, QueryDigest};
 pub(crate) use failure::cut_message;
 pub use failure::{FieldError, ProviderError};
 pub use ids::{AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId};
 pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
+    PayloadSnapshot,
 };
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
 pub use permission::{
@@ -43,6 +45,7 @@ pub use response::{
     CaptureResponse, ContextBundle, CorrectResponse, ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse,
     GetResponse, JobStatus, ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
 };
+pub use rollup::{Latencies, Rollup, RollupKey};
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, KeptFrom, ServingVersion, VersionChoice};

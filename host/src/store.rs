@@ -5,18 +5,26 @@
 //! waits for one flush.
 
 mod sled;
+mod table;
 mod value;
 
+use std::collections::BTreeSet;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use jiff::Timestamp;
+use jiff::civil::Date;
 use tokio::sync::oneshot;
 
-pub use self::sled::{SledOptions, SledStore};
+pub use self::sled::{BackupError, BackupReport, SledOptions, SledStore};
+pub use self::table::{Table, company_key, newest_first};
 pub use self::value::{decode, encode};
-use crate::contract::{BindingStorage, CompanyId, Operation, OperationFilter, OperationId, StorageSize, StorageWrite};
+use crate::contract::{
+    BindingStorage, CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey, StorageSize, StorageWrite,
+};
 
 /// What can go wrong below.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -93,23 +101,6 @@ impl Future for Commit {
     }
 }
 
-/// The kinds of small records. Keys begin with the company, except in `Host`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Table {
-    /// Facts about this host, such as its secrets' digests.
-    Host,
-    /// One record for each company that was ever seen.
-    Companies,
-    /// Bindings by key.
-    Bindings,
-    /// Which binding a company or agent is resolved to.
-    Targets,
-    /// What was changed, by whom; newest first.
-    Activity,
-    /// Secrets, encrypted.
-    Secrets,
-}
-
 /// One change of a table, made only if the present value is the expected one.
 #[derive(Debug, Clone)]
 pub struct Change {
@@ -119,6 +110,17 @@ pub struct Change {
     pub key: Vec<u8>,
     /// What must be there for the whole transaction to happen.
     pub expected: Expected,
+    /// What will be there; none deletes.
+    pub new: Option<Vec<u8>>,
+}
+
+/// One record of a table that is written together with an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableWrite {
+    /// Where.
+    pub table: Table,
+    /// Which record.
+    pub key: Vec<u8>,
     /// What will be there; none deletes.
     pub new: Option<Vec<u8>>,
 }
@@ -173,8 +175,8 @@ pub trait Store: Send + Sync + 'static {
     /// Writes an operation's record. The first write of an id appends; a second one replaces it, which only a
     /// completion after an intent does. A record whose outcome is `in_progress` when the store is opened the next
     /// time is rewritten as `interrupted`. It is encoded on the log's own thread, so that the caller does not wait
-    /// for that.
-    fn write_operation(&self, operation: Arc<Operation>) -> Commit;
+    /// for that. `beside` is written in the same step: all of it and the record, or nothing.
+    fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit;
 
     /// Whether the disk is behind with this company's operations: whoever does not wait for its own commits should wait
     /// for one now, or what is queued grows without end and all companies wait for it.
@@ -198,6 +200,51 @@ pub trait Store: Send + Sync + 'static {
         before: Option<u64>,
         limit: usize,
     ) -> Result<LogPage, StoreError>;
+
+    /// The number of a company's first and last operation that are still there; none where it has none.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError>;
+
+    /// The number of the first operation that began at or after a moment; one behind the last where there is none.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError>;
+
+    /// Throws the operations below a number away, with their indexes. Sums stay. Those at work stay, and so does the
+    /// newest one, so that no number is given twice. Answers how many went.
+    ///
+    /// # Errors
+    /// Where the disk fails; then some of them may be gone.
+    fn trim_operations(&self, company: &CompanyId, below: u64) -> Result<u64, StoreError>;
+
+    /// The sums over a company's operations that began on these days, both included, one row a key.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    fn rollups(&self, company: &CompanyId, since: Date, until: Date) -> Result<Vec<(RollupKey, Rollup)>, StoreError>;
+
+    /// Every company that has operations or private storage, or a record in one of the tables.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError>;
+
+    /// Removes everything of a company from every table, the log and the private storages. Nothing of it may be at work.
+    /// Answers how many keys went.
+    ///
+    /// # Errors
+    /// Where the disk fails; then some of it may be gone, and it can be called again.
+    fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError>;
+
+    /// Writes everything that is stored into a file, as of the moment at which `at_the_end` is called: nothing is written
+    /// to the store meanwhile. Derived indexes are left out. Operations go on for the rest of the time.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    fn backup(&self, file: &Path, at_the_end: &mut dyn FnMut()) -> Result<BackupReport, StoreError>;
 
     /// One record of a table.
     ///

@@ -78,7 +78,10 @@ fn status(code: OperationErrorCode) -> StatusCode {
     match code {
         Code::InvalidRequest => StatusCode::BAD_REQUEST,
         Code::NotFound | Code::NoBinding => StatusCode::NOT_FOUND,
-        Code::BindingDisabled => StatusCode::CONFLICT,
+        Code::BindingDisabled | Code::ReviewRequired => StatusCode::CONFLICT,
+        Code::Forbidden => StatusCode::FORBIDDEN,
+        Code::CompanyErased => StatusCode::GONE,
+        Code::BudgetExceeded => StatusCode::PAYMENT_REQUIRED,
         Code::Unsupported => StatusCode::UNPROCESSABLE_ENTITY,
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::QuotaExceeded => StatusCode::INSUFFICIENT_STORAGE,

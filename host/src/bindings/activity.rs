@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::BindingError;
-use crate::contract::{Activity, ActivityAction, Clock, CompanyId};
+use crate::contract::{Activity, ActivityAction, Clock, CompanyId, new_id};
 use crate::store::{self, Change, Expected, Store, StoreError, Table};
 
 /// A change that is about to be made.
@@ -39,17 +39,12 @@ impl NewActivity {
 
 /// The change that writes an entry.
 pub(super) fn change(clock: &dyn Clock, company: &CompanyId, new: NewActivity) -> Result<Change, StoreError> {
-    let at = clock.now();
-    let unix_ms = u64::try_from(at.as_millisecond()).unwrap_or(0);
-    let random = clock.random().to_be_bytes()[..10].try_into().unwrap_or_default();
-    let id = uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid();
-    // Inverted, so that the newest come first in a scan that only goes forward.
-    let order: Vec<u8> = id.as_bytes().iter().map(|byte| !byte).collect();
+    let (at, id) = (clock.now(), new_id(clock));
     let NewActivity { principal, action, subject, before, after } = new;
     let entry = Activity { id, company_id: company.clone(), at, principal, action, subject, before, after };
     Ok(Change {
         table: Table::Activity,
-        key: [company.as_str().as_bytes(), b"\0", &order].concat(),
+        key: store::newest_first(company, id),
         expected: Expected::Anything,
         new: Some(store::encode("activity", &entry)?),
     })
@@ -62,7 +57,7 @@ pub(super) fn list(
     from: Option<&[u8]>,
     limit: usize,
 ) -> Result<(Vec<Activity>, Option<Vec<u8>>), BindingError> {
-    let prefix = [company.as_str().as_bytes(), b"\0"].concat();
+    let prefix = store::company_key(company, b"");
     let page = store.scan(Table::Activity, &prefix, from, limit)?;
     let entries: Result<Vec<Activity>, StoreError> =
         page.entries.iter().map(|(_, value)| store::decode("activity", value)).collect();

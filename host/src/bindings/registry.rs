@@ -10,7 +10,7 @@ use super::BindingError;
 use super::activity::{self, NewActivity};
 use crate::contract::{
     ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, Clock, CompanyId, Grants, JsonObject,
-    Permission, ProviderKey, Target, VersionChoice,
+    Permission, ProviderKey, Target, VersionChoice, new_id,
 };
 use crate::store::{self, Change, Expected, Store, Table, Transacted};
 
@@ -114,12 +114,8 @@ impl Bindings {
         new: NewBinding,
     ) -> Result<Arc<Binding>, BindingError> {
         let now = self.clock.now();
-        let id = uuid::Builder::from_unix_timestamp_millis(
-            u64::try_from(now.as_millisecond()).unwrap_or(0),
-            &self.clock.random().to_be_bytes()[..10].try_into().unwrap_or_default(),
-        );
         let binding = Arc::new(Binding {
-            id: BindingId(id.into_uuid()),
+            id: BindingId(new_id(&*self.clock)),
             company_id: company_id.clone(),
             key: new.key,
             provider_key: new.provider_key,
@@ -229,8 +225,7 @@ impl Bindings {
 }
 
 pub(super) fn key(company: &CompanyId, rest: &str) -> Vec<u8> {
-    // Ids hold no control characters, so that a zero byte cannot be part of one.
-    [company.as_str().as_bytes(), b"\0", rest.as_bytes()].concat()
+    store::company_key(company, rest.as_bytes())
 }
 
 pub(super) fn target_change(

@@ -1,6 +1,7 @@
 //! The seam through which time and randomness enter, so that tests can fix them.
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 /// Time and randomness.
 pub trait Clock: Send + Sync + 'static {
@@ -8,6 +9,13 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
     /// Bits that nobody can guess.
     fn random(&self) -> u128;
+}
+
+/// An id that nobody can guess and that orders by time: a UUID of version 7.
+pub fn new_id(clock: &dyn Clock) -> Uuid {
+    let unix_ms = u64::try_from(clock.now().as_millisecond()).unwrap_or(0);
+    let random = clock.random().to_be_bytes()[..10].try_into().unwrap_or_default();
+    uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid()
 }
 
 /// The system's clock and its random source.
@@ -20,6 +28,6 @@ impl Clock for SystemClock {
     }
 
     fn random(&self) -> u128 {
-        uuid::Uuid::new_v4().as_u128()
+        Uuid::new_v4().as_u128()
     }
 }

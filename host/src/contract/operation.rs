@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AttributionMode, BindingKey, CompanyId, ExtractionJob, HookContext, IdError, OperationId, ProviderKey,
+    AttributionMode, BindingKey, CompanyId, ExtractionJob, HookContext, HookKind, IdError, OperationId, ProviderKey,
     RecordHandle, Scope, SourceKind, SourceRef, Usage,
 };
 
@@ -44,7 +44,7 @@ macro_rules! named {
 }
 
 named!(
-    /// What was asked of a provider: the plan's operation types.
+    /// What was asked of a provider: the plan's operation types, and what the host does beside them.
     OperationKind, "kind" {
         /// Something that happened was taken in.
         Capture = "capture",
@@ -60,13 +60,18 @@ named!(
         Forget = "forget",
         /// A record was corrected.
         Correct = "correct",
+        /// A provider was given time for a job that a capture had left.
+        Extraction = "extraction",
+        /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
+        /// changed is in the activity log.
+        Control = "control",
     }
 );
 
 impl OperationKind {
     /// Whether it changes what a provider holds: such an operation leaves its intent before the provider is called.
     pub fn is_write(self) -> bool {
-        matches!(self, Self::Capture | Self::RecordUpsert | Self::Forget | Self::Correct)
+        matches!(self, Self::Capture | Self::RecordUpsert | Self::Forget | Self::Correct | Self::Extraction)
     }
 }
 
@@ -81,6 +86,8 @@ named!(
         Failed = "failed",
         /// The host said no before the provider was called.
         Refused = "refused",
+        /// The host keeps a capture and will deliver it later: a budget is used up, or somebody must look at it first.
+        Held = "held",
         /// The provider did not answer in time.
         TimedOut = "timed_out",
         /// The provider crashed or ran into a limit.
@@ -111,6 +118,14 @@ named!(
         Internal = "internal",
         /// No binding answers for this company, agent or key.
         NoBinding = "no_binding",
+        /// The caller's token does not allow this.
+        Forbidden = "forbidden",
+        /// The company was erased.
+        CompanyErased = "company_erased",
+        /// A budget is used up.
+        BudgetExceeded = "budget_exceeded",
+        /// Somebody must look at it first.
+        ReviewRequired = "review_required",
         /// The binding is disabled.
         BindingDisabled = "binding_disabled",
         /// The binding's provider is not loaded.
@@ -219,6 +234,22 @@ pub struct Operation {
     /// What the guest logged, at most 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
+    /// Records that the request says it builds on: `citedRecords` in its metadata.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cited: Vec<RecordHandle>,
+    /// What was asked, where the binding keeps that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<PayloadSnapshot>,
+}
+
+/// What was asked, as far as the binding's policy keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PayloadSnapshot {
+    /// The request as JSON, or its beginning.
+    pub text: String,
+    /// How long it was as a whole, in bytes.
+    pub bytes: u64,
 }
 
 /// Which operations to show. Every field that is set must match.
@@ -234,6 +265,10 @@ pub struct OperationFilter {
     pub project_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook_kind: Option<HookKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_kind: Option<SourceKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,6 +296,8 @@ impl OperationFilter {
             && same(self.issue_id.as_ref(), scope.issue_id.as_ref())
             && same(self.project_id.as_ref(), scope.project_id.as_ref())
             && same(self.run_id.as_ref(), scope.run_id.as_ref())
+            && same(self.session_key.as_ref(), scope.session_key.as_ref())
+            && same(self.hook_kind.as_ref(), operation.hook.as_ref().map(|hook| &hook.hook_kind))
             && same(self.source_kind.as_ref(), operation.source.as_ref().map(|source| &source.kind))
             && same(self.kind.as_ref(), Some(&operation.kind))
             && same(self.outcome.as_ref(), Some(&operation.outcome))

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::JsonObject;
 
 /// Millionths of a cent. Sums are exact; JSON shows cents, as the plan does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Microcents(pub u64);
 
 impl Serialize for Microcents {
@@ -84,4 +84,15 @@ pub struct Usage {
     pub latency_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<JsonObject>,
+}
+
+impl Usage {
+    /// Where its cost is counted. A provider that does not say so works outside of the run's own accounting: what it is
+    /// billed by the call is billed directly, anything else nobody counts.
+    pub fn attribution(&self) -> AttributionMode {
+        self.attribution_mode.unwrap_or(match self.billing_type {
+            Some(BillingType::MeteredApi | BillingType::SubscriptionOverage) => AttributionMode::BilledDirectly,
+            Some(BillingType::SubscriptionIncluded | BillingType::Unknown) | None => AttributionMode::Untracked,
+        })
+    }
 }

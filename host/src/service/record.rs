@@ -74,6 +74,8 @@ impl OpenOperation {
             attribution_mode: None,
             error: None,
             log: Vec::new(),
+            cited: Vec::new(),
+            payload: None,
         };
         Ok(Self { recorder: Arc::clone(recorder), operation: Some(Arc::new(operation)), started })
     }
@@ -100,7 +102,7 @@ impl OpenOperation {
     pub(super) async fn write_intent(&self) -> Result<(), StoreError> {
         match &self.operation {
             Some(operation) if operation.kind.is_write() => {
-                self.recorder.store.write_operation(Arc::clone(operation)).await
+                self.recorder.store.write_operation(Arc::clone(operation), Vec::new()).await
             }
             _ => Ok(()),
         }
@@ -117,7 +119,7 @@ impl OpenOperation {
     pub(super) async fn close(mut self, trace: Trace, refusal: Option<Refusal>) -> Result<(), ServiceError> {
         let Some(mut operation) = self.operation.take() else { return Ok(()) };
         self.complete(Arc::make_mut(&mut operation), trace, refusal);
-        let commit = self.recorder.store.write_operation(Arc::clone(&operation));
+        let commit = self.recorder.store.write_operation(Arc::clone(&operation), Vec::new());
         let answer = || match operation.error.clone() {
             None => Ok(()),
             Some(error) => {
@@ -138,7 +140,7 @@ impl OpenOperation {
             // record will say `interrupted`: the caller must know.
             Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
                 tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
-                match self.recorder.store.write_operation(Arc::clone(&operation)).await {
+                match self.recorder.store.write_operation(Arc::clone(&operation), Vec::new()).await {
                     Ok(()) => answer(),
                     Err(error) => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
                 }
@@ -196,6 +198,6 @@ impl Drop for OpenOperation {
         });
         self.recorder.metrics.observe(operation);
         // Nobody waits for it any more; it is flushed with the next group.
-        drop(self.recorder.store.write_operation(shared));
+        drop(self.recorder.store.write_operation(shared, Vec::new()));
     }
 }

@@ -3,34 +3,43 @@
 //! The operation log is one tree; a record is durable before the answer. Its indexes are another tree, derived and a
 //! little behind (`sled/index.rs`), because writing eight index keys an operation costs several times the record.
 
+mod backup;
 mod directory;
+mod gate;
 mod index;
 mod keys;
 mod log;
+mod migrate;
 mod partition;
 mod posting;
 mod query;
+mod remove;
+mod sums;
 #[cfg(test)]
 mod tests;
+mod trees;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
 use parking_lot::Mutex;
-use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
-use sled::{Db, Transactional, Tree};
+use sled::{Batch, Db};
 
+pub use self::backup::{BackupError, BackupReport};
 use self::log::{Companies, CompanyState, Log};
 use self::partition::{Partition, Used};
 use self::query::Reader;
-use super::{Change, Commit, Expected, LogPage, Store, StoreError, Table, TablePage, Transacted};
+use self::trees::Trees;
+use super::{Change, Commit, LogPage, Store, StoreError, Table, TablePage, TableWrite, Transacted};
 use crate::contract::{
     BindingStorage, CompanyId, Operation, OperationError, OperationErrorCode, OperationFilter, OperationId, Outcome,
-    StorageSize, StorageWrite,
+    Rollup, RollupKey, StorageSize, StorageWrite,
 };
 
 /// How the embedded store is set up.
@@ -53,11 +62,7 @@ pub struct SledStore {
     // In the order in which they end: the log hands its last records to the indexer, which then ends by itself.
     log: Option<Log>,
     indexer: Option<JoinHandle<()>>,
-    db: Db,
-    records: Tree,
-    index: Tree,
-    storage: Tree,
-    tables: [Tree; 6],
+    trees: Trees,
     partitions: Mutex<HashMap<Vec<u8>, Used>>,
     companies: Companies,
     _lock: File,
@@ -74,46 +79,52 @@ impl SledStore {
     /// # Errors
     /// Where the directory is not ours, too new, in use or not usable; it is left as it was.
     pub fn open(path: &Path, options: SledOptions) -> Result<Self, StoreError> {
-        let lock = directory::take(path)?;
+        let (lock, format) = directory::take(path)?;
         let config = sled::Config::new()
             .path(path.join("store"))
             .cache_capacity(options.cache_bytes)
             .mode(sled::Mode::HighThroughput)
             // Flushing is our own business: a group at a time.
             .flush_every_ms(None);
-        let db = open_db(&config).map_err(|error| failed("opening the store", &error))?;
-        let tree = |name: &str| db.open_tree(name).map_err(|error| failed("opening the store", &error));
-        let (records, index) = (tree("operations")?, tree("operation_index")?);
-        let tables = [
-            tree("host")?,
-            tree("companies")?,
-            tree("bindings")?,
-            tree("targets")?,
-            tree("activity")?,
-            tree("secrets")?,
-        ];
-        let storage = tree("binding_storage")?;
+        let trees = Trees::open(open_db(&config).map_err(|error| failed("opening the store", &error))?)?;
+        migrate::forward(&trees, format)?;
         let companies = Companies::default();
-        recover(&db, &records, &index, &companies)?;
+        recover(&trees, &companies)?;
+        if format < migrate::FORMAT {
+            directory::write_format(path, migrate::FORMAT)?;
+        }
         let (applied, incoming) = mpsc::channel();
-        let log = Log::start(db.clone(), records.clone(), Arc::clone(&companies), applied, options.max_batch)?;
-        let (index_tree, states) = (index.clone(), Arc::clone(&companies));
+        let log = Log::start(&trees, Arc::clone(&companies), applied, options.max_batch)?;
+        let (index_trees, states) = (trees.clone(), Arc::clone(&companies));
         let indexer = std::thread::Builder::new()
             .name("memhost-index".to_owned())
-            .spawn(move || index::run(&index_tree, &states, &incoming))
+            .spawn(move || index::run(&index_trees, &states, &incoming))
             .map_err(|error| failed("starting the index thread", &error))?;
-        Ok(Self {
-            log: Some(log),
-            indexer: Some(indexer),
-            db,
-            records,
-            index,
-            storage,
-            tables,
-            partitions: Mutex::default(),
-            companies,
-            _lock: lock,
-        })
+        Ok(Self { log: Some(log), indexer: Some(indexer), trees, partitions: Mutex::default(), companies, _lock: lock })
+    }
+
+    /// Makes a store from a backup, in a directory that is empty or not there.
+    ///
+    /// # Errors
+    /// Where the file is damaged, found before anything is written, or the directory is not empty.
+    pub fn restore(backup: &Path, data_dir: &Path) -> Result<(), StoreError> {
+        backup::restore(backup, data_dir)
+    }
+
+    /// Reads a backup to its end and compares its digest.
+    ///
+    /// # Errors
+    /// Where it is damaged or not one.
+    pub fn check_backup(backup: &Path) -> Result<(), BackupError> {
+        backup::check(backup)
+    }
+
+    /// Gives room back that a stopped host's store no longer needs. Answers its bytes before and after.
+    ///
+    /// # Errors
+    /// Where the directory is in use or there is no room for a second copy; then it is as it was.
+    pub fn compact(data_dir: &Path) -> Result<(u64, u64), StoreError> {
+        directory::compact(data_dir)
     }
 
     fn log(&self) -> Result<&Log, StoreError> {
@@ -121,7 +132,7 @@ impl SledStore {
     }
 
     fn reader<'a>(&'a self, company: &'a CompanyId) -> Result<Reader<'a>, StoreError> {
-        Ok(Reader { log: self.log()?, records: &self.records, index: &self.index, company })
+        Ok(Reader { log: self.log()?, records: &self.trees.records, index: &self.trees.index, company })
     }
 
     fn partition(&self, partition: &[u8], limit: StorageSize) -> Result<Partition, StoreError> {
@@ -129,25 +140,14 @@ impl SledStore {
         let used = match partitions.get(partition) {
             Some(used) => Arc::clone(used),
             None => {
-                let size = partition::measure(&self.storage, partition);
+                let size = partition::measure(&self.trees.storage, partition);
                 let used = Used::new(Mutex::new(size.map_err(|error| failed("reading", &error))?));
                 partitions.insert(partition.to_vec(), Arc::clone(&used));
                 used
             }
         };
         drop(partitions);
-        Ok(Partition::new(self.storage.clone(), partition.to_vec(), limit, used))
-    }
-
-    fn table(&self, table: Table) -> &Tree {
-        match table {
-            Table::Host => &self.tables[0],
-            Table::Companies => &self.tables[1],
-            Table::Bindings => &self.tables[2],
-            Table::Targets => &self.tables[3],
-            Table::Activity => &self.tables[4],
-            Table::Secrets => &self.tables[5],
-        }
+        Ok(Partition::new(self.trees.clone(), partition.to_vec(), limit, used))
     }
 }
 
@@ -157,7 +157,7 @@ impl Drop for SledStore {
         if let Some(indexer) = self.indexer.take() {
             let _ = indexer.join();
         }
-        if let Err(error) = self.db.flush() {
+        if let Err(error) = self.trees.db.flush() {
             tracing::error!(%error, "the last flush failed; unacknowledged writes may be lost");
         }
     }
@@ -179,7 +179,8 @@ fn open_db(config: &sled::Config) -> sled::Result<Db> {
 }
 
 /// After a crash: what was at work is interrupted, and the indexes follow the log.
-fn recover(db: &Db, records: &Tree, index: &Tree, companies: &Companies) -> Result<(), StoreError> {
+fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
+    let records = &trees.records;
     for company in query::companies(records)? {
         let last = records.range(keys::record(&company, 0)..=keys::record(&company, u64::MAX)).next_back();
         let last = last.transpose().map_err(|error| failed("reading", &error))?;
@@ -191,13 +192,13 @@ fn recover(db: &Db, records: &Tree, index: &Tree, companies: &Companies) -> Resu
                 interrupt(records, &company, sequence)?;
             }
         }
-        index::catch_up(records, index, companies, &company)?;
+        index::catch_up(trees, companies, &company)?;
     }
-    db.flush().map(drop).map_err(|error| failed("flushing", &error))
+    trees.db.flush().map(drop).map_err(|error| failed("flushing", &error))
 }
 
-fn interrupt(records: &Tree, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
-    let mut batch = sled::Batch::default();
+fn interrupt(records: &sled::Tree, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
+    let mut batch = Batch::default();
     batch.remove(keys::intent(company, sequence));
     let key = keys::record(company, sequence);
     if let Some(value) = records.get(&key).map_err(|error| failed("reading", &error))? {
@@ -223,9 +224,9 @@ impl Store for SledStore {
         self.log()?.next_sequence(company)
     }
 
-    fn write_operation(&self, operation: Arc<Operation>) -> Commit {
+    fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
         match self.log() {
-            Ok(log) => log.write(operation),
+            Ok(log) => log.write(operation, beside),
             Err(error) => Commit::failed(error),
         }
     }
@@ -248,14 +249,52 @@ impl Store for SledStore {
         self.reader(company)?.page(filter, before, limit)
     }
 
+    fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
+        let last = self.companies.lock().get(company).map_or(0, CompanyState::last);
+        let first = self.trees.records.range(keys::record(company, 0)..=keys::record(company, last)).next();
+        let first = first.transpose().map_err(|error| failed("reading", &error))?;
+        Ok(first.and_then(|(key, _)| Some((keys::sequence(&key)?, last))))
+    }
+
+    fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError> {
+        self.reader(company)?.first_at(moment)
+    }
+
+    fn trim_operations(&self, company: &CompanyId, below: u64) -> Result<u64, StoreError> {
+        remove::operations(&self.trees, &self.companies, company, below)
+    }
+
+    fn rollups(&self, company: &CompanyId, since: Date, until: Date) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
+        sums::rows(&self.trees, self.log()?, company, since, until)
+    }
+
+    fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError> {
+        let mut all = query::companies(&self.trees.records)?;
+        for table in Table::ALL.iter().filter(|table| !matches!(table, Table::Host | Table::Due)) {
+            all.append(&mut query::companies(self.trees.table(*table))?);
+        }
+        Ok(all)
+    }
+
+    fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        let erased = remove::company(&self.trees, company)?;
+        self.partitions.lock().retain(|partition, _| !keys::is_of(partition, company));
+        self.companies.lock().remove(company);
+        Ok(erased)
+    }
+
+    fn backup(&self, file: &Path, at_the_end: &mut dyn FnMut()) -> Result<BackupReport, StoreError> {
+        backup::write(&self.trees, file, at_the_end)
+    }
+
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.table(table).get(key).map_err(|error| failed("reading", &error))?;
+        let found = self.trees.table(table).get(key).map_err(|error| failed("reading", &error))?;
         Ok(found.map(|value| value.to_vec()))
     }
 
     fn scan(&self, table: Table, prefix: &[u8], cursor: Option<&[u8]>, limit: usize) -> Result<TablePage, StoreError> {
         let mut page = TablePage::default();
-        for entry in self.table(table).range(cursor.unwrap_or(prefix).to_vec()..) {
+        for entry in self.trees.table(table).range(cursor.unwrap_or(prefix).to_vec()..) {
             let (key, value) = entry.map_err(|error| failed("reading", &error))?;
             if !key.starts_with(prefix) {
                 break;
@@ -270,42 +309,9 @@ impl Store for SledStore {
     }
 
     fn transact(&self, changes: &[Change]) -> Result<Transacted, StoreError> {
-        let trees: Vec<&Tree> = changes.iter().map(|change| self.table(change.table)).collect();
-        // Each tree once: a transaction locks what it names.
-        let mut distinct: Vec<&Tree> = Vec::new();
-        for tree in &trees {
-            if !distinct.iter().any(|known| known.name() == tree.name()) {
-                distinct.push(tree);
-            }
-        }
-        let places: Vec<usize> = trees
-            .iter()
-            .map(|tree| distinct.iter().position(|known| known.name() == tree.name()).unwrap_or(0))
-            .collect();
-        let done = distinct.as_slice().transaction(|views: &Vec<TransactionalTree>| {
-            for (number, (change, place)) in changes.iter().zip(&places).enumerate() {
-                let found = views[*place].get(&change.key)?;
-                let fits = match &change.expected {
-                    Expected::Anything => true,
-                    Expected::Absent => found.is_none(),
-                    Expected::Value(value) => found.as_deref() == Some(value.as_slice()),
-                };
-                if !fits {
-                    return Err(ConflictableTransactionError::Abort(number));
-                }
-            }
-            for (change, place) in changes.iter().zip(&places) {
-                match &change.new {
-                    Some(value) => views[*place].insert(change.key.as_slice(), value.as_slice())?,
-                    None => views[*place].remove(change.key.as_slice())?,
-                };
-            }
-            Ok(())
-        });
-        match done {
-            Ok(()) => Ok(Transacted::Done(self.commit())),
-            Err(TransactionError::Abort(number)) => Ok(Transacted::Conflict(number)),
-            Err(TransactionError::Storage(error)) => Err(failed("writing", &error)),
+        match self.trees.change(changes)? {
+            None => Ok(Transacted::Done(self.commit())),
+            Some(number) => Ok(Transacted::Conflict(number)),
         }
     }
 
@@ -321,7 +327,7 @@ impl Store for SledStore {
     }
 
     fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.storage.get(partition::state_key(partition)).map_err(|error| failed("reading", &error))?;
+        let found = self.trees.storage.get(partition::state_key(partition)).map_err(|error| failed("reading", &error))?;
         Ok(found.map(|value| value.to_vec()))
     }
 
@@ -339,8 +345,9 @@ impl Store for SledStore {
 
     fn verify(&self) -> Result<Vec<String>, StoreError> {
         let mut findings = Vec::new();
-        for company in query::companies(&self.records)? {
-            findings.extend(index::verify(&self.records, &self.index, &self.companies, &company)?);
+        for company in query::companies(&self.trees.records)? {
+            let (records, index) = (&self.trees.records, &self.trees.index);
+            findings.extend(index::verify(records, index, &self.companies, &company)?);
         }
         Ok(findings)
     }

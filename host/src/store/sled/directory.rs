@@ -4,49 +4,93 @@ use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::Path;
 
+use super::migrate::FORMAT;
 use crate::store::StoreError;
 
 const FORMAT_FILE: &str = "FORMAT";
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_NAME: &str = "memhost-data";
-/// The format that this version writes.
-const FORMAT: u32 = 1;
-
-/// Takes the directory for this process, until the file that it answers is closed. A directory that is refused is left
-/// as it was.
-pub(super) fn take(path: &Path) -> Result<File, StoreError> {
+/// Where a compaction puts the old store for a moment.
+const BEFORE_COMPACTION: &str = "store.before";
+/// Takes the directory for this process, until the file that it answers is closed, and says which format it has. A
+/// directory that is refused is left as it was.
+pub(super) fn take(path: &Path) -> Result<(File, u32), StoreError> {
     fs::create_dir_all(path).map_err(|error| io("making the data directory", path, &error))?;
     let format_path = path.join(FORMAT_FILE);
-    let is_new = match fs::read_to_string(&format_path) {
-        Ok(text) => {
-            check_format(path, &text)?;
-            false
-        }
+    let found = match fs::read_to_string(&format_path) {
+        Ok(text) => Some(check_format(path, &text)?),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             refuse_strangers(path)?;
-            true
+            None
         }
         Err(error) => return Err(io("reading the format of the data directory", &format_path, &error)),
     };
     let lock = lock(path)?;
-    if is_new {
-        let temporary = path.join("FORMAT.tmp");
-        File::create(&temporary)
-            .and_then(|mut file| {
-                writeln!(file, "{FORMAT_NAME} {FORMAT}")?;
-                file.sync_all()
-            })
-            .and_then(|()| fs::rename(&temporary, &format_path))
-            .map_err(|error| io("writing the format of the data directory", &format_path, &error))?;
+    undo_half_a_compaction(path)?;
+    if found.is_none() {
+        write_format(path, FORMAT)?;
     }
-    Ok(lock)
+    Ok((lock, found.unwrap_or(FORMAT)))
 }
 
-fn check_format(path: &Path, text: &str) -> Result<(), StoreError> {
+/// A compaction that ended between its two steps left the store under another name.
+fn undo_half_a_compaction(path: &Path) -> Result<(), StoreError> {
+    let (store, before) = (path.join("store"), path.join(BEFORE_COMPACTION));
+    if before.exists() && !store.exists() {
+        fs::rename(&before, &store).map_err(|error| io("taking back a compaction", &before, &error))?;
+    }
+    Ok(())
+}
+
+/// Says which format the directory has, in one step.
+pub(super) fn write_format(path: &Path, format: u32) -> Result<(), StoreError> {
+    let (temporary, format_path) = (path.join("FORMAT.tmp"), path.join(FORMAT_FILE));
+    File::create(&temporary)
+        .and_then(|mut file| {
+            writeln!(file, "{FORMAT_NAME} {format}")?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&temporary, &format_path))
+        .map_err(|error| io("writing the format of the data directory", &format_path, &error))
+}
+
+/// Copies a store into a new one, which takes its place: what was overwritten and removed no longer takes room. Answers
+/// the bytes before and after.
+pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
+    let (_lock, _) = take(path)?;
+    let (store, fresh, before) = (path.join("store"), path.join("store.compact"), path.join(BEFORE_COMPACTION));
+    let remove = |path: &Path| match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("compacting", path, &error)),
+        _ => Ok(()),
+    };
+    remove(&fresh)?;
+    remove(&before)?;
+    let copied = (|| {
+        let open = |path: &Path| sled::Config::new().path(path).flush_every_ms(None).open();
+        let (old, new) = (open(&store)?, open(&fresh)?);
+        for name in old.tree_names() {
+            let tree = new.open_tree(&name)?;
+            for entry in &old.open_tree(&name)? {
+                let (key, value) = entry?;
+                tree.insert(key, value)?;
+            }
+        }
+        new.flush()?;
+        let sizes = (old.size_on_disk()?, new.size_on_disk()?);
+        sled::Result::Ok(sizes)
+    })();
+    let sizes = copied.map_err(|error| StoreError::Io { action: "compacting", message: error.to_string() })?;
+    fs::rename(&store, &before).map_err(|error| io("compacting", &store, &error))?;
+    fs::rename(&fresh, &store).map_err(|error| io("compacting", &fresh, &error))?;
+    remove(&before)?;
+    Ok(sizes)
+}
+
+fn check_format(path: &Path, text: &str) -> Result<u32, StoreError> {
     let shown = path.display().to_string();
     let version = text.trim().strip_prefix(FORMAT_NAME).and_then(|rest| rest.trim().parse::<u32>().ok());
     match version {
-        Some(FORMAT) => Ok(()),
+        Some(found @ 1..=FORMAT) => Ok(found),
         Some(found) if found > FORMAT => Err(StoreError::TooNew { path: shown, found, known: FORMAT }),
         _ => Err(StoreError::NotOurs { path: shown, found: format!("its file {FORMAT_FILE} says {:?}", text.trim()) }),
     }

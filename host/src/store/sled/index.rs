@@ -9,8 +9,9 @@ use sled::{Batch, Tree};
 
 use super::log::Companies;
 use super::posting::Posting;
-use super::{failed, keys};
-use crate::contract::{CompanyId, Operation, Outcome};
+use super::trees::Trees;
+use super::{failed, keys, sums};
+use crate::contract::{CompanyId, Operation, Outcome, Rollup, RollupKey};
 use crate::store::{StoreError, decode};
 
 /// An operation whose record is on disk.
@@ -18,6 +19,7 @@ pub(super) struct Applied {
     pub(super) company: CompanyId,
     pub(super) sequence: u64,
     pub(super) facets: Vec<Vec<u8>>,
+    pub(super) sums: Vec<(RollupKey, Rollup)>,
 }
 
 /// How long an operation waits for company before it is indexed.
@@ -31,7 +33,7 @@ const SHORT: usize = 256;
 const NICE: i32 = 19;
 
 /// Indexes what comes in until the sender is gone.
-pub(super) fn run(tree: &Tree, companies: &Companies, incoming: &Receiver<Applied>) {
+pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Applied>) {
     // Where it is not allowed, indexing takes its turns like everybody else.
     let _ = rustix::process::nice(NICE);
     while let Ok(first) = incoming.recv() {
@@ -43,7 +45,7 @@ pub(super) fn run(tree: &Tree, companies: &Companies, incoming: &Receiver<Applie
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        if let Err(error) = add(tree, companies, &batch) {
+        if let Err(error) = add(trees, companies, &batch) {
             // They stay known in memory and are found from the log; the next opening indexes them.
             tracing::error!(%error, operations = batch.len(), "operations could not be indexed");
         }
@@ -51,7 +53,8 @@ pub(super) fn run(tree: &Tree, companies: &Companies, incoming: &Receiver<Applie
 }
 
 /// Adds operations to the index, and only then takes them out of what is known in memory.
-pub(super) fn add(tree: &Tree, companies: &Companies, applied: &[Applied]) -> Result<(), StoreError> {
+pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> Result<(), StoreError> {
+    let tree = &trees.index;
     let mut chunks: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
     let mut touched: HashMap<&CompanyId, Vec<u64>> = HashMap::new();
     for operation in applied {
@@ -67,6 +70,9 @@ pub(super) fn add(tree: &Tree, companies: &Companies, applied: &[Applied]) -> Re
         offsets.into_iter().for_each(|offset| posting.insert(offset));
         batch.insert(key, posting.encode());
     }
+    sums::add(tree, applied, &mut batch)?;
+    // Whoever reads sums sees an operation in the index or among those known in memory, and not in both.
+    let _sums = trees.sums.write();
     tree.apply_batch(batch).map_err(|error| failed("indexing", &error))?;
     for (company, sequences) in touched {
         // Whoever begins an operation needs this lock, too: it is never held for long.
@@ -85,7 +91,7 @@ pub(super) fn add(tree: &Tree, companies: &Companies, applied: &[Applied]) -> Re
 }
 
 /// Everything up to here is indexed or was never written.
-fn watermark(companies: &Companies, company: &CompanyId) -> u64 {
+pub(super) fn watermark(companies: &Companies, company: &CompanyId) -> u64 {
     let companies = companies.lock();
     let Some(state) = companies.get(company) else { return 0 };
     state.open.first().map_or(state.last(), |open| open - 1)
@@ -105,7 +111,8 @@ pub(super) fn read(tree: &Tree, key: &[u8]) -> Result<Option<Posting>, StoreErro
 }
 
 /// Brings a company's index up to its log, from the watermark on.
-pub(super) fn catch_up(log: &Tree, index: &Tree, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
+pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
+    let (log, index) = (&trees.records, &trees.index);
     let mark = index.get(keys::watermark(company)).map_err(|error| failed("reading", &error))?;
     let mark = mark.and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?))).unwrap_or(0);
     let mut pending = Vec::new();
@@ -113,13 +120,14 @@ pub(super) fn catch_up(log: &Tree, index: &Tree, companies: &Companies, company:
         let (key, value) = entry.map_err(|error| failed("reading", &error))?;
         let operation: Operation = decode("operation", &value)?;
         let Some(sequence) = keys::sequence(&key) else { continue };
-        pending.push(Applied { company: company.clone(), sequence, facets: keys::facets_of(&operation) });
+        let (facets, sums) = (keys::facets_of(&operation), Rollup::of(&operation));
+        pending.push(Applied { company: company.clone(), sequence, facets, sums });
         if pending.len() == MAX_BATCH {
-            add(index, companies, &pending)?;
+            add(trees, companies, &pending)?;
             pending.clear();
         }
     }
-    if pending.is_empty() { Ok(()) } else { add(index, companies, &pending) }
+    if pending.is_empty() { Ok(()) } else { add(trees, companies, &pending) }
 }
 
 /// Compares a company's log with its index, one line a difference.
@@ -151,6 +159,10 @@ pub(super) fn verify(
             }
         }
     }
+    // What was thrown away is still in the chunk of the oldest block.
+    let first = log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)).next();
+    let first = first.transpose().map_err(|error| failed("reading", &error))?;
+    let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
     for entry in index.scan_prefix(keys::postings(company)) {
         let (key, value) = entry.map_err(|error| failed("reading", &error))?;
         let shown = String::from_utf8_lossy(&key).into_owned();
@@ -161,7 +173,7 @@ pub(super) fn verify(
             (Some(found), wanted) => {
                 let wanted = wanted.unwrap_or_default();
                 let block = keys::sequence(&key).unwrap_or(0) * keys::BLOCK;
-                let late = |offset: &u64| open.contains(&(block + offset));
+                let late = |offset: &u64| open.contains(&(block + offset)) || block + offset < first;
                 if !found.descending().filter(|offset| !late(offset)).eq(wanted.descending()) {
                     findings.push(format!("{company}: the index chunk {shown:?} does not fit the log"));
                 }

@@ -1,6 +1,8 @@
 //! How keys are made. Every key begins with the company and a zero byte, which no id can hold.
 
-use crate::contract::{CompanyId, Operation, OperationFilter};
+use jiff::civil::Date;
+
+use crate::contract::{CompanyId, Operation, OperationFilter, RollupKey};
 
 const RECORD: u8 = b'o';
 const INTENT: u8 = b'i';
@@ -29,6 +31,11 @@ pub(super) fn intent(company: &CompanyId, sequence: u64) -> Vec<u8> {
 /// What all of a company's intents begin with.
 pub(super) fn intents(company: &CompanyId) -> Vec<u8> {
     with(company, &[&[INTENT]])
+}
+
+/// What everything of a company begins with.
+pub(super) fn all(company: &CompanyId) -> Vec<u8> {
+    with(company, &[])
 }
 
 /// The first key behind everything of a company.
@@ -80,6 +87,8 @@ pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
         (b'p', scope.project_id.as_deref()),
         (b'b', operation.binding_key.as_ref().map(|key| key.as_str())),
         (b's', operation.source.as_ref().map(|source| source.kind.as_str())),
+        (b'e', scope.session_key.as_deref()),
+        (b'h', operation.hook.as_ref().map(|hook| hook.hook_kind.as_str())),
         (b'k', Some(operation.kind.as_str())),
         (b'o', Some(operation.outcome.as_str())),
     ];
@@ -95,6 +104,8 @@ pub(super) fn facets_wanted(company: &CompanyId, filter: &OperationFilter) -> Ve
         (b'p', filter.project_id.as_deref()),
         (b'b', filter.binding_key.as_ref().map(|key| key.as_str())),
         (b's', filter.source_kind.map(|kind| kind.as_str())),
+        (b'e', filter.session_key.as_deref()),
+        (b'h', filter.hook_kind.as_ref().map(|kind| kind.as_str())),
         (b'k', filter.kind.map(|kind| kind.as_str())),
         (b'o', filter.outcome.map(|outcome| outcome.as_str())),
     ];
@@ -103,4 +114,41 @@ pub(super) fn facets_wanted(company: &CompanyId, filter: &OperationFilter) -> Ve
 
 fn keys(company: &CompanyId, values: &[(u8, Option<&str>)]) -> Vec<Vec<u8>> {
     values.iter().filter_map(|(name, value)| Some(facet(company, *name, (*value)?))).collect()
+}
+
+/// The operations of one block that are in the sums.
+pub(super) fn summed(company: &CompanyId, block: u64) -> Vec<u8> {
+    with(company, &[b"s", &block.to_be_bytes()])
+}
+
+/// What the keys of [`summed`] begin with.
+pub(super) fn all_summed(company: &CompanyId) -> Vec<u8> {
+    with(company, &[b"s"])
+}
+
+/// What all of a company's sums from a day on begin with; without a day, all of them.
+pub(super) fn sums(company: &CompanyId, day: Option<Date>) -> Vec<u8> {
+    let day = day.map(|day| day.strftime("%Y%m%d").to_string()).unwrap_or_default();
+    with(company, &[b"r", day.as_bytes()])
+}
+
+/// One row of sums. Lengths keep one part from running into the next.
+pub(super) fn sum(company: &CompanyId, key: &RollupKey) -> Vec<u8> {
+    let mut bytes = sums(company, Some(key.day));
+    let parts = [
+        key.binding_key.as_ref().map_or("", |key| key.as_str()),
+        key.agent_id.as_ref().map_or("", |id| id.as_str()),
+        &key.provider,
+        key.model.as_deref().unwrap_or_default(),
+    ];
+    for part in parts {
+        bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend_from_slice(part.as_bytes());
+    }
+    bytes
+}
+
+/// Whether a key is one of a company's.
+pub(super) fn is_of(key: &[u8], company: &CompanyId) -> bool {
+    key.strip_prefix(company.as_str().as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }

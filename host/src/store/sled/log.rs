@@ -6,13 +6,15 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
-use sled::{Batch, Db, Tree};
+use sled::{Batch, Tree};
 use tokio::sync::oneshot;
 
+use super::gate::OPERATIONS;
 use super::index::Applied;
+use super::trees::Trees;
 use super::{failed, keys};
-use crate::contract::{CompanyId, Operation, Outcome};
-use crate::store::{self, Commit, StoreError, decode};
+use crate::contract::{CompanyId, Operation, Outcome, Rollup};
+use crate::store::{self, Commit, StoreError, TableWrite, decode};
 
 /// So many groups of one company may be on their way before its callers wait who need not.
 const BEHIND: usize = 2;
@@ -22,6 +24,8 @@ type Waiter = oneshot::Sender<Result<(), StoreError>>;
 /// A record on its way to the disk.
 struct Item {
     operation: Arc<Operation>,
+    /// Written in the same step.
+    beside: Vec<TableWrite>,
     waiter: Mutex<Option<Waiter>>,
 }
 
@@ -77,14 +81,14 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn start(
-        db: Db,
-        tree: Tree,
+        trees: &Trees,
         companies: Companies,
         index: Sender<Applied>,
         max_batch: usize,
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared { queue: Mutex::default(), wake: Condvar::new() });
-        let worker = Worker { db, tree: tree.clone(), shared: Arc::clone(&shared), index, max_batch };
+        let tree = trees.records.clone();
+        let worker = Worker { trees: trees.clone(), shared: Arc::clone(&shared), index, max_batch };
         let thread = std::thread::Builder::new()
             .name("memhost-commit".to_owned())
             .spawn(move || worker.run())
@@ -101,9 +105,9 @@ impl Log {
         Ok(companies.entry(company.clone()).or_default().next())
     }
 
-    pub(super) fn write(&self, operation: Arc<Operation>) -> Commit {
+    pub(super) fn write(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
         let (sender, commit) = Commit::pair();
-        let item = Item { operation, waiter: Mutex::new(Some(sender)) };
+        let item = Item { operation, beside, waiter: Mutex::new(Some(sender)) };
         self.shared.queue.lock().items.push_back(item);
         self.shared.wake.notify_one();
         commit
@@ -173,8 +177,7 @@ impl Drop for Log {
 }
 
 struct Worker {
-    db: Db,
-    tree: Tree,
+    trees: Trees,
     shared: Arc<Shared>,
     index: Sender<Applied>,
     max_batch: usize,
@@ -197,12 +200,12 @@ impl Worker {
                 queue.in_flight = Arc::clone(&items);
                 (items, std::mem::take(&mut queue.waiters))
             };
-            let applied = self.tree.apply_batch(encode(&items)).map_err(|error| failed("writing", &error));
+            let applied = self.apply(&items);
             if applied.is_ok() {
                 // Readers find the records in the tree from here on.
                 self.shared.queue.lock().in_flight = Arc::default();
             }
-            let done = applied.and_then(|()| self.db.flush().map(drop).map_err(|error| failed("flushing", &error)));
+            let done = applied.and_then(|()| self.trees.db.flush().map(drop).map_err(|error| failed("flushing", &error)));
             if done.is_err() {
                 self.shared.queue.lock().in_flight = Arc::default();
             }
@@ -216,6 +219,7 @@ impl Worker {
                         company: item.operation.company_id.clone(),
                         sequence: item.sequence(),
                         facets: keys::facets_of(&item.operation),
+                        sums: Rollup::of(&item.operation),
                     };
                     // The indexer ends after this thread; what it did not take is indexed at the next opening.
                     let _ = self.index.send(applied);
@@ -225,23 +229,51 @@ impl Worker {
     }
 }
 
-/// Who wrote a record that cannot be encoded is told at once; the others' are written.
-fn encode(items: &[Item]) -> Batch {
-    let mut batch = Batch::default();
-    for item in items {
-        let (company, sequence) = (&item.operation.company_id, item.sequence());
-        match store::encode("operation", item.operation.as_ref()) {
-            Ok(value) => batch.insert(keys::record(company, sequence), value),
-            Err(error) => {
-                item.answer(Err(error));
-                continue;
+impl Worker {
+    /// Records that stand alone share a batch. One that comes with something else is a transaction of its own, after the
+    /// batch: the intent that it completes may be in there.
+    fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
+        let writing = self.trees.gate.enter();
+        writing.note(|| {
+            let records = items.iter().flat_map(|item| {
+                let (company, sequence) = (&item.operation.company_id, item.sequence());
+                [(OPERATIONS, keys::record(company, sequence)), (OPERATIONS, keys::intent(company, sequence))]
+            });
+            let beside = items.iter().flat_map(|item| &item.beside);
+            records.chain(beside.map(|write| (write.table.name(), write.key.clone()))).collect::<Vec<_>>()
+        });
+        let (alone, joined): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.beside.is_empty());
+        let mut batch = Batch::default();
+        for item in alone {
+            match record(item) {
+                Ok(changes) => changes.into_iter().for_each(|(key, value)| match value {
+                    Some(value) => batch.insert(key, value),
+                    None => batch.remove(key),
+                }),
+                // Who wrote a record that cannot be encoded is told at once; the others' are written.
+                Err(error) => item.answer(Err(error)),
             }
         }
-        if !item.has_ended() {
-            batch.insert(keys::intent(company, sequence), &[]);
-        } else if item.operation.kind.is_write() {
-            batch.remove(keys::intent(company, sequence));
+        self.trees.records.apply_batch(batch).map_err(|error| failed("writing", &error))?;
+        for item in joined {
+            match record(item) {
+                Ok(changes) => self.trees.transact(&changes, &item.beside)?,
+                Err(error) => item.answer(Err(error)),
+            }
         }
+        Ok(())
     }
-    batch
+}
+
+/// What an operation's record is in the log's tree.
+fn record(item: &Item) -> Result<Vec<(Vec<u8>, Option<Vec<u8>>)>, StoreError> {
+    let (company, sequence) = (&item.operation.company_id, item.sequence());
+    let value = store::encode("operation", item.operation.as_ref())?;
+    let mut changes = vec![(keys::record(company, sequence), Some(value))];
+    if !item.has_ended() {
+        changes.push((keys::intent(company, sequence), Some(Vec::new())));
+    } else if item.operation.kind.is_write() {
+        changes.push((keys::intent(company, sequence), None));
+    }
+    Ok(changes)
 }

@@ -3,27 +3,29 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sled::{Batch, Tree};
+use sled::Batch;
 
+use super::gate::STORAGE;
+use super::trees::Trees;
 use crate::contract::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite, limits};
 
 /// What is counted, shared by all handles of one partition: so that the limit holds for all of them together.
 pub(super) type Used = Arc<Mutex<StorageSize>>;
 
 pub(super) struct Partition {
-    tree: Tree,
+    trees: Trees,
     prefix: Vec<u8>,
     limit: StorageSize,
     used: Used,
 }
 
 /// Where the sum of a partition is kept: it changes in one batch with what it is the sum of.
-fn sum_key(partition: &[u8]) -> Vec<u8> {
+pub(super) fn sum_key(partition: &[u8]) -> Vec<u8> {
     [b"\x02".as_slice(), partition].concat()
 }
 
 /// What a partition takes now. Summing up means reading all of it, which is done once where there is no sum yet.
-pub(super) fn measure(tree: &Tree, prefix: &[u8]) -> sled::Result<StorageSize> {
+pub(super) fn measure(tree: &sled::Tree, prefix: &[u8]) -> sled::Result<StorageSize> {
     if let Some(sum) = tree.get(sum_key(prefix))?
         && let Some((bytes, keys)) = sum.split_first_chunk::<8>()
         && let Ok(keys) = keys.try_into()
@@ -83,8 +85,17 @@ fn check_value(value: &[u8]) -> Result<(), StorageError> {
 }
 
 impl Partition {
-    pub(super) fn new(tree: Tree, prefix: Vec<u8>, limit: StorageSize, used: Used) -> Self {
-        Self { tree, prefix, limit, used }
+    /// A batch that writes these keys, in one step with the new sum.
+    fn write(&self, mut batch: Batch, keys: Vec<Vec<u8>>, total: StorageSize) -> Result<(), StorageError> {
+        let sum = sum_key(&self.prefix);
+        batch.insert(sum.as_slice(), &sum_value(total));
+        let writing = self.trees.gate.enter();
+        writing.note(|| keys.into_iter().chain([sum]).map(|key| (STORAGE, key)));
+        self.trees.storage.apply_batch(batch).map_err(|error| broken(&error))
+    }
+
+    pub(super) fn new(trees: Trees, prefix: Vec<u8>, limit: StorageSize, used: Used) -> Self {
+        Self { trees, prefix, limit, used }
     }
 
     fn key(&self, key: &[u8]) -> Vec<u8> {
@@ -92,7 +103,7 @@ impl Partition {
     }
 
     fn size_of(&self, key: &[u8]) -> Result<StorageSize, StorageError> {
-        let value = self.tree.get(self.key(key)).map_err(|error| broken(&error))?;
+        let value = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
         Ok(size_of(key, value.map(|value| value.len())))
     }
 
@@ -126,13 +137,14 @@ impl Partition {
     /// hold for it; the partition's does.
     pub(super) fn apply_with_state(&self, writes: Vec<StorageWrite>, state: &[u8]) -> Result<(), StorageError> {
         let mut used = self.used.lock();
-        let (mut total, mut batch) = (*used, Batch::default());
+        let (mut total, mut batch, mut keys) = (*used, Batch::default(), Vec::new());
         for write in writes {
             let (key, value) = match write {
                 StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
                 StorageWrite::Delete(key) => (key, None),
             };
             check_key(&key)?;
+            keys.push(self.key(&key));
             total = changed(total, self.size_of(&key)?, size_of(&key, value.as_ref().map(Vec::len)));
             match value {
                 Some(value) => {
@@ -144,8 +156,8 @@ impl Partition {
         }
         self.check_total(total, *used)?;
         batch.insert(state_key(&self.prefix), state);
-        batch.insert(sum_key(&self.prefix), &sum_value(total));
-        self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
+        keys.push(state_key(&self.prefix));
+        self.write(batch, keys, total)?;
         *used = total;
         Ok(())
     }
@@ -154,7 +166,7 @@ impl Partition {
 impl BindingStorage for Partition {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         check_key(key)?;
-        let value = self.tree.get(self.key(key)).map_err(|error| broken(&error))?;
+        let value = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
         Ok(value.map(|value| value.to_vec()))
     }
 
@@ -166,7 +178,7 @@ impl BindingStorage for Partition {
         let start = cursor.map_or_else(|| full_prefix.clone(), |cursor| self.key(cursor).max(full_prefix.clone()));
         let mut page = StoragePage::default();
         let mut bytes = 0;
-        for entry in self.tree.range(start..) {
+        for entry in self.trees.storage.range(start..) {
             let (key, value) = entry.map_err(|error| broken(&error))?;
             if !key.starts_with(&full_prefix) {
                 break;
@@ -216,8 +228,8 @@ impl BindingStorage for Partition {
         }
         let total = sizes.values().fold(*used, |sum, (before, after)| changed(sum, *before, *after));
         self.check_total(total, *used)?;
-        batch.insert(sum_key(&self.prefix), &sum_value(total));
-        self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
+        let keys = sizes.keys().map(|key| self.key(key)).collect();
+        self.write(batch, keys, total)?;
         *used = total;
         Ok(())
     }
@@ -227,7 +239,7 @@ impl BindingStorage for Partition {
         check_value(new.unwrap_or_default())?;
         // Every write of the partition holds this lock: nothing comes between the look and the write.
         let mut used = self.used.lock();
-        let found = self.tree.get(self.key(key)).map_err(|error| broken(&error))?;
+        let found = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
         if found.as_deref() != expected {
             return Ok(false);
         }
@@ -238,8 +250,7 @@ impl BindingStorage for Partition {
             Some(value) => batch.insert(self.key(key), value),
             None => batch.remove(self.key(key)),
         }
-        batch.insert(sum_key(&self.prefix), &sum_value(total));
-        self.tree.apply_batch(batch).map_err(|error| broken(&error))?;
+        self.write(batch, vec![self.key(key)], total)?;
         *used = total;
         Ok(true)
     }

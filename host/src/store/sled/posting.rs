@@ -56,6 +56,11 @@ impl Posting {
         }
     }
 
+    /// Whether an offset is in it.
+    pub(super) fn contains(&self, offset: u64) -> bool {
+        self.0.get((offset / 64) as usize).is_some_and(|word| word & (1 << (offset % 64)) != 0)
+    }
+
     /// Keeps what is also in the other.
     pub(super) fn intersect(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);

@@ -136,7 +136,7 @@ impl Reader<'_> {
     }
 
     /// The number of the first operation that began at or after a moment, by bisection.
-    fn first_at(&self, moment: Timestamp) -> Result<u64, StoreError> {
+    pub(super) fn first_at(&self, moment: Timestamp) -> Result<u64, StoreError> {
         let last = self.log.companies.lock().get(self.company).map_or(0, super::log::CompanyState::last);
         let (mut low, mut high) = (1, last + 1);
         while low < high {

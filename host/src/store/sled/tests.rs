@@ -15,6 +15,8 @@ use crate::contract::{
 };
 use crate::store::{Change, Expected, Store, StoreError, Table, Transacted};
 
+mod keeping;
+
 fn open(path: &Path) -> SledStore {
     SledStore::open(path, SledOptions::default()).unwrap()
 }
@@ -56,6 +58,8 @@ fn operation(
         attribution_mode: None,
         error: None,
         log: Vec::new(),
+        cited: Vec::new(),
+        payload: None,
     }
 }
 
@@ -108,7 +112,7 @@ proptest! {
             let name = ["acme", "acme2"][*who];
             let agent = agent.map(|agent| ["ada", "bob", "ad"][agent]);
             let made = operation(&store, name, agent, kinds[*kind], outcomes[*outcome]);
-            block_on(store.write_operation(Arc::new(made.clone()))).unwrap();
+            block_on(store.write_operation(Arc::new(made.clone()), Vec::new())).unwrap();
             model.entry(name).or_default().push(made);
             if number == settle {
                 indexed(&store);
@@ -145,7 +149,7 @@ fn a_facet_over_several_blocks_is_found_without_its_neighbours() {
     for number in 0..9_000 {
         let agent = if number % 1_000 == 0 { "rare" } else { "often" };
         let made = operation(&store, "acme", Some(agent), OperationKind::Query, Outcome::Succeeded);
-        last = Some(store.write_operation(Arc::new(made.clone())));
+        last = Some(store.write_operation(Arc::new(made.clone()), Vec::new()));
     }
     block_on(last.unwrap()).unwrap();
     let rare = OperationFilter { agent_id: Some("rare".to_owned()), ..OperationFilter::default() };
@@ -167,7 +171,7 @@ fn a_queue_that_the_disk_does_not_empty_is_told_of_and_is_one_companys() {
     let mut last = None;
     for _ in 0..1_000 {
         let made = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
-        last = Some(store.write_operation(Arc::new(made)));
+        last = Some(store.write_operation(Arc::new(made), Vec::new()));
     }
     assert!(store.is_behind(&company("acme")) && !store.is_behind(&company("other")));
     block_on(last.unwrap()).unwrap();
@@ -181,10 +185,10 @@ fn what_was_at_work_is_interrupted_after_a_crash() {
     let store = open(directory.path());
     let intent = operation(&store, "acme", None, OperationKind::Capture, Outcome::InProgress);
     let mut done = operation(&store, "acme", None, OperationKind::Capture, Outcome::InProgress);
-    block_on(store.write_operation(Arc::new(intent.clone()))).unwrap();
-    block_on(store.write_operation(Arc::new(done.clone()))).unwrap();
+    block_on(store.write_operation(Arc::new(intent.clone()), Vec::new())).unwrap();
+    block_on(store.write_operation(Arc::new(done.clone()), Vec::new())).unwrap();
     done.outcome = Outcome::Succeeded;
-    block_on(store.write_operation(Arc::new(done.clone()))).unwrap();
+    block_on(store.write_operation(Arc::new(done.clone()), Vec::new())).unwrap();
     drop(store);
     let store = open(directory.path());
     let found = store.operation(&company("acme"), intent.id).unwrap().unwrap();
@@ -202,7 +206,7 @@ fn an_unwritten_tail_is_seen_at_once_and_other_companies_never() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
     let made = operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded);
-    let commit = store.write_operation(Arc::new(made.clone()));
+    let commit = store.write_operation(Arc::new(made.clone()), Vec::new());
     assert_eq!(store.operation(&company("acme"), made.id).unwrap().unwrap(), made);
     assert_eq!(all(&store, "acme", &OperationFilter::default(), 10), [1]);
     assert_eq!(store.operation(&company("acm"), made.id).unwrap(), None);
@@ -217,13 +221,13 @@ fn a_damaged_index_is_reported() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
     let made = operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded);
-    block_on(store.write_operation(Arc::new(made))).unwrap();
+    block_on(store.write_operation(Arc::new(made), Vec::new())).unwrap();
     indexed(&store);
     let key = super::keys::chunk(&super::keys::facet(&company("acme"), b'a', "ada"), 0);
-    store.index.remove(&key).unwrap();
+    store.trees.index.remove(&key).unwrap();
     let findings = store.verify().unwrap();
     assert!(findings.len() == 1 && findings[0].contains("missing"), "{findings:?}");
-    store.index.insert(&key, &[9, 9, 9]).unwrap();
+    store.trees.index.insert(&key, &[9, 9, 9]).unwrap();
     assert!(store.verify().unwrap()[0].contains("damaged"));
 }
 

@@ -1,0 +1,213 @@
+//! Sums over operations: what was done, how it ended, what it used and cost, by day, binding, agent, provider and model.
+//! A row is a sum of sums, so that days become months and bindings a company by adding rows.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use super::{AgentId, AttributionMode, BindingKey, Microcents, Operation, OperationKind, Outcome, Usage};
+
+/// What one row is about. The day is a day in UTC.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RollupKey {
+    /// When the operations began.
+    pub day: Date,
+    /// Through which binding; absent where none was resolved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    /// Which agent acted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Whom the usage names; for what has no usage, the provider that answered.
+    pub provider: String,
+    /// Which model; absent for what has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// The sums. Counts of operations stand in the row of the provider that answered; tokens and amounts stand in the row of
+/// the provider and model that the usage names, so that nothing is counted twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rollup {
+    /// Operations that have ended.
+    pub operations: u64,
+    /// Those that asked: query, list and get.
+    pub reads: u64,
+    /// Those that changed something: capture, upsert, forget, correct and extraction.
+    pub writes: u64,
+    /// `query` operations that succeeded.
+    pub queries: u64,
+    /// `query` operations that succeeded and returned nothing.
+    pub empty_queries: u64,
+    /// `correct` operations that succeeded.
+    pub corrections: u64,
+    /// `extraction` operations.
+    pub extractions: u64,
+    /// `extraction` operations that did not succeed.
+    pub extraction_failures: u64,
+    /// Operations that succeeded.
+    pub succeeded: u64,
+    /// Operations that the provider failed: failed, timed out, trapped, interrupted.
+    pub failed: u64,
+    /// Operations that the host refused.
+    pub refused: u64,
+    /// Tokens that went in.
+    pub input_tokens: u64,
+    /// Those of them that came from a cache.
+    pub cached_input_tokens: u64,
+    /// Tokens that came out.
+    pub output_tokens: u64,
+    /// Tokens that were embedded.
+    pub embedding_tokens: u64,
+    /// What was billed directly: the sum of the cost events.
+    #[serde(rename = "costCents")]
+    pub cost: Microcents,
+    /// What the providers reported in all, whoever bills it.
+    #[serde(rename = "reportedCostCents")]
+    pub reported_cost: Microcents,
+    /// How long operations took.
+    pub latency: Latencies,
+}
+
+/// How long operations took: counts in buckets that are an eighth of an octave wide, so that a percentile is at most 9 %
+/// too high. From 1 µs to over an hour.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Latencies(std::collections::BTreeMap<u16, u64>);
+
+const BUCKETS_PER_OCTAVE: f64 = 8.0;
+
+impl Latencies {
+    /// Counts one.
+    pub fn add(&mut self, us: u64) {
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let bucket = ((us.max(1) as f64).log2() * BUCKETS_PER_OCTAVE).ceil().min(f64::from(u16::MAX)) as u16;
+        *self.0.entry(bucket).or_default() += 1;
+    }
+
+    /// The latency in microseconds that this share of the operations stayed below or at; none where there were none.
+    pub fn percentile(&self, share: f64) -> Option<u64> {
+        let all: u64 = self.0.values().sum();
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let wanted = ((all as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        let bucket = self.0.iter().find_map(|(bucket, count)| {
+            seen += count;
+            (seen >= wanted).then_some(*bucket)
+        })?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Some((f64::from(bucket) / BUCKETS_PER_OCTAVE).exp2().round() as u64)
+    }
+}
+
+impl Rollup {
+    /// The rows that one operation adds to; none while it is at work.
+    pub fn of(operation: &Operation) -> Vec<(RollupKey, Self)> {
+        if operation.outcome == Outcome::InProgress {
+            return Vec::new();
+        }
+        let key = |provider: &str, model: Option<&String>| RollupKey {
+            day: TimeZone::UTC.to_datetime(operation.started_at).date(),
+            binding_key: operation.binding_key.clone(),
+            agent_id: operation.scope.agent_id.clone(),
+            provider: provider.to_owned(),
+            model: model.cloned(),
+        };
+        let provider = operation.provider_key.as_ref().map_or("", |key| key.as_str());
+        let mut rows = vec![(key(provider, None), Self::counts(operation))];
+        rows.extend(operation.usage.iter().map(|usage| {
+            let used = Self::used(usage);
+            (key(&usage.provider, usage.model.as_ref()), used)
+        }));
+        rows
+    }
+
+    fn counts(operation: &Operation) -> Self {
+        let (kind, outcome) = (operation.kind, operation.outcome);
+        let one = u64::from;
+        let succeeded = outcome == Outcome::Succeeded;
+        let mut latency = Latencies::default();
+        if let Some(us) = operation.latency_us {
+            latency.add(us);
+        }
+        Self {
+            operations: 1,
+            reads: one(matches!(kind, OperationKind::Query | OperationKind::List | OperationKind::Get)),
+            writes: one(kind.is_write()),
+            queries: one(kind == OperationKind::Query && succeeded),
+            empty_queries: one(kind == OperationKind::Query && succeeded && operation.record_count == 0),
+            corrections: one(kind == OperationKind::Correct && succeeded),
+            extractions: one(kind == OperationKind::Extraction),
+            extraction_failures: one(kind == OperationKind::Extraction && !succeeded),
+            succeeded: one(succeeded),
+            failed: one(matches!(
+                outcome,
+                Outcome::Failed | Outcome::TimedOut | Outcome::Trapped | Outcome::Interrupted
+            )),
+            refused: one(outcome == Outcome::Refused),
+            latency,
+            ..Self::default()
+        }
+    }
+
+    fn used(usage: &Usage) -> Self {
+        let reported = usage.cost.unwrap_or_default();
+        let is_billed = usage.attribution() == AttributionMode::BilledDirectly;
+        Self {
+            input_tokens: usage.input_tokens.unwrap_or(0),
+            cached_input_tokens: usage.cached_input_tokens.unwrap_or(0),
+            output_tokens: usage.output_tokens.unwrap_or(0),
+            embedding_tokens: usage.embedding_tokens.unwrap_or(0),
+            cost: if is_billed { reported } else { Microcents::default() },
+            reported_cost: reported,
+            ..Self::default()
+        }
+    }
+
+    /// Adds another row's sums.
+    pub fn add(&mut self, other: &Self) {
+        let pairs: [(&mut u64, u64); 17] = [
+            (&mut self.operations, other.operations),
+            (&mut self.reads, other.reads),
+            (&mut self.writes, other.writes),
+            (&mut self.queries, other.queries),
+            (&mut self.empty_queries, other.empty_queries),
+            (&mut self.corrections, other.corrections),
+            (&mut self.extractions, other.extractions),
+            (&mut self.extraction_failures, other.extraction_failures),
+            (&mut self.succeeded, other.succeeded),
+            (&mut self.failed, other.failed),
+            (&mut self.refused, other.refused),
+            (&mut self.input_tokens, other.input_tokens),
+            (&mut self.cached_input_tokens, other.cached_input_tokens),
+            (&mut self.output_tokens, other.output_tokens),
+            (&mut self.embedding_tokens, other.embedding_tokens),
+            (&mut self.cost.0, other.cost.0),
+            (&mut self.reported_cost.0, other.reported_cost.0),
+        ];
+        for (sum, more) in pairs {
+            *sum = sum.saturating_add(more);
+        }
+        for (bucket, count) in &other.latency.0 {
+            *self.latency.0.entry(*bucket).or_default() += count;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_at_most_a_tenth_too_high_and_never_too_low() {
+        let mut latencies = Latencies::default();
+        assert_eq!(latencies.percentile(0.5), None);
+        (1..=1_000).for_each(|us| latencies.add(us));
+        for (share, exact) in [(0.5, 500), (0.99, 990), (1.0, 1_000)] {
+            let found = latencies.percentile(share).unwrap();
+            assert!((exact..=exact + exact / 10).contains(&found), "{share}: {found} for {exact}");
+        }
+    }
+}

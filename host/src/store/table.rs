@@ -1,0 +1,70 @@
+//! The kinds of small records, and how their keys are made.
+
+use uuid::Uuid;
+
+use crate::contract::CompanyId;
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $table:ident = $name:literal),+ $(,)?) => {
+        /// The kinds of small records. Keys begin with the company and a zero byte, except in `Host` and `Due`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Table { $($(#[$doc])* $table),+ }
+
+        impl Table {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$table),+];
+
+            /// What it is called where it is stored.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$table => $name),+ }
+            }
+        }
+    };
+}
+
+tables! {
+    /// Facts about this host.
+    Host = "host",
+    /// What is set for a company as a whole.
+    Companies = "companies",
+    /// Bindings by key.
+    Bindings = "bindings",
+    /// Which binding a company or agent is resolved to.
+    Targets = "targets",
+    /// What was changed, by whom; newest first.
+    Activity = "activity",
+    /// Secrets, encrypted.
+    Secrets = "secrets",
+    /// Tokens, as digests.
+    Tokens = "tokens",
+    /// Extraction jobs; newest first.
+    Jobs = "jobs",
+    /// Deliveries of hooks, by hook and binding.
+    Deliveries = "deliveries",
+    /// When what is to be done next: a kind, a time, and what it is about.
+    Due = "due",
+    /// What was billed for operations; newest first.
+    CostEvents = "cost_events",
+    /// Flat charges; newest first.
+    FinanceEvents = "finance_events",
+    /// How much may be spent.
+    Budgets = "budgets",
+    /// What waits for a person, and what was decided.
+    Reviews = "reviews",
+    /// What sessions and tools did; newest first.
+    Events = "events",
+    /// Which events a project, session or tool has.
+    EventIndex = "event_index",
+    /// What was answered to a request that came with an idempotency key.
+    Idempotency = "idempotency",
+}
+
+/// A company's key: ids hold no control characters, so that a zero byte cannot be part of one.
+pub fn company_key(company: &CompanyId, rest: &[u8]) -> Vec<u8> {
+    [company.as_str().as_bytes(), b"\0", rest].concat()
+}
+
+/// A company's key that puts what is newest first in a scan that only goes forward.
+pub fn newest_first(company: &CompanyId, id: Uuid) -> Vec<u8> {
+    company_key(company, &id.into_bytes().map(|byte| !byte))
+}
