@@ -1,13 +1,16 @@
 //! HTTP: the runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`, bindings, operation
 //! log, plugins). Turns a request into one call of `service`, and its answer or error back.
 
+mod allowed;
 mod auth;
+mod binding;
 mod control;
 mod extract;
 mod in_process;
 mod problem;
 mod runtime;
 mod server;
+mod token;
 
 pub use auth::{AdminToken, AuthError};
 pub use in_process::{InProcess, Method, Request};

@@ -8,4 +8,4 @@ mod registry;
 
 pub use activity::NewActivity;
 pub use error::BindingError;
-pub use registry::{Bindings, NewBinding, Resolution, Why};
+pub use registry::{Bindings, NewBinding, Resolution, ResolutionStep, Why};

@@ -2,31 +2,48 @@
 //!
 //! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave absent fields out.
 
+mod access;
 mod activity;
 mod binding;
 mod clock;
+mod cost;
 mod cursor;
+mod delivery;
 mod failure;
 mod ids;
+mod job;
 pub mod limits;
+mod named;
 mod operation;
 mod origin;
 mod permission;
+mod policy;
 mod provenance;
 mod request;
 mod response;
+mod retry;
+mod review;
 mod rollup;
 mod storage;
 mod usage;
 mod version;
 
+pub use access::{NewToken, Role, Token, TokenId};
 pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Target};
 pub use clock::{Clock, SystemClock, new_id};
+pub use cost::{
+    Budget, BudgetState, BudgetView, CostEvent, CostStatus, Direction, FinanceEvent, NewFinanceEvent, Period, SetBudget,
+};
 pub use cursor::{CursorError, CursorKey, QueryDigest};
+pub use delivery::{
+    ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus,
+    HookEvent, HookReceipt, Recall,
+};
 pub(crate) use failure::cut_message;
 pub use failure::{FieldError, ProviderError};
-pub use ids::{AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId};
+pub use ids::{AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId, check_id};
+pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
     PayloadSnapshot,
@@ -36,6 +53,10 @@ pub use permission::{
     Grants, HttpGrant, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
     unreviewed,
 };
+pub use policy::{
+    BindingPolicy, BindingRetention, HookSubscription, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen,
+    default_hooks,
+};
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use request::{
     CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JsonObject,
@@ -43,8 +64,10 @@ pub use request::{
 };
 pub use response::{
     CaptureResponse, ContextBundle, CorrectResponse, ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse,
-    GetResponse, JobStatus, ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
+    GetResponse, Held, JobStatus, ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
 };
+pub use retry::RetryPolicy;
+pub use review::{Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject};
 pub use rollup::{Latencies, Rollup, RollupKey};
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};

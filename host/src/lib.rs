@@ -9,6 +9,12 @@ pub mod eval;
 
 pub mod service;
 
+pub mod accounting;
+pub mod hooks;
+pub mod jobs;
+pub mod review;
+
+pub mod access;
 pub mod bindings;
 pub mod plugins;
 pub mod sandbox;

@@ -2,34 +2,49 @@
 //! answer. Every edge and every background worker comes through here, so that all of them are authorized, metered and
 //! audited in the same way.
 
+mod background;
 mod binding;
 mod breaker;
+mod capture;
 mod choice;
+mod company;
 mod control;
+mod deliver;
 mod error;
+mod extract;
 mod health;
+mod job;
 mod keys;
 mod metrics;
 mod open;
 mod options;
 mod overlay;
+mod paging;
 mod pipeline;
+mod privacy;
 mod rate;
 mod record;
+mod review;
 mod run;
 mod secrets;
 mod serving;
 mod switch;
+mod tokens;
 mod vault;
 
 pub use binding::{
-    AskedView, BindingView, BuildView, CreateBinding, GrantsView, SetTarget, UpdateBinding, UsageView, WaitingView,
+    AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView, WaitingView,
 };
 pub use breaker::BreakerState;
 pub use control::{AdmittedPlugin, PluginView};
 pub use error::{OpenError, ServiceError};
 pub use health::{Check, Health};
 pub use open::Service;
-pub use options::{Audit, Caller, ServiceOptions};
+pub use company::{Erased, Retention, Tombstone};
+pub use options::{Audit, ServiceOptions};
+pub use tokens::Authenticated;
+
+pub use crate::access::{Act, Caller, CreateToken};
+pub use paging::Page;
 pub use secrets::{SecretView, SetSecret};
 pub use vault::VaultError;

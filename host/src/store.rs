@@ -4,6 +4,7 @@
 //! Durability: a write is on disk when its [`Commit`] says so. Commits are shared: whoever waits at the same time
 //! waits for one flush.
 
+mod page;
 mod sled;
 mod table;
 mod value;
@@ -19,8 +20,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use tokio::sync::oneshot;
 
+pub use self::page::{Found, matching};
 pub use self::sled::{BackupError, BackupReport, SledOptions, SledStore};
-pub use self::table::{Table, company_key, newest_first};
+pub use self::table::{DueKind, Table, company_key, due_at, due_key, due_prefix, newest_first};
 pub use self::value::{decode, encode};
 use crate::contract::{
     BindingStorage, CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey, StorageSize, StorageWrite,
@@ -123,6 +125,12 @@ pub struct TableWrite {
     pub key: Vec<u8>,
     /// What will be there; none deletes.
     pub new: Option<Vec<u8>>,
+}
+
+impl From<TableWrite> for Change {
+    fn from(write: TableWrite) -> Self {
+        Self { table: write.table, key: write.key, expected: Expected::Anything, new: write.new }
+    }
 }
 
 /// A condition on a record's present value.
@@ -292,6 +300,12 @@ pub trait Store: Send + Sync + 'static {
         state: &[u8],
         writes: Vec<StorageWrite>,
     ) -> Result<Commit, StoreError>;
+
+    /// Removes a partition with everything in it. Nothing may use it any more.
+    ///
+    /// # Errors
+    /// Where the disk fails; then some of it may be gone, and it can be called again.
+    fn remove_partition(&self, partition: &[u8]) -> Result<Commit, StoreError>;
 
     /// Checks everything that is stored against its indexes and reports what does not fit, one line a finding.
     ///

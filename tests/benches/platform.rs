@@ -97,6 +97,7 @@ async fn many_bindings() -> Vec<Vec<String>> {
         let service = Arc::clone(host.service());
         tasks.spawn(async move {
             let request = CreateBinding {
+                policy: memhost::contract::BindingPolicy::default(),
                 key: parse("default"),
                 provider_key: parse("echo"),
                 version: VersionChoice::default(),

@@ -28,6 +28,7 @@ fn text(state: &mut u64) -> String {
 async fn measure(records: usize) -> Vec<String> {
     let mut host = TestHost::new(&[]).await.unwrap();
     let binding = CreateBinding {
+        policy: memhost::contract::BindingPolicy::default(),
         key: parse("default"),
         provider_key: parse("local-markdown"),
         // The benchmark does not wait for its own disk.

@@ -51,8 +51,11 @@ fn operation(sequence: u64) -> Operation {
         jobs: Vec::new(),
         usage: Vec::new(),
         attribution_mode: None,
+            cost_event_ids: Vec::new(),
         error: None,
         log: Vec::new(),
+        cited: Vec::new(),
+        payload: None,
     }
 }
 
@@ -93,7 +96,7 @@ async fn ours(concurrency: usize) -> f64 {
                 let mut count = 0;
                 while Instant::now() < until {
                     let sequence = store.next_sequence(&company).unwrap();
-                    store.write_operation(Arc::new(operation(sequence))).await.unwrap();
+                    store.write_operation(Arc::new(operation(sequence)), Vec::new()).await.unwrap();
                     count += 1;
                 }
                 count

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use memhost::contract::{
-    AgentId, BindingKey, BindingLimits, CaptureMode, CaptureRequest, CompanyId, ForgetRequest, GetRequest, Grants,
+    AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest, GetRequest, Grants,
     Intent, JsonObject, ListRequest, Operation, OperationFilter, QueryRequest, RecordHandle, RecordWrite, Scope,
     SourceKind, SourcePayload, SourceRef, TextId, UpsertRequest, VersionChoice,
 };
@@ -76,7 +76,7 @@ impl TestHost {
 
     /// Opens the host on what its directory holds.
     pub async fn start(&mut self) -> Result<()> {
-        self.service = Some(Arc::new(Service::open(self.options.clone()).await?));
+        self.service = Some(Service::open(self.options.clone()).await?);
         Ok(())
     }
 
@@ -120,6 +120,7 @@ impl TestHost {
             version: VersionChoice::default(),
             grants: Some(Grants { storage_bytes: 64 << 20, directory_bytes: 64 << 20, ..Grants::default() }),
             limits,
+            policy: BindingPolicy::default(),
             default: true,
         };
         self.service().create_binding(&caller(), &parse(company), request).await.map(drop)

@@ -1,8 +1,10 @@
-//! The operator's token: from the environment, or made at the first start, shown once and kept as a digest.
+//! The operator's own token (from the environment, or made at the first start, shown once and kept as a digest), and
+//! asking everybody for theirs.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -13,6 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::problem::Problem;
+use crate::service::{Authenticated, Caller, Service};
 
 const FILE: &str = "admin-token";
 /// A token that somebody chose has at least this many characters.
@@ -94,21 +97,36 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Lets through who has the token.
-pub(super) async fn require(State(token): State<AdminToken>, request: Request, next: Next) -> Response {
+/// Lets through who has a token, and says who that is.
+pub(super) async fn require(
+    State((admin, service)): State<(AdminToken, Arc<Service>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = given.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     });
-    if bearer.is_some_and(|given| token.accepts(given)) {
-        return next.run(request).await;
-    }
-    let detail = match bearer {
-        Some(_) => {
-            "the token is not accepted; the operator's is shown once at the first start, --new-token makes another"
+    let caller = match bearer {
+        Some(given) if admin.accepts(given) => Some(Caller::operator()),
+        Some(given) => match service.authenticate(given).await {
+            Ok(Authenticated::Caller(caller)) => Some(caller),
+            Ok(Authenticated::Refused) => None,
+            Err(error) => return Problem::from(error).into_response(),
+        },
+        None => None,
+    };
+    let detail = match (caller, bearer) {
+        (Some(caller), _) => {
+            request.extensions_mut().insert(caller);
+            return next.run(request).await;
         }
-        None => "send the operator's token as `authorization: Bearer …`",
+        (None, Some(_)) => {
+            "the token is not accepted: it was never one, has expired or was revoked; `memhost token create` makes one, \
+             and `memhost serve --new-token` another one for the operator"
+        }
+        (None, None) => "send a token as `authorization: Bearer …`",
     };
     let mut response = Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail).into_response();
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -1,4 +1,4 @@
-//! The control plane: bindings and their targets, the operation log, the plugins.
+//! The control plane: secrets, the activity and operation logs, the plugins.
 
 use std::sync::Arc;
 
@@ -8,24 +8,15 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
-use super::extract::{Body, Company, Query, parse};
+use super::allowed::{Administering, Host, Hosting, In, Viewing};
+use super::extract::{Body, Query, parse};
 use super::problem::Problem;
-use crate::bindings::Why;
-use crate::contract::{ActivityPage, CompanyId, Grants, Operation, OperationFilter, OperationPage, limits};
-use crate::service::{
-    BindingView, Caller, Check, CreateBinding, GrantsView, PluginView, SecretView, Service, SetSecret, SetTarget,
-    UpdateBinding,
-};
+use crate::contract::{ActivityPage, CompanyId, Operation, OperationFilter, OperationPage, limits};
+use crate::service::{Check, PluginView, SecretView, Service, SetSecret};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> Router<Arc<Service>> {
     Router::new()
-        .route("/bindings", get(bindings).post(create_binding))
-        .route("/bindings/{key}", get(binding).patch(update_binding))
-        .route("/bindings/{key}/grants", get(grants).put(set_grants))
-        .route("/bindings/{key}/reset", post(reset_binding))
-        .route("/resolve", get(resolve))
-        .route("/targets", axum::routing::put(set_target))
         .route("/secrets", get(secrets))
         .route("/secrets/{name}", axum::routing::put(set_secret).delete(remove_secret))
         .route("/activity", get(activity))
@@ -42,105 +33,46 @@ pub(super) fn routes() -> Router<Arc<Service>> {
         .route("/doctor", get(doctor))
 }
 
+/// A list without pages.
 #[derive(Serialize)]
-struct Items<T> {
-    items: Vec<T>,
+pub(super) struct Items<T> {
+    pub(super) items: Vec<T>,
 }
 
-async fn companies(State(service): State<Arc<Service>>) -> Json<Items<CompanyId>> {
+async fn companies(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<Items<CompanyId>> {
     Json(Items { items: service.companies() })
 }
 
-async fn doctor(State(service): State<Arc<Service>>) -> Json<Items<Check>> {
+async fn doctor(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<Items<Check>> {
     Json(Items { items: service.doctor().await })
 }
 
-async fn plugins(State(service): State<Arc<Service>>) -> Json<PluginView> {
+async fn plugins(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<PluginView> {
     Json(service.plugins())
-}
-
-async fn bindings(
-    State(service): State<Arc<Service>>,
-    Company(company): Company,
-) -> Result<Json<Items<BindingView>>, Problem> {
-    Ok(Json(Items { items: service.bindings(&company)? }))
-}
-
-async fn create_binding(
-    State(service): State<Arc<Service>>,
-    Company(company): Company,
-    Body(request): Body<CreateBinding>,
-) -> Result<(StatusCode, Json<BindingView>), Problem> {
-    let made = service.create_binding(&Caller::operator(), &company, request).await?;
-    Ok((StatusCode::CREATED, Json(made)))
-}
-
-async fn binding(
-    State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
-    Company(company): Company,
-) -> Result<Json<BindingView>, Problem> {
-    Ok(Json(service.binding(&company, &parse("bindingKey", &key)?)?))
-}
-
-async fn update_binding(
-    State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
-    Company(company): Company,
-    Body(request): Body<UpdateBinding>,
-) -> Result<Json<BindingView>, Problem> {
-    let key = parse("bindingKey", &key)?;
-    Ok(Json(service.update_binding(&Caller::operator(), &company, &key, request).await?))
-}
-
-async fn grants(
-    State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
-    Company(company): Company,
-) -> Result<Json<GrantsView>, Problem> {
-    Ok(Json(service.grants(&company, &parse("bindingKey", &key)?)?))
-}
-
-async fn set_grants(
-    State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
-    Company(company): Company,
-    Body(grants): Body<Grants>,
-) -> Result<Json<GrantsView>, Problem> {
-    let key = parse("bindingKey", &key)?;
-    Ok(Json(service.set_grants(&Caller::operator(), &company, &key, grants).await?))
-}
-
-async fn reset_binding(
-    State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
-    Company(company): Company,
-) -> Result<Json<BindingView>, Problem> {
-    Ok(Json(service.reset_binding(&Caller::operator(), &company, &parse("bindingKey", &key)?).await?))
 }
 
 async fn secrets(
     State(service): State<Arc<Service>>,
-    Company(company): Company,
+    allowed: In<Viewing>,
 ) -> Result<Json<Items<SecretView>>, Problem> {
-    Ok(Json(Items { items: service.secrets(&company)? }))
+    Ok(Json(Items { items: service.secrets(&allowed.company)? }))
 }
 
 async fn set_secret(
     State(service): State<Arc<Service>>,
     Path((_, name)): Path<(String, String)>,
-    Company(company): Company,
+    allowed: In<Administering>,
     Body(request): Body<SetSecret>,
 ) -> Result<Json<SecretView>, Problem> {
-    Ok(Json(service.set_secret(&Caller::operator(), &company, &name, request).await?))
+    Ok(Json(service.set_secret(&allowed.caller, &allowed.company, &name, request).await?))
 }
 
 async fn remove_secret(
     State(service): State<Arc<Service>>,
     Path((_, name)): Path<(String, String)>,
-    Company(company): Company,
+    allowed: In<Administering>,
 ) -> Result<StatusCode, Problem> {
-    service.remove_secret(&Caller::operator(), &company, &name).await?;
+    service.remove_secret(&allowed.caller, &allowed.company, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -152,46 +84,15 @@ struct ActivityQuery {
 
 async fn activity(
     State(service): State<Arc<Service>>,
-    Company(company): Company,
+    allowed: In<Viewing>,
     Query(query): Query<ActivityQuery>,
 ) -> Result<Json<ActivityPage>, Problem> {
-    Ok(Json(service.activity(&company, query.cursor.as_deref())?))
+    Ok(Json(service.activity(&allowed.company, query.cursor.as_deref())?))
 }
 
-async fn scan_plugins(State(service): State<Arc<Service>>) -> Json<PluginView> {
+async fn scan_plugins(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<PluginView> {
     service.scan_plugins().await;
     Json(service.plugins())
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ResolveQuery {
-    agent_id: Option<crate::contract::AgentId>,
-    binding_key: Option<crate::contract::BindingKey>,
-}
-
-#[derive(Serialize)]
-struct Resolved {
-    binding: BindingView,
-    why: Why,
-}
-
-async fn resolve(
-    State(service): State<Arc<Service>>,
-    Company(company): Company,
-    Query(query): Query<ResolveQuery>,
-) -> Result<Json<Resolved>, Problem> {
-    let (binding, why) = service.resolve_binding(&company, query.agent_id.as_ref(), query.binding_key.as_ref())?;
-    Ok(Json(Resolved { binding, why }))
-}
-
-async fn set_target(
-    State(service): State<Arc<Service>>,
-    Company(company): Company,
-    Body(request): Body<SetTarget>,
-) -> Result<StatusCode, Problem> {
-    service.set_target(&Caller::operator(), &company, request).await?;
-    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The filter's fields and the page's. Written out: a flattened struct could not refuse unknown parameters.
@@ -216,7 +117,7 @@ struct OperationQuery {
 
 async fn operations(
     State(service): State<Arc<Service>>,
-    Company(company): Company,
+    allowed: In<Viewing>,
     Query(query): Query<OperationQuery>,
 ) -> Result<Json<OperationPage>, Problem> {
     let filter = OperationFilter {
@@ -234,13 +135,13 @@ async fn operations(
         until: query.until,
     };
     let limit = query.limit.unwrap_or(limits::DEFAULT_LIMIT);
-    Ok(Json(service.operations(&company, &filter, query.cursor.as_deref(), limit)?))
+    Ok(Json(service.operations(&allowed.company, &filter, query.cursor.as_deref(), limit)?))
 }
 
 async fn operation(
     State(service): State<Arc<Service>>,
     Path((_, id)): Path<(String, String)>,
-    Company(company): Company,
+    allowed: In<Viewing>,
 ) -> Result<Json<Operation>, Problem> {
-    Ok(Json(service.operation(&company, parse("operationId", &id)?)?))
+    Ok(Json(service.operation(&allowed.company, parse("operationId", &id)?)?))
 }

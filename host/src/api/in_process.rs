@@ -11,9 +11,10 @@ use super::server;
 use crate::service::Service;
 
 /// What a request does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Method {
     /// Reads.
+    #[default]
     Get,
     /// Does something.
     Post,
@@ -26,7 +27,7 @@ pub enum Method {
 }
 
 /// A request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// What it does.
     pub method: Method,
@@ -34,6 +35,8 @@ pub struct Request {
     pub path: String,
     /// JSON.
     pub body: Option<String>,
+    /// Names, in lower case, and values. An `authorization` takes the place of the operator's.
+    pub headers: Vec<(&'static str, String)>,
 }
 
 /// A host without a network. Whoever can open its data directory is its operator: it asks for no token of theirs.
@@ -51,6 +54,12 @@ impl InProcess {
 
     /// Answers with a status and a body.
     pub async fn call(&self, request: Request) -> (u16, Vec<u8>) {
+        let (parts, body) = self.respond(request).await.into_parts();
+        (parts.status.as_u16(), body)
+    }
+
+    /// Answers with everything.
+    pub async fn respond(&self, request: Request) -> http::Response<Vec<u8>> {
         let method = match request.method {
             Method::Get => http::Method::GET,
             Method::Post => http::Method::POST,
@@ -58,18 +67,29 @@ impl InProcess {
             Method::Patch => http::Method::PATCH,
             Method::Delete => http::Method::DELETE,
         };
-        let built = http::Request::builder()
-            .method(method)
-            .uri(&request.path)
-            .header("authorization", format!("Bearer {}", self.token))
+        let mut built = http::Request::builder().method(method).uri(&request.path);
+        if !request.headers.iter().any(|(name, _)| *name == "authorization") {
+            built = built.header("authorization", format!("Bearer {}", self.token));
+        }
+        for (name, value) in &request.headers {
+            built = built.header(*name, value);
+        }
+        let built = built
             .header("content-type", "application/json")
             .body(Body::from(request.body.unwrap_or_default()));
-        let Ok(request) = built else { return (400, b"the path is no path".to_vec()) };
+        let wrong = |status, text: &str| {
+            let mut response = http::Response::new(text.as_bytes().to_vec());
+            *response.status_mut() = status;
+            response
+        };
+        let Ok(request) = built else { return wrong(http::StatusCode::BAD_REQUEST, "the request is none") };
         match self.router.clone().oneshot(request).await {
             Ok(response) => {
-                let status = response.status().as_u16();
-                let body = to_bytes(response.into_body(), usize::MAX).await;
-                (status, body.map(|bytes| bytes.to_vec()).unwrap_or_default())
+                let (parts, body) = response.into_parts();
+                match to_bytes(body, usize::MAX).await {
+                    Ok(bytes) => http::Response::from_parts(parts, bytes.to_vec()),
+                    Err(error) => wrong(http::StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+                }
             }
             Err(never) => match never {},
         }

@@ -5,8 +5,13 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::access::AccessError;
+use crate::accounting::LedgerError;
 use crate::bindings::BindingError;
 use crate::contract::{OperationErrorCode, OperationId};
+use crate::hooks::HookError;
+use crate::jobs::JobError;
+use crate::review::ReviewError;
 use crate::service::ServiceError;
 
 /// A problem. `type` is an identifier that stays the same for a kind of problem.
@@ -114,15 +119,53 @@ impl From<ServiceError> for Problem {
             ServiceError::NoVersion { .. } => Self::new(StatusCode::NOT_FOUND, "no_version", detail),
             ServiceError::Host(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             ServiceError::NoOperation { .. } => Self::new(StatusCode::NOT_FOUND, "no_operation", detail),
+            ServiceError::Erased { .. } => Self::new(StatusCode::GONE, "company_erased", detail),
             ServiceError::NoSecret { .. } => Self::new(StatusCode::NOT_FOUND, "no_secret", detail),
             ServiceError::Vault(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             ServiceError::Binding(binding) => match binding {
+                BindingError::Stale { .. } => Self::new(StatusCode::PRECONDITION_FAILED, "stale_revision", detail),
                 BindingError::Exists { .. } => Self::new(StatusCode::CONFLICT, "binding_exists", detail),
-                BindingError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
+                BindingError::Conflict { .. } | BindingError::Changed { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
                 BindingError::NotFound { .. } | BindingError::NoDefault { .. } => {
                     Self::new(StatusCode::NOT_FOUND, "no_binding", detail)
                 }
                 BindingError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
+            },
+            ServiceError::Denied(denied) => {
+                let problem = Self::new(StatusCode::FORBIDDEN, "forbidden", detail);
+                Self { field: denied.field.map(str::to_owned), ..problem }
+            }
+            ServiceError::Access(access) => match access {
+                AccessError::Field(field) => {
+                    Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at(field.field)
+                }
+                AccessError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "no_token", detail),
+                AccessError::Revoked { .. } => Self::new(StatusCode::CONFLICT, "token_revoked", detail),
+                AccessError::NoRandomness(_) | AccessError::Store(_) => {
+                    Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail)
+                }
+            },
+            ServiceError::Hook(hook) => match hook {
+                HookError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "no_delivery", detail),
+                HookError::Status { .. } => Self::new(StatusCode::CONFLICT, "delivery_status", detail),
+                HookError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
+            },
+            ServiceError::Job(job) => match job {
+                JobError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "no_job", detail),
+                JobError::Status { .. } => Self::new(StatusCode::CONFLICT, "job_status", detail),
+                JobError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
+            },
+            ServiceError::Review(review) => match review {
+                ReviewError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "no_review", detail),
+                ReviewError::Decided { .. } => Self::new(StatusCode::CONFLICT, "already_decided", detail),
+                ReviewError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
+            },
+            ServiceError::Ledger(ledger) => match ledger {
+                LedgerError::Field(field) => {
+                    Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at(field.field)
+                }
+                LedgerError::NoBudget => Self::new(StatusCode::NOT_FOUND, "no_budget", detail),
+                LedgerError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             },
             ServiceError::Call(_) => Self::new(StatusCode::BAD_GATEWAY, "provider_failed", detail),
             ServiceError::Unrecorded { operation_id, .. } => Self {

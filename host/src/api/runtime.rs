@@ -7,13 +7,14 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
 
+use super::allowed::By;
 use super::extract::{Body, Company};
 use super::problem::Problem;
 use crate::contract::{
     CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest, CorrectResponse, ForgetRequest,
     ForgetResponse, GetRequest, GetResponse, ListPage, ListRequest, QueryRequest, Scope, UpsertRequest, UpsertResponse,
 };
-use crate::service::{Caller, Service};
+use crate::service::Service;
 
 /// The routes below `/runtime/v1/companies/{company}`.
 pub(super) fn routes() -> Router<Arc<Service>> {
@@ -39,11 +40,12 @@ macro_rules! operation {
     ($name:ident, $request:ty, $response:ty) => {
         async fn $name(
             State(service): State<Arc<Service>>,
+            By(caller): By,
             Company(company): Company,
             Body(request): Body<$request>,
         ) -> Result<Json<$response>, Problem> {
             same_company(&company, &request.scope)?;
-            Ok(Json(service.$name(&Caller::operator(), request).await?))
+            Ok(Json(service.$name(&caller, request).await?))
         }
     };
 }

@@ -14,9 +14,10 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tracing::Instrument;
 
+use super::allowed::{Host, Hosting};
 use super::auth::{self, AdminToken};
 use super::problem::Problem;
-use super::{control, runtime};
+use super::{binding, control, runtime, token};
 use crate::service::{Health, Service, ServiceError};
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
@@ -49,10 +50,13 @@ pub enum ServeError {
 pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
     let planes = Router::new()
         .nest("/runtime/v1/companies/{company}", runtime::routes())
-        .nest("/control/v1/companies/{company}", control::company_routes())
-        .nest("/control/v1", control::routes())
+        .nest(
+            "/control/v1/companies/{company}",
+            control::company_routes().merge(binding::routes()).merge(token::company_routes()),
+        )
+        .nest("/control/v1", control::routes().merge(token::routes()))
         .route("/metrics", get(metrics))
-        .layer(from_fn_with_state(token, auth::require));
+        .layer(from_fn_with_state((token, Arc::clone(&service)), auth::require));
     Router::new()
         .merge(planes)
         .route("/healthz", get(|| async { "ok\n" }))
@@ -70,8 +74,8 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
         .with_state(service)
 }
 
-/// What Prometheus reads, with the operator's token: who uses what how much is nobody else's business.
-async fn metrics(State(service): State<Arc<Service>>) -> Result<impl IntoResponse, Problem> {
+/// What Prometheus reads, with an operator's token: who uses what how much is nobody else's business.
+async fn metrics(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Result<impl IntoResponse, Problem> {
     let text = service.metrics()?;
     Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text))
 }

@@ -8,6 +8,15 @@ use super::{BindingError, Bindings};
 use crate::contract::{Activity, ActivityAction, Binding, BindingKey, CompanyId, Target};
 use crate::store::{self, Change, Expected, Table, Transacted};
 
+fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
+    match revision {
+        Some(expected) if expected != present.revision => {
+            Err(BindingError::Stale { key: present.key.clone(), expected, found: present.revision })
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Bindings {
     /// Changes a binding; it is on disk, with its entry in the activity log, when this returns. `revision` is the one
     /// that the caller has seen, if it cares.
@@ -23,9 +32,7 @@ impl Bindings {
         change: impl FnOnce(&mut Binding),
     ) -> Result<Arc<Binding>, BindingError> {
         let present = self.get(company_id, binding_key)?;
-        if revision.is_some_and(|revision| revision != present.revision) {
-            return Err(BindingError::Conflict { company: company_id.clone() });
-        }
+        fresh(&present, revision)?;
         let mut changed = (*present).clone();
         change(&mut changed);
         if changed == *present {
@@ -52,6 +59,52 @@ impl Bindings {
         let company = companies.entry(company_id.clone()).or_default();
         company.bindings.insert(binding_key.clone(), Arc::clone(&changed));
         Ok(changed)
+    }
+
+    /// Deletes a binding with the targets that point at it; it is gone, with an entry in the activity log, when this
+    /// returns. Its id never comes back.
+    ///
+    /// # Errors
+    /// Where there is no such binding, it was changed meanwhile, or the store fails.
+    pub async fn delete(
+        &self,
+        company_id: &CompanyId,
+        binding_key: &BindingKey,
+        revision: Option<u64>,
+        principal: &str,
+    ) -> Result<Arc<Binding>, BindingError> {
+        let present = self.get(company_id, binding_key)?;
+        fresh(&present, revision)?;
+        let pointing = self.targets(company_id).into_iter().filter(|(_, key)| key == binding_key);
+        let targets: Vec<Target> = pointing.map(|(target, _)| target).collect();
+        let entry = NewActivity::new(principal, ActivityAction::BindingDeleted, binding_key.as_str());
+        let mut changes = vec![
+            Change {
+                table: Table::Bindings,
+                key: key(company_id, binding_key.as_str()),
+                expected: Expected::Value(store::encode("binding", &*present)?),
+                new: None,
+            },
+            activity::change(&*self.clock, company_id, entry.with(Some(&*present), None::<&Binding>))?,
+        ];
+        for target in &targets {
+            changes.push(target_change(company_id, target, None)?);
+        }
+        match self.store.transact(&changes)? {
+            Transacted::Done(commit) => commit.await?,
+            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
+        }
+        let mut companies = self.companies.write();
+        let company = companies.entry(company_id.clone()).or_default();
+        company.bindings.remove(binding_key);
+        company.default.take_if(|key| key == binding_key);
+        company.overrides.retain(|_, key| key != binding_key);
+        Ok(present)
+    }
+
+    /// Forgets a company whose records are gone.
+    pub fn forget(&self, company_id: &CompanyId) {
+        self.companies.write().remove(company_id);
     }
 
     /// Points the company or an agent at a binding, or with none at nothing; it is on disk when this returns.

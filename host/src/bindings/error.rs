@@ -31,11 +31,27 @@ pub enum BindingError {
         /// For which agent.
         agent: Option<AgentId>,
     },
+    /// It is not the revision that the caller has seen.
+    #[error("the binding `{key}` has revision {found} and not {expected}: it was changed meanwhile; look again and repeat")]
+    Stale {
+        /// Which.
+        key: BindingKey,
+        /// What the caller has seen.
+        expected: u64,
+        /// What it is.
+        found: u64,
+    },
     /// Somebody else changed the same thing at the same time.
     #[error("the bindings of the company {company} were changed by somebody else meanwhile; look again and repeat")]
     Conflict {
         /// Whose.
         company: CompanyId,
+    },
+    /// Somebody else changed something of the host at the same time.
+    #[error("the {what} was changed by somebody else meanwhile; look again and repeat")]
+    Changed {
+        /// What.
+        what: &'static str,
     },
     /// The store failed.
     #[error(transparent)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::BindingError;
 use super::activity::{self, NewActivity};
 use crate::contract::{
-    ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, Clock, CompanyId, Grants, JsonObject,
+    ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy, Clock, CompanyId, Grants, JsonObject,
     Permission, ProviderKey, Target, VersionChoice, new_id,
 };
 use crate::store::{self, Change, Expected, Store, Table, Transacted};
@@ -31,6 +31,8 @@ pub struct NewBinding {
     pub reviewed: Vec<Permission>,
     /// What the provider may use.
     pub limits: BindingLimits,
+    /// What it does with what passes.
+    pub policy: BindingPolicy,
     /// Whether it becomes the company's default at once.
     pub make_default: bool,
 }
@@ -45,6 +47,21 @@ pub enum Why {
     AgentOverride,
     /// It is the company's default.
     CompanyDefault,
+}
+
+/// One rule of resolution, in the order in which they are asked.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolutionStep {
+    /// Which rule.
+    pub rule: Why,
+    /// What it names, if anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    /// Whether it is the one that decides.
+    pub decides: bool,
+    /// In words.
+    pub says: String,
 }
 
 /// A chosen binding and why.
@@ -125,6 +142,7 @@ impl Bindings {
             grants: new.grants,
             reviewed: new.reviewed,
             limits: new.limits,
+            policy: new.policy,
             revision: 1,
             created_at: now,
             updated_at: now,
@@ -221,6 +239,45 @@ impl Bindings {
             Some(key) => Ok(Resolution { binding: find(key)?, why: Why::CompanyDefault }),
             None => Err(BindingError::NoDefault { company: company_id.clone(), agent: agent.cloned() }),
         }
+    }
+}
+
+impl Bindings {
+    /// Every rule of resolution with what it says; the first one that names a binding decides, even where there is none
+    /// of that key.
+    pub fn explain(
+        &self,
+        company_id: &CompanyId,
+        agent: Option<&AgentId>,
+        named: Option<&BindingKey>,
+    ) -> Vec<ResolutionStep> {
+        let companies = self.companies.read();
+        let company = companies.get(company_id);
+        let overridden = agent.and_then(|agent| company?.overrides.get(agent));
+        let default = company.and_then(|company| company.default.as_ref());
+        let steps = [
+            (Why::ExplicitKey, named, match named {
+                Some(key) => format!("the request names `{key}`"),
+                None => "the request names no binding".to_owned(),
+            }),
+            (Why::AgentOverride, overridden, match (agent, overridden) {
+                (Some(agent), Some(key)) => format!("the agent {agent} is pointed at `{key}`"),
+                (Some(agent), None) => format!("the agent {agent} has no binding of its own"),
+                (None, _) => "there is no agent in the scope".to_owned(),
+            }),
+            (Why::CompanyDefault, default, match default {
+                Some(key) => format!("the company is pointed at `{key}`"),
+                None => "the company has no default".to_owned(),
+            }),
+        ];
+        let deciding = steps.iter().position(|(_, key, _)| key.is_some());
+        let step = |(number, (rule, key, says)): (usize, (Why, Option<&BindingKey>, String))| ResolutionStep {
+            rule,
+            binding_key: key.cloned(),
+            decides: deciding == Some(number),
+            says,
+        };
+        steps.into_iter().enumerate().map(step).collect()
     }
 }
 

@@ -28,7 +28,7 @@ impl Backend {
         let mut options = HostConfig::read("--host-config", args.host_config.as_deref())?.options(data_dir)?;
         options.plugins_dir = args.plugins_dir.clone().or(options.plugins_dir);
         let service = Service::open(options).await.map_err(CliError::host)?;
-        Ok(Self::of(Arc::new(service)))
+        Ok(Self::of(service))
     }
 
     /// A host that is open here already.
@@ -38,27 +38,27 @@ impl Backend {
 
     /// Reads.
     pub(super) async fn get(&self, path: &str) -> Result<Value, CliError> {
-        self.call(Request { method: Method::Get, path: path.to_owned(), body: None }).await
+        self.call(Request { method: Method::Get, path: path.to_owned(), body: None, headers: Vec::new() }).await
     }
 
     /// Does something.
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Request { method: Method::Post, path: path.to_owned(), body: Some(body.to_string()) }).await
+        self.call(Request { method: Method::Post, path: path.to_owned(), body: Some(body.to_string()), headers: Vec::new() }).await
     }
 
     /// Sets something.
     pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Request { method: Method::Put, path: path.to_owned(), body: Some(body.to_string()) }).await
+        self.call(Request { method: Method::Put, path: path.to_owned(), body: Some(body.to_string()), headers: Vec::new() }).await
     }
 
     /// Changes a part of something.
     pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Request { method: Method::Patch, path: path.to_owned(), body: Some(body.to_string()) }).await
+        self.call(Request { method: Method::Patch, path: path.to_owned(), body: Some(body.to_string()), headers: Vec::new() }).await
     }
 
     /// Takes something away.
     pub(super) async fn delete(&self, path: &str) -> Result<Value, CliError> {
-        self.call(Request { method: Method::Delete, path: path.to_owned(), body: None }).await
+        self.call(Request { method: Method::Delete, path: path.to_owned(), body: None, headers: Vec::new() }).await
     }
 
     async fn call(&self, request: Request) -> Result<Value, CliError> {

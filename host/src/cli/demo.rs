@@ -39,7 +39,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     let data_dir = args.data_dir.clone().unwrap_or_else(|| {
         std::env::temp_dir().join(format!("memhost-demo-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]))
     });
-    let service = Arc::new(Service::open(ServiceOptions::new(&data_dir)).await.map_err(CliError::host)?);
+    let service = Service::open(ServiceOptions::new(&data_dir)).await.map_err(CliError::host)?;
     let host = Backend::of(Arc::clone(&service));
     title("A company gets a memory")?;
     bind(&host).await?;

@@ -49,9 +49,9 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Problem { status, .. } => match status {
-                400 | 409 | 413 | 415 | 422 => 2,
-                404 => 3,
-                401 | 403 => 4,
+                400 | 409 | 412 | 413 | 415 | 422 => 2,
+                404 | 410 => 3,
+                401 | 402 | 403 => 4,
                 429 | 503 => 5,
                 _ => 1,
             },

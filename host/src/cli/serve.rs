@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
@@ -91,7 +90,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
         Some(AuditArg::Relaxed) => Audit::Relaxed,
         None => options.audit,
     };
-    let service = Arc::new(Service::open(options).await.map_err(CliError::host)?);
+    let service = Service::open(options).await.map_err(CliError::host)?;
     let token = match args.token {
         Some(token) => AdminToken::known(&token).map_err(CliError::host)?,
         None => {

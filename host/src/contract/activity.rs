@@ -29,6 +29,28 @@ pub enum ActivityAction {
     SecretSet,
     /// A secret was removed.
     SecretRemoved,
+    /// A binding was deleted, with what its provider had stored through the host.
+    BindingDeleted,
+    /// A token was made.
+    TokenCreated,
+    /// A token's value was made anew; the one before is good for nothing.
+    TokenRotated,
+    /// A token was taken back.
+    TokenRevoked,
+    /// A budget was set or removed.
+    BudgetChanged,
+    /// What is kept of a company's operations, and how long, was changed.
+    RetentionChanged,
+    /// Somebody decided about something that waited for a person.
+    ReviewDecided,
+    /// A job was cancelled or queued again by hand.
+    JobChanged,
+    /// A delivery that had been given up was queued again by hand.
+    DeliveryReplayed,
+    /// A flat charge was entered.
+    FinanceEventAdded,
+    /// What a company had elsewhere was taken in.
+    CompanyImported,
 }
 
 /// One change.

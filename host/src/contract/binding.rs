@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentId, BindingId, BindingKey, CompanyId, Grants, JsonObject, Permission, ProviderKey, VersionChoice};
+use super::{AgentId, BindingId, BindingKey, BindingPolicy, CompanyId, Grants, JsonObject, Permission, ProviderKey, VersionChoice};
 
 /// A company's configured provider. Selected by its key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Binding {
     pub reviewed: Vec<Permission>,
     /// What the provider may use.
     pub limits: BindingLimits,
+    /// What it does with what passes.
+    #[serde(default)]
+    pub policy: BindingPolicy,
     /// Counts changes, from 1.
     pub revision: u64,
     /// When it was made.
@@ -76,6 +79,10 @@ pub struct BindingLimits {
     pub outgoing_bytes: u64,
     /// What the responses of one call may bring in their bodies, in bytes.
     pub incoming_bytes: u64,
+    /// Extraction jobs at work at once.
+    pub concurrent_jobs: u32,
+    /// How long a job may go on from its first call to its last, in milliseconds. One call has `callTimeoutMs`.
+    pub job_timeout_ms: u64,
 }
 
 impl Default for BindingLimits {
@@ -97,6 +104,8 @@ impl Default for BindingLimits {
             outgoing_connections: 16,
             outgoing_bytes: 16 * 1024 * 1024,
             incoming_bytes: 16 * 1024 * 1024,
+            concurrent_jobs: 1,
+            job_timeout_ms: 3_600_000,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::limits;
+use super::{FieldError, limits};
 
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +50,14 @@ pub(crate) fn check_outside_id(what: &'static str, text: &str, max: usize) -> Re
     Err(IdError { what, problem })
 }
 
+/// Whether a text is an id from outside, such as a run's.
+///
+/// # Errors
+/// Which rule the text breaks, at the field.
+pub fn check_id(field: &str, text: &str) -> Result<(), FieldError> {
+    check_outside_id("", text, limits::MAX_OUTSIDE_ID_BYTES).map_err(|error| FieldError::new(field, error.problem))
+}
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $json:literal, $check:expr) => {
         $(#[$doc])*
@@ -69,6 +77,11 @@ macro_rules! text_id {
                 let check: fn(&'static str, &str) -> Result<(), IdError> = $check;
                 check($json, text)?;
                 Ok(Self(text.to_owned()))
+            }
+        }
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
             }
         }
         impl TryFrom<String> for $name {
@@ -174,6 +187,11 @@ impl OperationId {
         let high = (unix_ms << 16) | 0x7000 | ((random >> 32) & 0x0fff);
         let low = (0b10 << 62) | ((sequence & Self::MAX_SEQUENCE) << 22) | (random & 0x003f_ffff);
         Self(Uuid::from_u64_pair(high, low))
+    }
+
+    /// The id as a UUID of version 7, which orders by time.
+    pub fn uuid(self) -> Uuid {
+        self.0
     }
 
     /// The operation's number in its company's log.

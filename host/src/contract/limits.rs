@@ -28,6 +28,8 @@ pub const MAX_PROVIDER_CURSOR_BYTES: usize = 512;
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 /// The most handles that an operation's record keeps; the count is kept in full.
 pub const MAX_RECORDED_HANDLES: usize = 100;
+/// The most of a request that an operation keeps where its binding bounds that, in bytes.
+pub const MAX_BOUNDED_SNAPSHOT_BYTES: usize = 2 * 1024;
 /// The most log that an operation's record keeps of its guest, in bytes.
 pub const MAX_RECORDED_LOG_BYTES: usize = 8 * 1024;
 /// The longest key of a binding's storage, in bytes.

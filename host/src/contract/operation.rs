@@ -1,47 +1,14 @@
 //! The operation record: what memory work happened, for whom, why, and how it ended.
 
-use std::fmt;
-use std::str::FromStr;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
+use super::named::named;
 use super::{
-    AttributionMode, BindingKey, CompanyId, ExtractionJob, HookContext, HookKind, IdError, OperationId, ProviderKey,
+    AttributionMode, BindingKey, CompanyId, ExtractionJob, HookContext, HookKind, OperationId, ProviderKey,
     RecordHandle, Scope, SourceKind, SourceRef, Usage,
 };
-
-macro_rules! named {
-    ($(#[$doc:meta])* $name:ident, $json:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($(#[$variant_doc])* $variant),+ }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-            /// The name in JSON.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-        }
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-        impl FromStr for $name {
-            type Err = IdError;
-            fn from_str(text: &str) -> Result<Self, IdError> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
-                    let all: Vec<_> = Self::ALL.iter().map(|value| value.as_str()).collect();
-                    IdError { what: $json, problem: format!("is none of {}", all.join(", ")) }
-                })
-            }
-        }
-    };
-}
 
 named!(
     /// What was asked of a provider: the plan's operation types, and what the host does beside them.
@@ -228,6 +195,9 @@ pub struct Operation {
     /// Where its cost is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution_mode: Option<AttributionMode>,
+    /// What was billed for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cost_event_ids: Vec<Uuid>,
     /// Why it did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<OperationError>,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{HookKind, JsonObject, OperationId, ProviderKey, RecordId, SourceRef, Usage};
+use super::{DeliveryId, HookKind, JsonObject, OperationId, ProviderKey, RecordId, SourceRef, Usage};
 
 /// A record of a provider. The provider key is stamped by the host.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -94,8 +94,21 @@ pub struct CaptureResponse {
     pub records: Vec<RecordHandle>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<ExtractionJob>,
+    /// The host keeps it and will deliver it later; absent where the provider has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<Usage>,
+}
+
+/// A capture that the host keeps for now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// What will become of it is told there.
+    pub delivery_id: DeliveryId,
+    /// Why.
+    pub reason: String,
 }
 
 /// The answer to `upsertRecords`: one handle for each record of the request, in its order.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::metrics::Tally;
 use super::{Category, Conversation, EvalError, Latency, Scores, Turn};
 use crate::contract::{
-    BindingKey, BindingLimits, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind, IdError, Intent,
+    BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind, IdError, Intent,
     JsonObject, ProviderKey, QueryRequest, Scope, SourceKind, SourcePayload, SourceRef, TextId, VersionChoice,
 };
 use crate::service::{Caller, CreateBinding, Service, ServiceError};
@@ -80,6 +80,7 @@ pub async fn run(
             version: VersionChoice::default(),
             grants: grants.clone(),
             limits: BindingLimits::default(),
+            policy: BindingPolicy::default(),
             default: false,
         };
         let made = service.create_binding(&caller, &company, binding).await;

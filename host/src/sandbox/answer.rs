@@ -68,3 +68,14 @@ pub struct Correction {
     pub superseded: Option<RecordHandle>,
     pub usage: Vec<Usage>,
 }
+
+/// What `run-job`, `get-job` or `cancel-job` answered.
+#[derive(Debug)]
+pub struct JobAnswer {
+    /// The job as it stands; none where the provider does not know it.
+    pub job: Option<ExtractionJob>,
+    /// The records that there are because of it.
+    pub records: Vec<RecordHandle>,
+    /// What it used.
+    pub usage: Vec<Usage>,
+}

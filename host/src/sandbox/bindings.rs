@@ -31,3 +31,13 @@ pub(super) mod migration {
         with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
     });
 }
+
+pub(super) mod extraction {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "extraction-provider",
+        imports: { default: trappable },
+        exports: { default: async },
+        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
+    });
+}

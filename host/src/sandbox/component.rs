@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
 
 use super::bindings::correction::{CorrectionProvider, CorrectionProviderIndices};
+use super::bindings::extraction::{ExtractionProvider, ExtractionProviderIndices};
 use super::bindings::migration::{MigrationProvider, MigrationProviderIndices};
 use super::bindings::provider::{MemoryProvider, MemoryProviderIndices};
 use super::cache::CacheKey;
@@ -89,6 +90,7 @@ struct Inner {
     provider: MemoryProviderIndices,
     correction: Option<CorrectionProviderIndices>,
     migration: Option<MigrationProviderIndices>,
+    extraction: Option<ExtractionProviderIndices>,
     inspection: Inspection,
 }
 
@@ -97,6 +99,7 @@ pub(super) struct Exports {
     pub(super) provider: MemoryProvider,
     pub(super) correction: Option<CorrectionProvider>,
     pub(super) migration: Option<MigrationProvider>,
+    pub(super) extraction: Option<ExtractionProvider>,
 }
 
 impl fmt::Debug for Component {
@@ -155,7 +158,8 @@ impl Component {
         let provider = self.0.provider.load(&mut *store, &instance)?;
         let correction = self.0.correction.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
         let migration = self.0.migration.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
-        Ok(Exports { provider, correction, migration })
+        let extraction = self.0.extraction.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
+        Ok(Exports { provider, correction, migration, extraction })
     }
 
     /// Whether it exports the interface.
@@ -247,6 +251,8 @@ fn prepare(
     let correction = correction.transpose().map_err(unlinkable)?;
     let migration = has(OptionalInterface::Migration).then(|| MigrationProviderIndices::new(&pre));
     let migration = migration.transpose().map_err(unlinkable)?;
+    let extraction = has(OptionalInterface::Extraction).then(|| ExtractionProviderIndices::new(&pre));
+    let extraction = extraction.transpose().map_err(unlinkable)?;
     let pending = match (cache, &description) {
         (Some(key), None) => match component.serialize() {
             Ok(compiled) => Some(PendingCache { key: key.clone(), compiled }),
@@ -263,5 +269,5 @@ fn prepare(
         None => undescribed()?,
     };
     let inspection = Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
-    Ok((Inner { pre, provider, correction, migration, inspection }, described, pending))
+    Ok((Inner { pre, provider, correction, migration, extraction, inspection }, described, pending))
 }

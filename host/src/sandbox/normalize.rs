@@ -3,8 +3,9 @@
 
 use jiff::Timestamp;
 
-use super::answer::{CaptureAnswer, Correction, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+use super::answer::{CaptureAnswer, Correction, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 use super::bindings::correction::exports::paperclip::memory::correction as fix;
+use super::bindings::extraction::exports::paperclip::memory::extraction as extract;
 use super::bindings::provider::exports::paperclip::memory::provider as wire;
 use super::bindings::provider::paperclip::memory::types as wit;
 use super::convert;
@@ -13,6 +14,9 @@ use crate::contract::{
     CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject, Microcents, ProviderKey,
     RecordHandle, RecordId, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
 };
+
+/// A hundred million cents: no call costs more, and sums of it stay exact.
+const MAX_COST: u64 = 100_000_000_000_000;
 
 type Checked<T> = Result<T, CallError>;
 
@@ -114,6 +118,20 @@ impl Normalize {
             superseded: answer.superseded.map(|id| self.handle(&id)).transpose()?,
             usage: usages(answer.usage)?,
         })
+    }
+
+    pub(super) fn ran_job(&self, answer: extract::JobResult, asked: &str) -> Checked<JobAnswer> {
+        count("records", answer.records.len(), limits::MAX_ITEMS)?;
+        let JobAnswer { job, .. } = self.job(Some(answer.job), asked)?;
+        Ok(JobAnswer { job, records: self.handles(&answer.records)?, usage: usages(answer.usage)? })
+    }
+
+    pub(super) fn job(&self, answer: Option<wit::ExtractionJob>, asked: &str) -> Checked<JobAnswer> {
+        if answer.as_ref().is_some_and(|found| found.provider_job_id != asked) {
+            return bad("it answers another job than the one asked for");
+        }
+        let job = answer.map(job).transpose()?;
+        Ok(JobAnswer { job, records: Vec::new(), usage: Vec::new() })
     }
 
     fn handles(&self, ids: &[String]) -> Checked<Vec<RecordHandle>> {
@@ -235,6 +253,9 @@ fn usages(usage: Vec<wit::Usage>) -> Checked<Vec<Usage>> {
     usage
         .into_iter()
         .map(|usage| {
+            if let Some(cost) = usage.cost_microcents.filter(|cost| *cost > MAX_COST) {
+                return bad(format!("a cost is {cost} microcents; at most {MAX_COST} are believed"));
+            }
             Ok(Usage {
                 provider: name("usage.provider", usage.provider)?,
                 biller: optional_name("usage.biller", usage.biller)?,

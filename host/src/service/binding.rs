@@ -3,17 +3,18 @@
 use serde::Deserialize;
 
 use self::check::check_grants;
-pub use self::view::{AskedView, BindingView, BuildView, GrantsView, UsageView, WaitingView};
+pub use self::view::{AskedView, BindingView, BuildView, GrantsView, ResolvedView, UsageView, WaitingView};
 use super::error::Refusal;
-use super::{Caller, Service, ServiceError};
+use super::{Act, Caller, Service, ServiceError};
 use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
 use crate::contract::{
-    ActivityAction, AgentId, Binding, BindingKey, BindingLimits, CompanyId, Grants, JsonObject, Permission,
+    ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent, JsonObject, Permission,
     ProviderKey, Scope, Target, VersionChoice,
 };
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginSource};
 
 mod check;
+mod schema;
 mod view;
 
 /// A request to make a binding.
@@ -36,6 +37,9 @@ pub struct CreateBinding {
     /// What the provider may use; the defaults where absent.
     #[serde(default)]
     pub limits: BindingLimits,
+    /// What it does with what passes; the defaults where absent.
+    #[serde(default)]
+    pub policy: BindingPolicy,
     /// Whether it becomes the company's default at once.
     #[serde(default)]
     pub default: bool,
@@ -53,6 +57,8 @@ pub struct UpdateBinding {
     pub config: Option<JsonObject>,
     /// What the provider may use, as a whole.
     pub limits: Option<BindingLimits>,
+    /// What it does with what passes, as a whole.
+    pub policy: Option<BindingPolicy>,
     /// Whether it takes operations.
     pub enabled: Option<bool>,
 }
@@ -80,6 +86,11 @@ impl Service {
         company: &CompanyId,
         request: CreateBinding,
     ) -> Result<BindingView, ServiceError> {
+        // What a provider may reach and use is not for everybody who may make a binding.
+        if request.grants.is_some() || request.limits != BindingLimits::default() {
+            self.allow(caller, Act::Grant, Some(company)).await?;
+        }
+        request.policy.check()?;
         let plugin = self.build_for(&request.provider_key, &request.version).await?;
         if !plugin.is_present() && matches!(request.version, VersionChoice::Follow(_)) {
             return Err(ServiceError::NoProvider { key: request.provider_key.to_string() });
@@ -95,6 +106,7 @@ impl Service {
             grants,
             reviewed: asked(&plugin),
             limits: request.limits,
+            policy: request.policy,
             make_default: request.default,
         };
         let binding = self.bindings.create(caller.principal(), company, new).await?;
@@ -114,6 +126,12 @@ impl Service {
         request: UpdateBinding,
     ) -> Result<BindingView, ServiceError> {
         let present = self.bindings.get(company, key)?;
+        if request.limits.is_some_and(|limits| limits != present.limits) {
+            self.allow(caller, Act::Grant, Some(company)).await?;
+        }
+        if let Some(policy) = &request.policy {
+            policy.check()?;
+        }
         let version = request.version.as_ref().unwrap_or(&present.version);
         let config = request.config.as_ref().unwrap_or(&present.config);
         let limits = request.limits.as_ref().unwrap_or(&present.limits);
@@ -126,10 +144,38 @@ impl Service {
             binding.version = request.version.unwrap_or_else(|| binding.version.clone());
             binding.config = request.config.unwrap_or_else(|| std::mem::take(&mut binding.config));
             binding.limits = request.limits.unwrap_or(binding.limits);
+            binding.policy = request.policy.unwrap_or_else(|| std::mem::take(&mut binding.policy));
             binding.enabled = request.enabled.unwrap_or(binding.enabled);
         };
         self.bindings.update(company, key, request.revision, by, change).await?;
         self.binding(company, key)
+    }
+
+    /// Deletes a binding, with what its provider has stored through the host. What the provider keeps elsewhere stays
+    /// there: forget it first. Answers the directory and storage that went.
+    ///
+    /// # Errors
+    /// Where there is none of this key or it was changed meanwhile.
+    pub async fn delete_binding(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        key: &BindingKey,
+        revision: Option<u64>,
+    ) -> Result<(), ServiceError> {
+        let present = self.bindings.get(company, key)?;
+        // Nothing serves it from here on, and what is at work has ended before its storage goes.
+        let turn = self.serving.turn(present.id);
+        let _turn = turn.lock().await;
+        let deleted = self.bindings.delete(company, key, revision, caller.principal()).await?;
+        if let Some(serving) = self.serving.warm(deleted.id) {
+            serving.instances.retire();
+            drop(serving.instances.quiet().await);
+        }
+        self.serving.forget(deleted.id);
+        self.serving.remove_stored(&deleted).await.map_err(host)?;
+        tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
+        Ok(())
     }
 
     /// Sets what a binding's provider may reach, having seen what its newest build asks for.
@@ -141,6 +187,7 @@ impl Service {
         caller: &Caller,
         company: &CompanyId,
         key: &BindingKey,
+        revision: Option<u64>,
         grants: Grants,
     ) -> Result<GrantsView, ServiceError> {
         check_grants(&grants)?;
@@ -151,7 +198,7 @@ impl Service {
             binding.grants = grants;
             binding.reviewed = asked(&plugin);
         };
-        self.bindings.update(company, key, None, by, change).await?;
+        self.bindings.update(company, key, revision, by, change).await?;
         self.grants(company, key)
     }
 
@@ -214,6 +261,22 @@ impl Service {
         Ok(self.bindings.set_target(caller.principal(), company, target, request.binding_key.as_ref()).await?)
     }
 
+    /// An event of a company that never had a binding finds the built-in provider, as an operation does.
+    pub(super) async fn ensure_default(&self, event: &HookEvent) -> Result<(), ServiceError> {
+        let (scope, named) = (&event.scope, event.binding_key.as_ref());
+        if self.is_erased(&scope.company_id) {
+            return Err(ServiceError::Erased { company: scope.company_id.clone() });
+        }
+        match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
+            Err(error @ BindingError::NoDefault { .. }) => {
+                // Where that is not wanted, whoever subscribes to every event still gets it.
+                drop(self.resolve_without_config(scope, named, error).await);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Zero configuration: a company that never had a binding gets the built-in provider as its default.
     pub(super) async fn resolve_without_config(
         &self,
@@ -233,6 +296,7 @@ impl Service {
             config: JsonObject::new(),
             grants: None,
             limits: BindingLimits::default(),
+            policy: BindingPolicy::default(),
             default: true,
         };
         match self.create_binding(&Caller::operator(), company, request).await {

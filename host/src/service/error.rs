@@ -3,9 +3,14 @@
 use std::path::PathBuf;
 
 use super::vault::VaultError;
+use crate::access::{AccessError, Denied};
+use crate::accounting::LedgerError;
 use crate::bindings::BindingError;
-use crate::contract::{FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError};
+use crate::contract::{CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError};
+use crate::hooks::HookError;
+use crate::jobs::JobError;
 use crate::plugins::PluginError;
+use crate::review::ReviewError;
 use crate::sandbox::{AdmissionError, CallError};
 use crate::store::StoreError;
 
@@ -28,6 +33,9 @@ pub enum OpenError {
     /// The bindings could not be read.
     #[error(transparent)]
     Binding(#[from] BindingError),
+    /// The tokens could not be read.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The engine could not be started.
     #[error("the sandbox could not be started: {0}")]
     Sandbox(#[from] AdmissionError),
@@ -60,6 +68,9 @@ pub enum ServiceError {
         /// Why.
         error: OperationError,
     },
+    /// The caller may not, and has no company in whose log that could stand.
+    #[error(transparent)]
+    Denied(Denied),
     /// A control-plane request has a field that will not do.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -94,6 +105,12 @@ pub enum ServiceError {
         /// Its id.
         id: OperationId,
     },
+    /// The company was erased.
+    #[error("the company {company} was erased; nothing is kept for it any more")]
+    Erased {
+        /// Which.
+        company: CompanyId,
+    },
     /// There is no such secret.
     #[error("the company has no secret `{name}`; `memhost secret list` shows those that are set")]
     NoSecret {
@@ -106,6 +123,21 @@ pub enum ServiceError {
     /// Something about bindings.
     #[error(transparent)]
     Binding(#[from] BindingError),
+    /// Something about tokens.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// Something about hooks.
+    #[error(transparent)]
+    Hook(#[from] HookError),
+    /// Something about jobs.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// Something about reviews.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
+    /// Something about money.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// The provider failed during a control-plane request.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -139,6 +171,14 @@ impl Refusal {
     pub(super) fn new(code: OperationErrorCode, message: impl Into<String>) -> Self {
         let error = OperationError { code, message: message.into(), field: None, retry_after_ms: None };
         Self { outcome: Outcome::Refused, error }
+    }
+}
+
+impl From<&Denied> for Refusal {
+    fn from(denied: &Denied) -> Self {
+        let mut refusal = Self::new(OperationErrorCode::Forbidden, denied.to_string());
+        refusal.error.field = denied.field.map(str::to_owned);
+        refusal
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use ed25519_dalek::SigningKey;
+
 use super::OpenError;
 use crate::contract::CursorKey;
 
@@ -54,6 +56,11 @@ impl Keys {
 
     pub(super) fn compiled_cache(&self) -> [u8; 32] {
         self.derive("memhost 2026-11 compiled components")
+    }
+
+    /// What tombstones are signed with.
+    pub(super) fn signing(&self) -> SigningKey {
+        SigningKey::from_bytes(&self.derive("memhost 2026-11 tombstones"))
     }
 
     fn derive(&self, purpose: &str) -> [u8; 32] {

@@ -53,6 +53,7 @@ pub(super) struct Metrics {
     seconds: Family<KindLabels, Histogram, fn() -> Histogram>,
     provider_seconds: Family<ProviderLabels, Histogram, fn() -> Histogram>,
     limits: Family<LimitLabels, Counter>,
+    unauthenticated: Counter,
     has_company: bool,
 }
 
@@ -63,6 +64,7 @@ impl Metrics {
             seconds: Family::new_with_constructor(seconds),
             provider_seconds: Family::new_with_constructor(seconds),
             limits: Family::default(),
+            unauthenticated: Counter::default(),
             has_company,
         }
     }
@@ -82,6 +84,11 @@ impl Metrics {
         let company = self.has_company.then(|| operation.company_id.to_string());
         let labels = OperationLabels { kind, outcome: operation.outcome.as_str(), provider, company };
         self.operations.get_or_create(&labels).inc();
+    }
+
+    /// A request came with a token that is no good.
+    pub(super) fn unauthenticated(&self) {
+        self.unauthenticated.inc();
     }
 
     /// A call ran into a limit of its binding.
@@ -104,6 +111,8 @@ impl Service {
         let help = "How long calls of providers took";
         registry.register_with_unit("provider_duration", help, Unit::Seconds, counted.provider_seconds.clone());
         registry.register("limits_hit", "Calls that ran into a limit of their binding", counted.limits.clone());
+        let help = "Requests that came with a token that is no good";
+        registry.register("unauthenticated", help, counted.unauthenticated.clone());
         self.register_sandbox(&mut registry);
         self.register_bindings(&mut registry);
         let states = Family::<StateLabels, Gauge>::default();

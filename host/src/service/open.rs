@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ed25519_dalek::SigningKey;
+use tokio::sync::Notify;
+
+use super::background;
+use super::company::Companies;
 use super::keys::Keys;
 use super::metrics::Metrics;
 use super::record::Recorder;
@@ -10,9 +15,14 @@ use super::secrets::SecretStore;
 use super::serving::ServingBindings;
 use super::vault::{Vault, VaultKey};
 use super::{OpenError, ServiceOptions};
+use crate::access::Tokens;
+use crate::accounting::Ledger;
 use crate::bindings::Bindings;
-use crate::contract::{Clock, CursorKey};
+use crate::contract::{Clock, CursorKey, RetryPolicy};
+use crate::hooks::Hooks;
+use crate::jobs::Jobs;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
+use crate::review::Reviews;
 use crate::sandbox::{CacheKey, Sandbox};
 use crate::store::{SledStore, Store, Table};
 
@@ -21,6 +31,7 @@ use crate::store::{SledStore, Store, Table};
 pub struct Service {
     pub(super) store: Arc<dyn Store>,
     pub(super) bindings: Arc<Bindings>,
+    pub(super) tokens: Tokens,
     pub(super) plugins: Arc<Plugins>,
     pub(super) sandbox: Sandbox,
     pub(super) clock: Arc<dyn Clock>,
@@ -29,6 +40,14 @@ pub struct Service {
     pub(super) serving: ServingBindings,
     pub(super) secrets: Arc<SecretStore>,
     pub(super) recorder: Arc<Recorder>,
+    pub(super) hooks: Hooks,
+    pub(super) jobs: Jobs,
+    pub(super) reviews: Reviews,
+    pub(super) companies: Companies,
+    pub(super) retry: RetryPolicy,
+    /// Something may have become due.
+    pub(super) wake: Arc<Notify>,
+    pub(super) signing: SigningKey,
     pub(super) data_dir: PathBuf,
 }
 
@@ -37,7 +56,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the directory is not usable, not ours, from a newer version or in use; it is left as it was.
-    pub async fn open(options: ServiceOptions) -> Result<Self, OpenError> {
+    pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = options.data_dir;
         std::fs::create_dir_all(&data_dir).map_err(|error| OpenError::Directory {
             action: "making",
@@ -65,6 +84,7 @@ impl Service {
         let sandbox = Sandbox::new(options.sandbox)?;
         let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
+        let tokens = Tokens::open(&*store, Arc::clone(&options.clock))?;
         let plugins = open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
         let serving = ServingBindings::new(
             sandbox.clone(),
@@ -81,10 +101,19 @@ impl Service {
             clock: Arc::clone(&options.clock),
             audit: options.audit,
             metrics: Metrics::new(options.metrics_company_label),
+            ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock))?,
         });
-        Ok(Self {
+        let service = Arc::new(Self {
+            hooks: Hooks::new(Arc::clone(&store), Arc::clone(&options.clock)),
+            jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
+            reviews: Reviews::open(Arc::clone(&store))?,
+            companies: Companies::open(&*store)?,
+            retry: options.retry,
+            wake: Arc::default(),
+            signing: keys.signing(),
             store,
             bindings,
+            tokens,
             plugins,
             sandbox,
             clock: options.clock,
@@ -94,7 +123,9 @@ impl Service {
             secrets,
             recorder,
             data_dir,
-        })
+        });
+        background::start(&service);
+        Ok(service)
     }
 }
 

@@ -1,11 +1,11 @@
-//! How a host is set up, and who calls it.
+//! How a host is set up.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::contract::{Clock, SystemClock};
+use crate::contract::{Clock, RetryPolicy, SystemClock};
 use crate::plugins::Trust;
 use crate::sandbox::SandboxOptions;
 use crate::store::SledOptions;
@@ -43,6 +43,8 @@ pub struct ServiceOptions {
     pub sandbox: SandboxOptions,
     /// How the embedded store is set up.
     pub store: SledOptions,
+    /// When deliveries and jobs that failed are tried again.
+    pub retry: RetryPolicy,
     /// Whether metrics tell companies apart. Every company is then a series of its own.
     pub metrics_company_label: bool,
     /// Time and randomness.
@@ -62,26 +64,9 @@ impl ServiceOptions {
             zero_config: true,
             sandbox: SandboxOptions::default(),
             store: SledOptions::default(),
+            retry: RetryPolicy::default(),
             metrics_company_label: false,
             clock: Arc::new(SystemClock),
         }
-    }
-}
-
-/// Who calls. Edges make one for each request that they have authenticated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    principal: String,
-}
-
-impl Caller {
-    /// The person who runs the host: may do everything.
-    pub fn operator() -> Self {
-        Self { principal: "operator".to_owned() }
-    }
-
-    /// The name under which operations are recorded.
-    pub fn principal(&self) -> &str {
-        &self.principal
     }
 }

@@ -1,67 +1,48 @@
-//! The seven operations.
+//! The memory operations, but for capture.
 
 use std::sync::Arc;
 
 use super::error::Refusal;
+use super::privacy::private;
 use super::record::{OpenOperation, Trace};
 use super::run::Unanswered;
 use super::serving::Serving;
-use super::{Caller, Service, ServiceError};
+use super::{Act, Caller, Service, ServiceError};
 use crate::contract::{
-    BindingKey, CaptureRequest, CaptureResponse, ContextBundle, CorrectRequest, CorrectResponse, FieldError,
-    ForgetEffect, ForgetRequest, ForgetResponse, GetRequest, GetResponse, JsonObject, ListPage, ListRequest,
-    OperationErrorCode, OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, UpsertRequest, UpsertResponse,
+    BindingKey, ContextBundle, CorrectRequest, CorrectResponse, FieldError,
+    ForgetEffect, ForgetRequest, ForgetResponse, GetRequest, GetResponse, HookContext, JsonObject, ListPage, ListRequest,
+    OperationErrorCode, OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, Snippet, UpsertRequest, UpsertResponse, limits,
 };
+use crate::store::TableWrite;
 use crate::sandbox::Answer;
 
 impl Service {
-    /// Takes in something that happened.
-    ///
-    /// # Errors
-    /// As [`ServiceError`] says; the same for every operation below.
-    pub async fn capture(&self, caller: &Caller, request: CaptureRequest) -> Result<CaptureResponse, ServiceError> {
-        let mut open = self.begin(caller, OperationKind::Capture, &request.scope)?;
-        open.set_provenance(Some(&request.source), request.hook.as_ref());
-        let operation_id = open.id().map_err(closed)?;
-        let checked = request.check();
-        let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
-            Ok(serving) => serving,
-            Err(refusal) => return refuse(open, refusal).await,
-        };
-        open.write_intent().await.map_err(ServiceError::Audit)?;
-        let request = &request;
-        let called = self
-            .run(&mut open, serving, |serving| async move { serving.instances.capture(operation_id, request).await })
-            .await;
-        let answer = end(open, called, |answer| Trace {
-            records: answer.records.clone(),
-            record_count: answer.records.len(),
-            jobs: answer.jobs.clone(),
-            usage: answer.usage.clone(),
-            ..Trace::default()
-        })
-        .await?;
-        Ok(CaptureResponse { operation_id, records: answer.records, jobs: answer.jobs, usage: answer.usage })
-    }
-
     /// Writes records as they are.
     ///
     /// # Errors
     /// As [`ServiceError`] says.
-    pub async fn upsert(&self, caller: &Caller, request: UpsertRequest) -> Result<UpsertResponse, ServiceError> {
-        let mut open = self.begin(caller, OperationKind::RecordUpsert, &request.scope)?;
+    pub async fn upsert(&self, caller: &Caller, mut request: UpsertRequest) -> Result<UpsertResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::RecordUpsert, &mut request.scope).await?;
         open.set_provenance(request.source.as_ref(), None);
+        open.set_cited(request.records.iter().map(|record| record.metadata.as_ref()));
         let operation_id = open.id().map_err(closed)?;
         let checked = request.check();
         let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
-        open.write_intent().await.map_err(ServiceError::Audit)?;
-        let request = &request;
+        if let Err(refusal) = private(&serving, &mut request) {
+            return refuse(open, refusal).await;
+        }
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
+        open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
+        let (request, binding) = (&request, Arc::clone(&serving.binding));
         let called = self
             .run(&mut open, serving, |serving| async move { serving.instances.upsert(operation_id, request).await })
             .await;
+        if let Ok(answer) = &called {
+            self.curated(&binding, &answer.value.records, request).await?;
+        }
         let answer = end(open, called, |answer| Trace {
             records: answer.records.clone(),
             record_count: answer.records.len(),
@@ -77,16 +58,37 @@ impl Service {
     /// # Errors
     /// As [`ServiceError`] says.
     pub async fn query(&self, caller: &Caller, request: QueryRequest) -> Result<ContextBundle, ServiceError> {
-        let mut open = self.begin(caller, OperationKind::Query, &request.scope)?;
+        self.query_for(caller, request, None).await
+    }
+
+    /// The same, for a hook.
+    pub(super) async fn query_for(
+        &self,
+        caller: &Caller,
+        mut request: QueryRequest,
+        hook: Option<&HookContext>,
+    ) -> Result<ContextBundle, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Query, &mut request.scope).await?;
+        open.set_provenance(None, hook);
         let operation_id = open.id().map_err(closed)?;
         let checked = request.check();
         let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
+        if let Err(refusal) = private(&serving, &mut request) {
+            return refuse(open, refusal).await;
+        }
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
+        let (wanted, binding) = (request.top_k.unwrap_or(limits::DEFAULT_TOP_K), Arc::clone(&serving.binding));
+        request.top_k = Some(self.with_hidden(&binding, wanted));
         let request = &request;
-        let called =
+        let mut called =
             self.run(&mut open, serving, |serving| async move { serving.instances.query(request).await }).await;
+        if let Ok(answer) = &mut called {
+            self.hide(&binding, operation_id, &mut answer.value.snippets).await?;
+            answer.value.snippets.truncate(wanted as usize);
+        }
         let answer = end(open, called, |answer| Trace {
             records: first_handles(&answer.snippets),
             record_count: answer.snippets.len(),
@@ -106,8 +108,8 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says; a cursor that is not of this list is an invalid `cursor`.
-    pub async fn list(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
-        let mut open = self.begin(caller, OperationKind::List, &request.scope)?;
+    pub async fn list(&self, caller: &Caller, mut request: ListRequest) -> Result<ListPage, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::List, &mut request.scope).await?;
         let operation_id = open.id().map_err(closed)?;
         let checked = request.check();
         let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
@@ -120,13 +122,16 @@ impl Service {
             Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
         };
-        let request = &request;
-        let called = self
+        let (request, binding) = (&request, Arc::clone(&serving.binding));
+        let mut called = self
             .run(&mut open, serving, |serving| {
                 let cursor = cursor.clone();
                 async move { serving.instances.list(request, cursor).await }
             })
             .await;
+        if let Ok(answer) = &mut called {
+            self.hide(&binding, operation_id, &mut answer.value.items).await?;
+        }
         let answer = end(open, called, |answer| Trace {
             records: first_handles(&answer.items),
             record_count: answer.items.len(),
@@ -147,8 +152,8 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says.
-    pub async fn get(&self, caller: &Caller, request: GetRequest) -> Result<GetResponse, ServiceError> {
-        let mut open = self.begin(caller, OperationKind::Get, &request.scope)?;
+    pub async fn get(&self, caller: &Caller, mut request: GetRequest) -> Result<GetResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Get, &mut request.scope).await?;
         let operation_id = open.id().map_err(closed)?;
         let checked = request.check();
         let admitted = self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await;
@@ -157,8 +162,14 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
-        let request = &request;
-        let called = self.run(&mut open, serving, |serving| async move { serving.instances.get(request).await }).await;
+        let (request, binding) = (&request, Arc::clone(&serving.binding));
+        let mut called =
+            self.run(&mut open, serving, |serving| async move { serving.instances.get(request).await }).await;
+        if let Ok(answer) = &mut called {
+            let mut found: Vec<Snippet> = answer.value.0.take().into_iter().collect();
+            self.hide(&binding, operation_id, &mut found).await?;
+            answer.value.0 = found.pop();
+        }
         let (record, usage) = end(open, called, |(record, usage)| Trace {
             records: record.iter().map(|record| record.handle.clone()).collect(),
             record_count: usize::from(record.is_some()),
@@ -173,8 +184,8 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says. A record that is not there is no error but an outcome.
-    pub async fn forget(&self, caller: &Caller, request: ForgetRequest) -> Result<ForgetResponse, ServiceError> {
-        let mut open = self.begin(caller, OperationKind::Forget, &request.scope)?;
+    pub async fn forget(&self, caller: &Caller, mut request: ForgetRequest) -> Result<ForgetResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Forget, &mut request.scope).await?;
         let operation_id = open.id().map_err(closed)?;
         let checked = request.check();
         let admitted = self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await;
@@ -182,7 +193,7 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
-        open.write_intent().await.map_err(ServiceError::Audit)?;
+        open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
         let request = &request;
         let called =
             self.run(&mut open, serving, |serving| async move { serving.instances.forget(request).await }).await;
@@ -199,8 +210,8 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says; `unsupported` where the provider does not export `correction`.
-    pub async fn correct(&self, caller: &Caller, request: CorrectRequest) -> Result<CorrectResponse, ServiceError> {
-        let mut open = self.begin(caller, OperationKind::Correct, &request.scope)?;
+    pub async fn correct(&self, caller: &Caller, mut request: CorrectRequest) -> Result<CorrectResponse, ServiceError> {
+        let mut open = self.begin(caller, OperationKind::Correct, &mut request.scope).await?;
         let operation_id = open.id().map_err(closed)?;
         let checked = request.check();
         let admitted = self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await;
@@ -209,7 +220,11 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
-        open.write_intent().await.map_err(ServiceError::Audit)?;
+        if let Err(refusal) = private(&serving, &mut request) {
+            return refuse(open, refusal).await;
+        }
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
+        open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
         let request = &request;
         let called = self
             .run(&mut open, serving, |serving| async move { serving.instances.correct(operation_id, request).await })
@@ -224,12 +239,21 @@ impl Service {
         Ok(CorrectResponse { operation_id, record: answer.record, superseded: answer.superseded, usage: answer.usage })
     }
 
-    fn begin(&self, caller: &Caller, kind: OperationKind, scope: &Scope) -> Result<OpenOperation, ServiceError> {
-        OpenOperation::begin(&self.recorder, caller, kind, scope)
+    /// An operation of somebody who may do it. Whoever may not finds its refusal in its own company's log.
+    pub(super) async fn begin(
+        &self,
+        caller: &Caller,
+        kind: OperationKind,
+        scope: &mut Scope,
+    ) -> Result<OpenOperation, ServiceError> {
+        match caller.may_in(Act::Operate(kind), scope) {
+            Ok(()) => OpenOperation::begin(&self.recorder, caller, kind, scope),
+            Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
+        }
     }
 
     /// Which binding answers, and whether it may.
-    async fn admit(
+    pub(super) async fn admit(
         &self,
         open: &mut OpenOperation,
         checked: Result<(), FieldError>,
@@ -237,6 +261,12 @@ impl Service {
         named: Option<&BindingKey>,
     ) -> Result<Arc<Serving>, Refusal> {
         checked?;
+        // The host itself still has to forget what there is.
+        let by_host = open.operation().is_some_and(|operation| operation.principal == Caller::worker().principal());
+        if self.is_erased(&scope.company_id) && !by_host {
+            let message = format!("the company {} was erased; nothing is kept for it any more", scope.company_id);
+            return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
+        }
         let agent = scope.agent_id.as_ref();
         let binding = match self.bindings.resolve(&scope.company_id, agent, named) {
             Ok(resolution) => resolution.binding,
@@ -260,12 +290,21 @@ impl Service {
             refusal.error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
             return Err(refusal);
         }
+        if let Some(exceeded) =
+            self.recorder.ledger.check(&scope.company_id, &binding.key).map_err(|error| super::serving::host(&error))?
+        {
+            self.recorder.metrics.limit_hit("budget");
+            let wait = exceeded.resets_at.duration_since(self.clock.now());
+            let mut refusal = Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());
+            refusal.error.retry_after_ms = u64::try_from(wait.as_millis()).ok();
+            return Err(refusal);
+        }
         Ok(serving)
     }
 }
 
-fn first_handles(snippets: &[crate::contract::Snippet]) -> Vec<RecordHandle> {
-    snippets.iter().take(crate::contract::limits::MAX_RECORDED_HANDLES).map(|found| found.handle.clone()).collect()
+fn first_handles(snippets: &[Snippet]) -> Vec<RecordHandle> {
+    snippets.iter().take(limits::MAX_RECORDED_HANDLES).map(|found| found.handle.clone()).collect()
 }
 
 /// A handle of another provider names nothing here, whatever its record id.
@@ -298,16 +337,25 @@ fn list_digest(serving: &Serving, scope: &Scope, filter: Option<&JsonObject>) ->
     ])
 }
 
-async fn refuse<T>(open: OpenOperation, refusal: Refusal) -> Result<T, ServiceError> {
+pub(super) async fn refuse<T>(open: OpenOperation, refusal: Refusal) -> Result<T, ServiceError> {
+    refuse_with(open, refusal, Vec::new()).await
+}
+
+/// The same, with what is to be written in one step with the record.
+pub(super) async fn refuse_with<T>(
+    open: OpenOperation,
+    refusal: Refusal,
+    beside: Vec<TableWrite>,
+) -> Result<T, ServiceError> {
     let error = refusal.error.clone();
     let operation_id = open.id().map_err(closed)?;
     let outcome = refusal.outcome;
-    open.close(Trace::default(), Some(refusal)).await?;
+    open.close(Trace { beside, ..Trace::default() }, Some(refusal)).await?;
     Err(ServiceError::Operation { operation_id, outcome, error })
 }
 
 /// Records how a call ended and passes its value on.
-async fn end<T>(
+pub(super) async fn end<T>(
     open: OpenOperation,
     called: Result<Answer<T>, Unanswered>,
     trace: impl FnOnce(&T) -> Trace,
@@ -327,6 +375,6 @@ async fn end<T>(
     }
 }
 
-fn closed(refusal: Refusal) -> ServiceError {
+pub(super) fn closed(refusal: Refusal) -> ServiceError {
     ServiceError::Field(FieldError::new("operation", refusal.error.message))
 }

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::Serialize;
+
 use super::error::Refusal;
 use super::metrics::Metrics;
 use super::{Audit, Caller, ServiceError};
+use crate::accounting::Ledger;
 use crate::contract::{
-    Clock, HookContext, LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome,
-    RecordHandle, Scope, SourceRef, Usage, limits,
+    Clock, HookContext, JsonObject, LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome,
+    PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceRef, Usage, limits,
 };
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, TableWrite};
 
 /// Where operations are recorded.
 pub(super) struct Recorder {
@@ -18,6 +21,7 @@ pub(super) struct Recorder {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) audit: Audit,
     pub(super) metrics: Metrics,
+    pub(super) ledger: Ledger,
 }
 
 /// An operation that has begun. Dropping it without [`OpenOperation::close`] records that the caller went away.
@@ -37,6 +41,8 @@ pub(super) struct Trace {
     pub(super) usage: Vec<Usage>,
     pub(super) log: Vec<LogLine>,
     pub(super) provider_us: Option<u64>,
+    /// Written in one step with the record.
+    pub(super) beside: Vec<TableWrite>,
 }
 
 impl OpenOperation {
@@ -72,6 +78,7 @@ impl OpenOperation {
             jobs: Vec::new(),
             usage: Vec::new(),
             attribution_mode: None,
+            cost_event_ids: Vec::new(),
             error: None,
             log: Vec::new(),
             cited: Vec::new(),
@@ -98,11 +105,43 @@ impl OpenOperation {
         }
     }
 
-    /// Writes the intent of a write, durably. Nothing else may happen before.
-    pub(super) async fn write_intent(&self) -> Result<(), StoreError> {
+    /// Records that the request says it builds on.
+    pub(super) fn set_cited<'a>(&mut self, metadata: impl Iterator<Item = Option<&'a JsonObject>>) {
+        let cited: Vec<RecordHandle> = metadata
+            .filter_map(|metadata| metadata?.get("citedRecords")?.as_array())
+            .flatten()
+            .filter_map(|handle| serde_json::from_value(handle.clone()).ok())
+            .take(limits::MAX_RECORDED_HANDLES)
+            .collect();
+        if let Some(operation) = self.operation_mut() {
+            operation.cited = cited;
+        }
+    }
+
+    /// As much of the request as the binding keeps.
+    pub(super) fn keep_payload(&mut self, snapshots: Snapshots, request: &impl Serialize) {
+        let most = match snapshots {
+            Snapshots::Off => return,
+            Snapshots::Bounded => limits::MAX_BOUNDED_SNAPSHOT_BYTES,
+            Snapshots::Full => usize::MAX,
+        };
+        let Some(operation) = self.operation_mut() else { return };
+        let Ok(mut text) = serde_json::to_string(request) else { return };
+        let bytes = text.len() as u64;
+        text.truncate(text.floor_char_boundary(most));
+        operation.payload = Some(PayloadSnapshot { text, bytes });
+    }
+
+    /// The record as it is so far.
+    pub(super) fn operation(&self) -> Option<&Operation> {
+        self.operation.as_deref()
+    }
+
+    /// Writes the intent of a write, durably, in one step with `beside`. Nothing else may happen before.
+    pub(super) async fn write_intent(&self, beside: Vec<TableWrite>) -> Result<(), StoreError> {
         match &self.operation {
             Some(operation) if operation.kind.is_write() => {
-                self.recorder.store.write_operation(Arc::clone(operation), Vec::new()).await
+                self.recorder.store.write_operation(Arc::clone(operation), beside).await
             }
             _ => Ok(()),
         }
@@ -118,10 +157,12 @@ impl OpenOperation {
     /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
     pub(super) async fn close(mut self, trace: Trace, refusal: Option<Refusal>) -> Result<(), ServiceError> {
         let Some(mut operation) = self.operation.take() else { return Ok(()) };
-        self.complete(Arc::make_mut(&mut operation), trace, refusal);
-        let commit = self.recorder.store.write_operation(Arc::clone(&operation), Vec::new());
+        let beside = self.complete(Arc::make_mut(&mut operation), trace, refusal)?;
+        let commit = self.recorder.store.write_operation(Arc::clone(&operation), beside.clone());
         let answer = || match operation.error.clone() {
             None => Ok(()),
+            // What is held was taken: nothing failed.
+            Some(_) if operation.outcome == Outcome::Held => Ok(()),
             Some(error) => {
                 Err(ServiceError::Operation { operation_id: operation.id, outcome: operation.outcome, error })
             }
@@ -140,7 +181,7 @@ impl OpenOperation {
             // record will say `interrupted`: the caller must know.
             Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
                 tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
-                match self.recorder.store.write_operation(Arc::clone(&operation), Vec::new()).await {
+                match self.recorder.store.write_operation(Arc::clone(&operation), beside).await {
                     Ok(()) => answer(),
                     Err(error) => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
                 }
@@ -149,7 +190,13 @@ impl OpenOperation {
         }
     }
 
-    fn complete(&self, operation: &mut Operation, mut trace: Trace, refusal: Option<Refusal>) {
+    /// Fills the record in; answers what is to be written with it.
+    fn complete(
+        &self,
+        operation: &mut Operation,
+        mut trace: Trace,
+        refusal: Option<Refusal>,
+    ) -> Result<Vec<TableWrite>, ServiceError> {
         operation.finished_at = Some(self.recorder.clock.now());
         operation.latency_us = Some(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX));
         operation.provider_us = trace.provider_us;
@@ -157,7 +204,7 @@ impl OpenOperation {
         trace.records.truncate(limits::MAX_RECORDED_HANDLES);
         operation.records = trace.records;
         operation.jobs = trace.jobs;
-        operation.attribution_mode = trace.usage.iter().find_map(|usage| usage.attribution_mode);
+        operation.attribution_mode = trace.usage.first().map(Usage::attribution);
         operation.usage = trace.usage;
         operation.log = trace.log;
         match refusal {
@@ -167,8 +214,13 @@ impl OpenOperation {
                 operation.error = Some(refusal.error);
             }
         }
+        // What it cost is counted before anybody is answered, so that the next call is looked at with it.
+        let (events, writes) = self.recorder.ledger.charge(operation)?;
+        operation.cost_event_ids = events.into_iter().map(|event| event.id).collect();
+        trace.beside.extend(writes);
         self.recorder.metrics.observe(operation);
         tell(operation);
+        Ok(trace.beside)
     }
 }
 

@@ -306,6 +306,18 @@ impl ServingBindings {
         self.memory_dir.join(binding.company_id.as_str()).join(name)
     }
 
+    /// Removes what a deleted binding's provider has stored through the host.
+    pub(super) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
+        let partition = partition(&binding.company_id, binding.id);
+        self.store.remove_partition(&partition).map_err(|error| host(&error))?.await.map_err(|error| host(&error))?;
+        let path = self.directory(binding);
+        let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        });
+        removed.await.map_err(|error| host(&error))?.map_err(|error| host(&error))
+    }
+
     /// Which build served a binding last.
     pub(super) fn state(&self, binding: &Binding) -> Result<Option<ServingVersion>, Refusal> {
         let partition = partition(&binding.company_id, binding.id);

@@ -343,6 +343,12 @@ impl Store for SledStore {
         Ok(self.commit())
     }
 
+    fn remove_partition(&self, partition: &[u8]) -> Result<Commit, StoreError> {
+        remove::partition(&self.trees, partition)?;
+        self.partitions.lock().remove(partition);
+        Ok(self.commit())
+    }
+
     fn verify(&self) -> Result<Vec<String>, StoreError> {
         let mut findings = Vec::new();
         for company in query::companies(&self.trees.records)? {

@@ -1,5 +1,6 @@
 //! The kinds of small records, and how their keys are made.
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::contract::CompanyId;
@@ -67,4 +68,34 @@ pub fn company_key(company: &CompanyId, rest: &[u8]) -> Vec<u8> {
 /// A company's key that puts what is newest first in a scan that only goes forward.
 pub fn newest_first(company: &CompanyId, id: Uuid) -> Vec<u8> {
     company_key(company, &id.into_bytes().map(|byte| !byte))
+}
+
+/// Which kind of thing is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DueKind {
+    /// An extraction job.
+    Job,
+    /// A delivery of a hook.
+    Delivery,
+}
+
+/// Where it stands when something is due: in the order of time. `rest` is the key of its record.
+pub fn due_key(kind: DueKind, at: Timestamp, rest: &[u8]) -> Vec<u8> {
+    let ms = u64::try_from(at.as_millisecond()).unwrap_or(0);
+    [&due_prefix(kind)[..], &ms.to_be_bytes(), rest].concat()
+}
+
+/// What everything due of one kind begins with.
+pub fn due_prefix(kind: DueKind) -> [u8; 1] {
+    match kind {
+        DueKind::Job => *b"j",
+        DueKind::Delivery => *b"d",
+    }
+}
+
+/// When something is due, and the key of its record.
+pub fn due_at(key: &[u8]) -> Option<(Timestamp, &[u8])> {
+    let (ms, rest) = key.get(1..)?.split_first_chunk::<8>()?;
+    let at = Timestamp::from_millisecond(i64::try_from(u64::from_be_bytes(*ms)).ok()?).ok()?;
+    Some((at, rest))
 }

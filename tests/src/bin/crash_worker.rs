@@ -21,7 +21,7 @@ async fn main() -> Result<()> {
     let mut options = ServiceOptions::new(PathBuf::from(next()?));
     options.plugins_dir = Some(PathBuf::from(next()?));
     let round = next()?;
-    let service = Arc::new(Service::open(options).await?);
+    let service = Service::open(options).await?;
     println!("ready");
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..8 {

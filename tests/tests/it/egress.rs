@@ -101,6 +101,7 @@ impl Setup {
 
     async fn bind(&self, company: &str, grants: Option<Grants>, limits: BindingLimits) {
         let request = CreateBinding {
+            policy: memhost::contract::BindingPolicy::default(),
             key: parse("default"),
             provider_key: parse("sends"),
             version: VersionChoice::default(),

@@ -341,6 +341,7 @@ async fn floods_directory() {
     let grants = Grants { directory_bytes: 1 << 20, ..Grants::default() };
     let limits = BindingLimits { directory_files: 100, ..BindingLimits::default() };
     let request = CreateBinding {
+        policy: memhost::contract::BindingPolicy::default(),
         key: parse("default"),
         provider_key: parse("floods-directory"),
         version: VersionChoice::default(),

@@ -14,7 +14,7 @@ async fn host() -> (TestHost, InProcess) {
 
 async fn call(http: &InProcess, method: Method, path: &str, body: &str) -> (u16, Value) {
     let body = (method != Method::Get).then(|| body.to_owned());
-    let (status, body) = http.call(Request { method, path: path.to_owned(), body }).await;
+    let (status, body) = http.call(Request { method, path: path.to_owned(), body, headers: Vec::new() }).await;
     (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
 }
 

@@ -31,6 +31,7 @@ fn put(host: &TestHost, name: &str, bytes: &[u8]) {
 
 async fn bind(host: &TestHost, storage_bytes: u64) {
     let request = CreateBinding {
+        policy: memhost::contract::BindingPolicy::default(),
         key: parse("default"),
         provider_key: parse("stamped"),
         version: VersionChoice::default(),
@@ -207,6 +208,7 @@ async fn a_version_whose_file_is_gone_serves_whom_it_served_and_nobody_new() {
     host.service().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0");
     let request = |version| CreateBinding {
+        policy: memhost::contract::BindingPolicy::default(),
         key: parse("another"),
         provider_key: parse("stamped"),
         version,
@@ -236,7 +238,7 @@ async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
     assert_eq!(grants.granted, Grants::default(), "nothing is granted silently");
     // A part of it: the version serves, and has what it was given.
     let part = Grants { storage_bytes: 4096, ..Grants::default() };
-    host.service().set_grants(&caller(), &company, &key, part).await.unwrap();
+    host.service().set_grants(&caller(), &company, &key, None, part).await.unwrap();
     assert_eq!(version(&host).await, "2.0.0");
     assert!(view(&host).waiting.is_empty());
 }
@@ -255,7 +257,7 @@ async fn the_exact_time_is_a_grant() {
     };
     assert!(is_coarse().await);
     let grants = Grants { clock: true, ..Grants::default() };
-    host.service().set_grants(&caller(), &company, &key, grants).await.unwrap();
+    host.service().set_grants(&caller(), &company, &key, None, grants).await.unwrap();
     assert!(!is_coarse().await);
 }
 

@@ -4,8 +4,7 @@ use super::{
     CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, JsonObject, ListRequest, QueryRequest, RecordWrite,
     UpsertRequest,
 };
-use crate::contract::ids::check_outside_id;
-use crate::contract::{FieldError, Scope, SourceRef, limits};
+use crate::contract::{FieldError, Scope, SourceRef, check_id, limits};
 
 type Checked = Result<(), FieldError>;
 
@@ -154,8 +153,7 @@ fn check_source(scope: &Scope, source: &SourceRef) -> Checked {
 fn check_context_id(field: &str, id: Option<&str>) -> Checked {
     match id {
         None => Ok(()),
-        Some(id) => check_outside_id("", id, limits::MAX_OUTSIDE_ID_BYTES)
-            .map_err(|error| FieldError::new(field, error.problem)),
+        Some(id) => check_id(field, id),
     }
 }
 

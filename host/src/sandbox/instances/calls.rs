@@ -7,7 +7,7 @@ use crate::contract::{
     CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest, Snippet,
     UpsertRequest, Usage,
 };
-use crate::sandbox::answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+use crate::sandbox::answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 use crate::sandbox::convert;
 use crate::sandbox::error::Failure;
 use crate::sandbox::instance::Instance;
@@ -115,6 +115,60 @@ impl Instances {
         let called =
             timeout_at(call.deadline, correction.paperclip_memory_correction().call_correct(store, &request)).await;
         self.finish(call, called, |answer| self.normalize.correct(answer))
+    }
+
+    /// Works on a job, as far as one call gets, if the provider can.
+    ///
+    /// # Errors
+    /// As [`CallError`](crate::sandbox::CallError) says; [`CallError::NoInterface`] where the component does not export `extraction`.
+    pub async fn run_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
+        let mut call = self.begin().await?;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(extraction) = &exports.extraction else {
+            return Err(self.no_interface(call, "extraction"));
+        };
+        let called = timeout_at(
+            call.deadline,
+            extraction.paperclip_memory_extraction().call_run_job(store, provider_job_id),
+        )
+        .await;
+        self.finish(call, called, |answer| self.normalize.ran_job(answer, provider_job_id))
+    }
+
+    /// Asks how far a job is, without working on it.
+    ///
+    /// # Errors
+    /// As [`Instances::run_job`].
+    pub async fn get_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
+        let mut call = self.begin().await?;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(extraction) = &exports.extraction else {
+            return Err(self.no_interface(call, "extraction"));
+        };
+        let called = timeout_at(
+            call.deadline,
+            extraction.paperclip_memory_extraction().call_get_job(store, provider_job_id),
+        )
+        .await;
+        self.finish(call, called, |answer| self.normalize.job(answer, provider_job_id))
+    }
+
+    /// Tells the provider that nobody wants a job any more.
+    ///
+    /// # Errors
+    /// As [`Instances::run_job`].
+    pub async fn cancel_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
+        let mut call = self.begin().await?;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(extraction) = &exports.extraction else {
+            return Err(self.no_interface(call, "extraction"));
+        };
+        let called = timeout_at(
+            call.deadline,
+            extraction.paperclip_memory_extraction().call_cancel_job(store, provider_job_id),
+        )
+        .await;
+        self.finish(call, called, |answer| self.normalize.job(Some(answer), provider_job_id))
     }
 
     /// Brings what another version stored forward. Meant for instances whose storage keeps its writes back.

@@ -3,6 +3,7 @@
 use crate::contract::limits::MAX_JSON_BYTES;
 use crate::contract::{BindingLimits, FieldError, Grants, JsonObject};
 use crate::plugins::Plugin;
+use super::schema;
 use crate::sandbox::{Component, InstanceSetup, Instances};
 use crate::service::{Service, ServiceError};
 
@@ -15,6 +16,7 @@ impl Service {
         limits: &BindingLimits,
     ) -> Result<(), ServiceError> {
         check_limits(limits, self.sandbox.options().max_memory_bytes)?;
+        schema::check(plugin.component.description(), config)?;
         let config = serde_json::to_string(config).unwrap_or_default();
         if config.len() > MAX_JSON_BYTES {
             let message = format!("is larger than {MAX_JSON_BYTES} bytes");
@@ -91,5 +93,7 @@ fn check_limits(limits: &BindingLimits, max_memory: u64) -> Result<(), FieldErro
     range("outgoingRequestsPerMinute", u64::from(limits.outgoing_requests_per_minute), 0, 1_000_000)?;
     range("outgoingConnections", u64::from(limits.outgoing_connections), 1, 256)?;
     range("outgoingBytes", limits.outgoing_bytes, 0, 256 << 20)?;
-    range("incomingBytes", limits.incoming_bytes, 0, 256 << 20)
+    range("incomingBytes", limits.incoming_bytes, 0, 256 << 20)?;
+    range("concurrentJobs", u64::from(limits.concurrent_jobs), 1, 64)?;
+    range("jobTimeoutMs", limits.job_timeout_ms, 1_000, 7 * 86_400_000)
 }

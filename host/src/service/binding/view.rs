@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::host;
-use crate::bindings::Why;
+use crate::bindings::{ResolutionStep, Why};
 use crate::contract::{AgentId, Binding, BindingKey, CompanyId, Digest, Grants, KeptFrom, PermissionRequest, Target};
 use crate::plugins::Plugin;
 use crate::sandbox::DirectoryUsage;
@@ -111,6 +111,18 @@ pub struct AskedView {
     pub is_reviewed: bool,
 }
 
+/// Which binding answers, and why.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolvedView {
+    /// The one that answers.
+    pub binding: BindingView,
+    /// The rule that decides.
+    pub why: Why,
+    /// Every rule with what it says.
+    pub steps: Vec<ResolutionStep>,
+}
+
 impl Service {
     /// One binding as it is shown.
     ///
@@ -207,9 +219,10 @@ impl Service {
         company: &CompanyId,
         agent: Option<&AgentId>,
         named: Option<&BindingKey>,
-    ) -> Result<(BindingView, Why), ServiceError> {
+    ) -> Result<ResolvedView, ServiceError> {
         let resolution = self.bindings.resolve(company, agent, named)?;
-        Ok((self.binding(company, &resolution.binding.key)?, resolution.why))
+        let binding = self.binding(company, &resolution.binding.key)?;
+        Ok(ResolvedView { binding, why: resolution.why, steps: self.bindings.explain(company, agent, named) })
     }
 }
 

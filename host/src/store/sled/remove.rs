@@ -25,6 +25,12 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
     Ok(count)
 }
 
+/// Removes one binding's private storage.
+pub(super) fn partition(trees: &Trees, partition: &[u8]) -> Result<u64, StoreError> {
+    let keys = [partition.to_vec(), partition::state_key(partition), partition::sum_key(partition)];
+    keys.iter().map(|key| prefix(trees, STORAGE, &trees.storage, key)).sum()
+}
+
 fn prefix(trees: &Trees, name: &'static str, tree: &Tree, prefix: &[u8]) -> Result<u64, StoreError> {
     let mut count = 0;
     loop {

@@ -1,0 +1,75 @@
+//! Who may call: roles, and tokens as they are shown.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::named::named;
+use super::{AgentId, CompanyId, OperationKind};
+
+named!(
+    /// What somebody is to the host. `README.md` has the table of what each may do.
+    Role, "role" {
+        /// Runs the host: everything, for every company.
+        Operator = "operator",
+        /// Runs one company's memory: its bindings, secrets, budgets, reviews and tokens.
+        CompanyAdministrator = "company_administrator",
+        /// Works in one company: memory operations in its own scope.
+        Agent = "agent",
+        /// Looks at one company: everything that changes nothing.
+        Auditor = "auditor",
+    }
+);
+
+/// A token's identity. It is in no secret and in every listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TokenId(pub Uuid);
+
+/// A token without its value, which nobody can be shown again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Token {
+    /// Never reused; stays when the token is rotated.
+    pub id: TokenId,
+    /// What somebody called it, such as `paperclip`.
+    pub name: String,
+    /// What its bearer is.
+    pub role: Role,
+    /// Whose; absent for an operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub company_id: Option<CompanyId>,
+    /// Which agent its bearer is; for agents only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// The only run that its bearer may act in; for agents only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// The only memory operations that it is good for; absent: those of its role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Vec<OperationKind>>,
+    /// From when on it is good for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who made it.
+    pub created_by: String,
+    /// When its value was last made anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotated_at: Option<Timestamp>,
+    /// When it was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A token that was just made, with its value, this once.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewToken {
+    /// What is kept of it.
+    #[serde(flatten)]
+    pub token: Token,
+    /// What its bearer sends as `authorization: Bearer …`.
+    pub value: String,
+}

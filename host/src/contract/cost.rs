@@ -1,0 +1,289 @@
+//! What was spent: cost events for metered use that is billed directly, finance events for flat charges, budgets. The
+//! columns are those of Paperclip's ledgers, so that a row here becomes a row there.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::named::named;
+use super::{
+    AgentId, AttributionMode, BillingType, BindingKey, CompanyId, FieldError, JsonObject, Microcents, Operation,
+    OperationId,
+};
+
+named!(
+    /// Whether an amount is known.
+    CostStatus, "costStatus" {
+        /// The provider reported it.
+        Reported = "reported",
+        /// The provider reported tokens and no amount.
+        Unpriced = "unpriced",
+    }
+);
+
+/// Metered use that is billed directly. Use that the run's own accounting has already makes none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names are those of Paperclip's columns")]
+pub struct CostEvent {
+    /// Follows from the operation: the same however often it is written.
+    pub id: Uuid,
+    pub company_id: CompanyId,
+    /// The operation that used it.
+    pub operation_id: OperationId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_run_id: Option<String>,
+    pub provider: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub biller: Option<String>,
+    pub billing_type: BillingType,
+    pub cost_status: CostStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    pub input_tokens: u64,
+    pub cached_input_tokens: u64,
+    pub output_tokens: u64,
+    pub embedding_tokens: u64,
+    /// Exact; whoever keeps whole cents rounds a sum and not its parts.
+    #[serde(rename = "costCents")]
+    pub cost: Microcents,
+    pub occurred_at: Timestamp,
+}
+
+impl CostEvent {
+    /// The cost events of an operation, one for each usage that is billed directly.
+    pub fn of(operation: &Operation) -> Vec<Self> {
+        let scope = &operation.scope;
+        let billed = operation.usage.iter().filter(|usage| usage.attribution() == AttributionMode::BilledDirectly);
+        billed
+            .enumerate()
+            .map(|(index, usage)| Self {
+                id: event_id(operation.id, index),
+                company_id: operation.company_id.clone(),
+                operation_id: operation.id,
+                binding_key: operation.binding_key.clone(),
+                agent_id: scope.agent_id.clone(),
+                issue_id: scope.issue_id.clone(),
+                project_id: scope.project_id.clone(),
+                heartbeat_run_id: scope.run_id.clone(),
+                provider: usage.provider.clone(),
+                biller: usage.biller.clone(),
+                billing_type: usage.billing_type.unwrap_or(BillingType::Unknown),
+                cost_status: if usage.cost.is_some() { CostStatus::Reported } else { CostStatus::Unpriced },
+                model: usage.model.clone(),
+                input_tokens: usage.input_tokens.unwrap_or(0),
+                cached_input_tokens: usage.cached_input_tokens.unwrap_or(0),
+                output_tokens: usage.output_tokens.unwrap_or(0),
+                embedding_tokens: usage.embedding_tokens.unwrap_or(0),
+                cost: usage.cost.unwrap_or_default(),
+                occurred_at: operation.started_at,
+            })
+            .collect()
+    }
+}
+
+fn event_id(operation: OperationId, index: usize) -> Uuid {
+    let hash = blake3::hash(format!("memhost cost event {operation} {index}").as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.as_bytes()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+named!(
+    /// Which way money goes.
+    #[derive(Default)]
+    Direction, "direction" {
+        /// It is spent.
+        #[default]
+        Debit = "debit",
+        /// It comes back.
+        Credit = "credit",
+    }
+);
+
+/// A request to enter a flat charge: a subscription, a storage invoice, a platform fee.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names are those of Paperclip's columns")]
+pub struct NewFinanceEvent {
+    /// Such as `platform_fee` or `log_storage_charge`.
+    pub event_kind: String,
+    #[serde(default)]
+    pub direction: Direction,
+    pub biller: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Which binding it is for, if it is for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub billing_code: Option<String>,
+    #[serde(rename = "amountCents")]
+    pub amount: Microcents,
+    /// Three capital letters; `USD` where absent.
+    #[serde(default = "usd")]
+    pub currency: String,
+    #[serde(default)]
+    pub estimated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_invoice_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata_json: Option<JsonObject>,
+    pub occurred_at: Timestamp,
+}
+
+fn usd() -> String {
+    "USD".to_owned()
+}
+
+impl NewFinanceEvent {
+    /// Checks names and lengths.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Result<(), FieldError> {
+        super::check_id("eventKind", &self.event_kind)?;
+        for (field, text) in [
+            ("biller", Some(&self.biller)),
+            ("provider", self.provider.as_ref()),
+            ("description", self.description.as_ref()),
+            ("billingCode", self.billing_code.as_ref()),
+            ("externalInvoiceId", self.external_invoice_id.as_ref()),
+        ] {
+            if let Some(text) = text
+                && (text.is_empty() || text.len() > 512 || text.chars().any(char::is_control))
+            {
+                return Err(FieldError::new(field, "is not 1 to 512 printable bytes"));
+            }
+        }
+        match self.currency.len() == 3 && self.currency.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            true => Ok(()),
+            false => Err(FieldError::new("currency", "is not three capital letters, such as USD")),
+        }
+    }
+}
+
+/// A flat charge. It is no operation's, and no budget stops it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FinanceEvent {
+    /// Orders them by when they were entered.
+    pub id: Uuid,
+    /// Whose.
+    pub company_id: CompanyId,
+    /// What was entered.
+    #[serde(flatten)]
+    pub entered: NewFinanceEvent,
+    /// Who entered it.
+    pub created_by: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+named!(
+    /// Over which time a budget goes. Periods begin at midnight UTC.
+    Period, "period" {
+        /// A day.
+        Day = "day",
+        /// A calendar month.
+        Month = "month",
+    }
+);
+
+impl Period {
+    /// The first day of the period that a moment is in.
+    pub fn start(self, moment: Timestamp) -> Date {
+        let day = TimeZone::UTC.to_datetime(moment).date();
+        match self {
+            Self::Day => day,
+            Self::Month => day.first_of_month(),
+        }
+    }
+
+    /// When the next period begins.
+    pub fn end(self, moment: Timestamp) -> Timestamp {
+        let start = self.start(moment);
+        let next = match self {
+            Self::Day => start.tomorrow(),
+            Self::Month => start.last_of_month().tomorrow(),
+        };
+        let next = next.ok().and_then(|day| day.to_zoned(TimeZone::UTC).ok());
+        next.map_or(moment, |next| next.timestamp())
+    }
+}
+
+/// A request to set a budget.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetBudget {
+    /// What may be spent in a period.
+    #[serde(rename = "limitCents")]
+    pub limit: Microcents,
+    /// At which share of it somebody is warned, from 0 to 1.
+    #[serde(default = "warn_share")]
+    pub warn_share: f64,
+}
+
+fn warn_share() -> f64 {
+    0.8
+}
+
+/// How much a company, or one of its bindings, may spend in a period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Budget {
+    /// Whose.
+    pub company_id: CompanyId,
+    /// For one binding; absent: for all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    /// Over which time.
+    pub period: Period,
+    /// What may be spent, and when somebody is warned.
+    #[serde(flatten)]
+    pub set: SetBudget,
+    /// When it was last set.
+    pub set_at: Timestamp,
+}
+
+named!(
+    /// How a budget stands.
+    BudgetState, "state" {
+        /// There is enough.
+        Open = "open",
+        /// The share at which somebody is warned is reached.
+        Warning = "warning",
+        /// Nothing more is spent in this period.
+        Stopped = "stopped",
+    }
+);
+
+/// A budget and what is spent of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetView {
+    /// The budget.
+    #[serde(flatten)]
+    pub budget: Budget,
+    /// What was spent in the present period.
+    #[serde(rename = "spentCents")]
+    pub spent: Microcents,
+    /// How it stands.
+    pub state: BudgetState,
+    /// When the next period begins.
+    pub resets_at: Timestamp,
+}

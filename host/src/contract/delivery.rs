@@ -1,0 +1,262 @@
+//! Hooks: what Paperclip tells of, and what became of it at each binding.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::named::named;
+use super::{
+    AgentId, BindingId, BindingKey, CaptureMode, CompanyId, ExtractionJob, FieldError, HookContext, HookKind, JsonObject,
+    OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef,
+};
+
+/// Something memory-relevant that happened. `hookId` tells one event from another: what is delivered again under the same
+/// id is answered as it was the first time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HookEvent {
+    /// What happened.
+    pub hook_kind: HookKind,
+    /// The same for every delivery of one event: 1 to 128 bytes.
+    pub hook_id: String,
+    /// When it happened.
+    pub triggered_at: Timestamp,
+    /// Whose action triggered it.
+    #[serde(default)]
+    pub actor_agent_id: Option<AgentId>,
+    /// The run that it belongs to.
+    #[serde(default)]
+    pub heartbeat_run_id: Option<String>,
+    /// Only this binding, whether or not it subscribes to the kind.
+    #[serde(default)]
+    pub binding_key: Option<BindingKey>,
+    /// Who and what it is about.
+    pub scope: Scope,
+    /// Where the material comes from. Needed by every kind but `pre_run_hydrate`.
+    #[serde(default)]
+    pub source: Option<SourceRef>,
+    /// The material. Needed by every kind but `pre_run_hydrate`.
+    #[serde(default)]
+    pub payload: Option<SourcePayload>,
+    /// What the provider is to do with it.
+    #[serde(default)]
+    pub mode: CaptureMode,
+    /// Free-form.
+    #[serde(default)]
+    pub metadata: Option<JsonObject>,
+    /// What the run is about; `pre_run_hydrate` only, and needed there.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// How many records at most; `pre_run_hydrate` only. 1 to 1,000; 10 where absent.
+    #[serde(default)]
+    pub top_k: Option<u32>,
+    /// How many tokens the context may have, 1 to 100,000; `pre_run_hydrate` only. 500 where absent.
+    #[serde(default)]
+    pub token_budget: Option<u32>,
+    /// How long recall may take, 1 to 30,000 milliseconds; `pre_run_hydrate` only. 2,000 where absent.
+    #[serde(default)]
+    pub deadline_ms: Option<u32>,
+    /// How long to wait for what becomes of a capture, 0 to 30,000 milliseconds. 0 where absent: the answer says that it
+    /// was taken, durably, and the rest goes on in the background.
+    #[serde(default)]
+    pub wait_ms: Option<u32>,
+}
+
+/// `tokenBudget` where an event has none.
+pub const DEFAULT_TOKEN_BUDGET: u32 = 500;
+/// `deadlineMs` where an event has none.
+pub const DEFAULT_HYDRATE_MS: u32 = 2_000;
+
+impl HookEvent {
+    /// Checks what needs nothing but the event itself.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Result<(), FieldError> {
+        super::check_id("hookId", &self.hook_id)?;
+        super::check_id("hookKind", self.hook_kind.as_str())?;
+        let range = |field: &str, value: Option<u32>, min: u32, max: u32| match value {
+            Some(value) if !(min..=max).contains(&value) => {
+                Err(FieldError::new(field, format!("is {value}; {min} to {max} are allowed")))
+            }
+            _ => Ok(()),
+        };
+        range("waitMs", self.wait_ms, 0, 30_000)?;
+        range("deadlineMs", self.deadline_ms, 1, 30_000)?;
+        range("tokenBudget", self.token_budget, 1, 100_000)?;
+        let missing = |field: &str| {
+            let kind = self.hook_kind.as_str();
+            Err(FieldError::new(field, format!("is missing; a hook of the kind `{kind}` needs it")))
+        };
+        match (self.hook_kind == HookKind::PreRunHydrate, &self.query, &self.source, &self.payload) {
+            (true, None, ..) => missing("query"),
+            (false, _, None, _) => missing("source"),
+            (false, _, _, None) => missing("payload"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The context that goes with the call.
+    pub fn context(&self) -> HookContext {
+        HookContext {
+            hook_kind: self.hook_kind.clone(),
+            hook_id: self.hook_id.clone(),
+            triggered_at: self.triggered_at,
+            actor_agent_id: self.actor_agent_id.clone(),
+            heartbeat_run_id: self.heartbeat_run_id.clone(),
+        }
+    }
+}
+
+/// A delivery's identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DeliveryId(pub Uuid);
+
+named!(
+    /// How far a delivery is.
+    DeliveryStatus, "status" {
+        /// It is durable, and will be tried.
+        Pending = "pending",
+        /// A person must look at it first.
+        Held = "held",
+        /// The provider took it.
+        Delivered = "delivered",
+        /// It was given up. Somebody may replay it.
+        Dead = "dead",
+        /// Somebody decided against it.
+        Discarded = "discarded",
+    }
+);
+
+/// One event on its way to one binding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delivery {
+    /// Orders deliveries by time.
+    pub id: DeliveryId,
+    /// Whose.
+    pub company_id: CompanyId,
+    /// To which binding.
+    pub binding_id: BindingId,
+    /// Its key when the event came.
+    pub binding_key: BindingKey,
+    /// The event.
+    pub hook: HookContext,
+    /// Who sent it.
+    pub principal: String,
+    /// Who and what it is about.
+    pub scope: Scope,
+    /// Where the material comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// The material; removed once it is delivered, since the provider has it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<SourcePayload>,
+    /// What the provider is to do with it.
+    #[serde(default)]
+    pub mode: CaptureMode,
+    /// Free-form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<JsonObject>,
+    /// How far it is.
+    pub status: DeliveryStatus,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it came.
+    pub received_at: Timestamp,
+    /// When it is tried next; absent where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// The first attempt. Later ones tell the provider the same id, so that it takes the event once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation_id: Option<OperationId>,
+    /// The last attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_operation_id: Option<OperationId>,
+    /// The records that there are because of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<RecordHandle>,
+    /// Extraction that goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<ExtractionJob>,
+    /// What recall found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recall: Option<Recall>,
+    /// Why the last attempt did not succeed, or why it is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<OperationError>,
+}
+
+/// What `pre_run_hydrate` found at one binding. Recall never fails a run: where something went wrong, there are no
+/// snippets, and `degraded` says why.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recall {
+    /// Best first.
+    pub snippets: Vec<Snippet>,
+    /// What is known about the scope as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_summary: Option<String>,
+    /// Why there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degraded: Option<String>,
+}
+
+/// The block of text for the start of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextBlock {
+    /// Markdown; empty where nothing was found.
+    pub text: String,
+    /// How many tokens it has, in OpenAI's `o200k_base` encoding.
+    pub tokens: u32,
+    /// How many it may have.
+    pub token_budget: u32,
+    /// How many snippets are in it.
+    pub included: u32,
+    /// How many did not fit.
+    pub omitted: u32,
+    /// Why something is missing, a sentence a binding.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub degraded: Vec<String>,
+}
+
+/// What became of an event so far.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookReceipt {
+    /// The event.
+    pub hook_id: String,
+    /// Whether it had been delivered before: then this is what became of it.
+    pub is_duplicate: bool,
+    /// One for each binding that takes it, the one that the scope resolves to first. None: nobody subscribes.
+    pub deliveries: Vec<Delivery>,
+    /// For `pre_run_hydrate`: what to put before the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextBlock>,
+}
+
+/// Which deliveries to show. Every field that is set must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names are those of the delivery's fields")]
+pub struct DeliveryFilter {
+    pub status: Option<DeliveryStatus>,
+    pub binding_key: Option<BindingKey>,
+    pub hook_kind: Option<HookKind>,
+    pub hook_id: Option<String>,
+}
+
+impl DeliveryFilter {
+    /// Whether a delivery matches.
+    pub fn matches(&self, delivery: &Delivery) -> bool {
+        self.status.is_none_or(|wanted| delivery.status == wanted)
+            && self.binding_key.as_ref().is_none_or(|wanted| delivery.binding_key == *wanted)
+            && self.hook_kind.as_ref().is_none_or(|wanted| delivery.hook.hook_kind == *wanted)
+            && self.hook_id.as_ref().is_none_or(|wanted| delivery.hook.hook_id == *wanted)
+    }
+}

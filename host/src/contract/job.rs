@@ -1,0 +1,125 @@
+//! Extraction jobs as the host keeps them: what a capture left to be done, and how far that is.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::named::named;
+use super::{
+    BindingId, BindingKey, CompanyId, HookKind, JobStatus, OperationId, ProviderKey, RecordHandle, Scope, SourceKind,
+    SourceRef,
+};
+
+/// A job's identity. The provider's own name for it is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JobId(pub Uuid);
+
+named!(
+    /// Who does the work.
+    JobRunner, "runner" {
+        /// The host gives the provider time, call by call.
+        Host = "host",
+        /// The provider's own system; the host asks how far it is.
+        Provider = "provider",
+    }
+);
+
+/// One extraction job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Job {
+    /// Orders jobs by time.
+    pub id: JobId,
+    /// Whose.
+    pub company_id: CompanyId,
+    /// Whose provider works.
+    pub binding_id: BindingId,
+    /// Its key when the job was left.
+    pub binding_key: BindingKey,
+    /// Whose job it is.
+    pub provider_key: ProviderKey,
+    /// The provider's own name for it.
+    pub provider_job_id: String,
+    /// The capture that left it.
+    pub operation_id: OperationId,
+    /// The last operation that worked on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_operation_id: Option<OperationId>,
+    /// What triggered the capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook_kind: Option<HookKind>,
+    /// Where the material came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// Who and what it is about.
+    pub scope: Scope,
+    /// Who does the work.
+    pub runner: JobRunner,
+    /// How far it is.
+    pub status: JobStatus,
+    /// Calls that began to work on it, without those that only asked.
+    pub attempts: u32,
+    /// Attempts since it last got anywhere. So many as the host's retry policy allows fail it.
+    pub failures: u32,
+    /// When the capture left it.
+    pub submitted_at: Timestamp,
+    /// When the first attempt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+    /// When an attempt last came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_at: Option<Timestamp>,
+    /// Until when the present attempt has it for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_until: Option<Timestamp>,
+    /// When it is looked at next; absent once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// How many records came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_count: Option<u32>,
+    /// The first of them, at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<RecordHandle>,
+    /// Why the last attempt did not succeed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl JobStatus {
+    /// Whether nothing comes after it.
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// Which jobs to show. Every field that is set must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names are those of the job's fields")]
+pub struct JobFilter {
+    pub status: Option<JobStatus>,
+    pub binding_key: Option<BindingKey>,
+    pub hook_kind: Option<HookKind>,
+    pub source_kind: Option<SourceKind>,
+    /// Submitted at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Submitted before this moment.
+    pub until: Option<Timestamp>,
+}
+
+impl JobFilter {
+    /// Whether a job matches.
+    pub fn matches(&self, job: &Job) -> bool {
+        self.status.is_none_or(|wanted| job.status == wanted)
+            && self.binding_key.as_ref().is_none_or(|wanted| job.binding_key == *wanted)
+            && self.hook_kind.as_ref().is_none_or(|wanted| job.hook_kind.as_ref() == Some(wanted))
+            && self.source_kind.is_none_or(|wanted| job.source.as_ref().is_some_and(|source| source.kind == wanted))
+            && self.since.is_none_or(|since| job.submitted_at >= since)
+            && self.until.is_none_or(|until| job.submitted_at < until)
+    }
+}

@@ -1,0 +1,189 @@
+//! What a binding does with what passes: hooks it takes, what a person must see first, what may leave, what is kept.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::named::named;
+use super::{FieldError, HookKind};
+
+/// A kind of hook that a binding takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HookSubscription {
+    /// Which kind. Kinds that the plan does not name are taken by name.
+    pub kind: HookKind,
+    /// For which events.
+    #[serde(default)]
+    pub when: SubscribedWhen,
+}
+
+named!(
+    /// For which events of its kind a binding is called.
+    #[derive(Default)]
+    SubscribedWhen, "when" {
+        /// Where it is the binding that the event's scope resolves to.
+        #[default]
+        Active = "active",
+        /// For every event of the company.
+        Always = "always",
+    }
+);
+
+/// What a new binding takes: the plan's low-risk hooks. Comments and documents are for who asks for them.
+pub fn default_hooks() -> Vec<HookSubscription> {
+    [HookKind::PreRunHydrate, HookKind::PostRunCapture, HookKind::ManualCapture]
+        .into_iter()
+        .map(|kind| HookSubscription { kind, when: SubscribedWhen::Active })
+        .collect()
+}
+
+/// What a provider extracts and a person must approve before it is returned. The defaults are those of the PaperBot memory
+/// taxonomy, "Status Workflow" and its table of kinds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ReviewPolicy {
+    /// Confidence below this waits, from 0 to 1. A record without `confidence` in its metadata counts as certain.
+    pub threshold: f64,
+    /// The same for records whose metadata has this `kind`.
+    pub thresholds: BTreeMap<String, f64>,
+    /// A PII risk of this level or more waits: 1 or 2; 3 for none.
+    pub pii_risk: u8,
+    /// Everything waits.
+    pub all: bool,
+}
+
+impl Default for ReviewPolicy {
+    fn default() -> Self {
+        let kinds = [
+            ("profile", 0.85),
+            ("preference", 0.72),
+            ("goal", 0.68),
+            ("constraint", 0.62),
+            ("project", 0.70),
+            ("fact", 0.65),
+            ("decision", 0.70),
+            ("hypothesis", 0.50),
+            ("todo", 0.58),
+            ("keyword_set", 0.75),
+            ("note", 0.60),
+        ];
+        let thresholds = kinds.into_iter().map(|(kind, threshold)| (kind.to_owned(), threshold)).collect();
+        Self { threshold: 0.60, thresholds, pii_risk: 2, all: false }
+    }
+}
+
+named!(
+    /// What happens to personal data before it leaves for a provider that may send it on.
+    #[derive(Default)]
+    PiiPolicy, "pii" {
+        /// It leaves as it is.
+        #[default]
+        Allow = "allow",
+        /// What is recognized is replaced by its kind in brackets.
+        Redact = "redact",
+        /// What would be written waits for a person; what is asked is redacted.
+        Hold = "hold",
+    }
+);
+
+named!(
+    /// How much of what was asked is kept in operations.
+    #[derive(Default)]
+    Snapshots, "snapshots" {
+        /// Nothing.
+        #[default]
+        Off = "off",
+        /// The first 2 KiB.
+        Bounded = "bounded",
+        /// All of it.
+        Full = "full",
+    }
+);
+
+named!(
+    /// What becomes of a capture when a budget is used up.
+    #[derive(Default)]
+    OnBudget, "onBudget" {
+        /// It is refused.
+        #[default]
+        Refuse = "refuse",
+        /// It is kept, and delivered when there is budget again.
+        Queue = "queue",
+    }
+);
+
+/// What a binding keeps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct BindingRetention {
+    /// How much of requests is kept in operations.
+    pub snapshots: Snapshots,
+}
+
+/// What a binding does with what passes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct BindingPolicy {
+    /// Which hooks it takes.
+    pub hooks: Vec<HookSubscription>,
+    /// What a person must approve; null: nothing.
+    pub review: Option<ReviewPolicy>,
+    /// What happens to personal data before it leaves.
+    pub pii: PiiPolicy,
+    /// What becomes of captures when a budget is used up.
+    pub on_budget: OnBudget,
+    /// What is kept.
+    pub retention: BindingRetention,
+}
+
+impl Default for BindingPolicy {
+    fn default() -> Self {
+        Self {
+            hooks: default_hooks(),
+            review: None,
+            pii: PiiPolicy::default(),
+            on_budget: OnBudget::default(),
+            retention: BindingRetention::default(),
+        }
+    }
+}
+
+impl BindingPolicy {
+    /// Checks ranges and names.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Result<(), FieldError> {
+        const MOST: usize = 64;
+        let wrong = |field: &str, message: String| Err(FieldError::new(format!("policy.{field}"), message));
+        if self.hooks.len() > MOST {
+            return wrong("hooks", format!("has {} entries; at most {MOST} are allowed", self.hooks.len()));
+        }
+        for (index, subscription) in self.hooks.iter().enumerate() {
+            super::check_id(&format!("policy.hooks.{index}.kind"), subscription.kind.as_str())?;
+            if self.hooks[..index].iter().any(|other| other.kind == subscription.kind) {
+                return wrong(&format!("hooks.{index}.kind"), "is there twice; name a kind once".to_owned());
+            }
+        }
+        let Some(review) = &self.review else { return Ok(()) };
+        if review.thresholds.len() > MOST {
+            return wrong("review.thresholds", format!("has more than {MOST} entries"));
+        }
+        let all = review.thresholds.iter().map(|(kind, share)| (format!("review.thresholds.{kind}"), *share));
+        for (field, share) in all.chain([("review.threshold".to_owned(), review.threshold)]) {
+            if !(0.0..=1.0).contains(&share) {
+                return wrong(&field, format!("is {share}; 0 to 1 is allowed"));
+            }
+        }
+        match review.pii_risk {
+            1..=3 => Ok(()),
+            level => wrong("review.piiRisk", format!("is {level}; 1 or 2 is allowed, or 3 for never")),
+        }
+    }
+
+    /// How the binding takes a kind of hook, if it does.
+    pub fn takes(&self, kind: &HookKind) -> Option<SubscribedWhen> {
+        self.hooks.iter().find(|subscription| subscription.kind == *kind).map(|subscription| subscription.when)
+    }
+}

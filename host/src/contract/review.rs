@@ -1,0 +1,118 @@
+//! What waits for a person before it counts.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::named::named;
+use super::{BindingId, BindingKey, CompanyId, DeliveryId, OperationId, RecordHandle};
+
+/// A review item's identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ReviewId(pub Uuid);
+
+named!(
+    /// What was decided.
+    ReviewStatus, "status" {
+        /// Nothing yet. A record is not returned, a capture is not delivered.
+        Pending = "pending",
+        /// It counts.
+        Approved = "approved",
+        /// It does not count, and the provider was told to forget it.
+        Rejected = "rejected",
+    }
+);
+
+/// What somebody is to look at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewSubject {
+    /// A record that the provider extracted.
+    Record(RecordHandle),
+    /// A capture that has not left for the provider.
+    Delivery(DeliveryId),
+}
+
+/// Something that waits for a person, or waited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewItem {
+    /// Orders them by time.
+    pub id: ReviewId,
+    /// Whose.
+    pub company_id: CompanyId,
+    /// At which binding.
+    pub binding_id: BindingId,
+    /// Its key when the item came.
+    pub binding_key: BindingKey,
+    /// What it is about.
+    pub subject: ReviewSubject,
+    /// The operation that brought it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation_id: Option<OperationId>,
+    /// `kind` of the record's metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// `confidence` of the record's metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// 0: none found, 1: possible, 2: raw personal data.
+    pub pii_risk: u8,
+    /// Why it waits, a sentence each.
+    pub reasons: Vec<String>,
+    /// The text, at most 16 KiB of it.
+    pub text: String,
+    /// BLAKE3 of the whole text, in hex: a record whose text changes is looked at anew.
+    pub digest: String,
+    /// What was decided.
+    pub status: ReviewStatus,
+    /// When it came.
+    pub created_at: Timestamp,
+    /// Who decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    /// When.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<Timestamp>,
+}
+
+/// A decision. With a text it is an approval in that form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReviewDecision {
+    /// What is decided.
+    pub decision: Decision,
+    /// The text as it should be; for `edit`, and needed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+named!(
+    /// What somebody decides.
+    Decision, "decision" {
+        /// It counts as it is.
+        Approve = "approve",
+        /// It does not count.
+        Reject = "reject",
+        /// It counts in another form.
+        Edit = "edit",
+    }
+);
+
+/// Which items to show. Every field that is set must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names are those of the item's fields")]
+pub struct ReviewFilter {
+    pub status: Option<ReviewStatus>,
+    pub binding_key: Option<BindingKey>,
+}
+
+impl ReviewFilter {
+    /// Whether an item matches.
+    pub fn matches(&self, item: &ReviewItem) -> bool {
+        self.status.is_none_or(|wanted| item.status == wanted)
+            && self.binding_key.as_ref().is_none_or(|wanted| item.binding_key == *wanted)
+    }
+}

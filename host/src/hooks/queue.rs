@@ -1,0 +1,274 @@
+//! Deliveries: accepted once for each event and binding, due when they are to be tried, ended or given up.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::contract::{BindingId, Clock, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus};
+use crate::store::{self, Change, DueKind, Expected, Found, Store, StoreError, Table, TableWrite, Transacted};
+
+/// At most so many due deliveries are looked at for one round.
+const LOOKS: usize = 10_000;
+
+/// What this room fails with.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// There is no such delivery.
+    #[error("the company has no delivery {id}; `memhost hook list` shows those that it has")]
+    NotFound {
+        /// Which.
+        id: String,
+    },
+    /// It is in no state for that.
+    #[error("the delivery {id} is {status}; only one that is dead can be replayed")]
+    Status {
+        /// Which.
+        id: String,
+        /// How it is.
+        status: DeliveryStatus,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Every delivery of this host.
+pub struct Hooks {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    at_work: Arc<Mutex<HashSet<DeliveryId>>>,
+    /// Goes up whenever a delivery has got somewhere.
+    moved: watch::Sender<u64>,
+}
+
+/// A delivery that somebody is at. Nobody else gets it before this is dropped.
+pub struct TakenDelivery {
+    /// As it was when it was taken.
+    pub delivery: Delivery,
+    at_work: Arc<Mutex<HashSet<DeliveryId>>>,
+}
+
+impl Drop for TakenDelivery {
+    fn drop(&mut self) {
+        self.at_work.lock().remove(&self.delivery.id);
+    }
+}
+
+impl Hooks {
+    /// All deliveries are in the store.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock, at_work: Arc::default(), moved: watch::Sender::new(0) }
+    }
+
+    /// Accepts deliveries, durably, all or none. Where one of the same hook and binding is there already, that one is
+    /// answered, and the second half is false.
+    ///
+    /// # Errors
+    /// Where the disk fails.
+    pub async fn accept(&self, deliveries: Vec<Delivery>) -> Result<Vec<(Delivery, bool)>, StoreError> {
+        let mut answer: Vec<(Delivery, bool)> = deliveries.into_iter().map(|delivery| (delivery, true)).collect();
+        loop {
+            let (mut changes, mut owners) = (Vec::new(), Vec::new());
+            for (index, (delivery, is_new)) in answer.iter().enumerate().filter(|(_, (_, is_new))| *is_new) {
+                debug_assert!(is_new);
+                changes.push(Change {
+                    table: Table::Deliveries,
+                    key: hook_key(&delivery.company_id, &delivery.hook.hook_id, delivery.binding_id),
+                    expected: Expected::Absent,
+                    new: Some(delivery.id.0.as_bytes().to_vec()),
+                });
+                owners.push(index);
+                for write in Self::writes(None, delivery)? {
+                    changes.push(write.into());
+                    owners.push(index);
+                }
+            }
+            if changes.is_empty() {
+                return Ok(answer);
+            }
+            match self.store.transact(&changes)? {
+                Transacted::Done(commit) => {
+                    commit.await?;
+                    return Ok(answer);
+                }
+                Transacted::Conflict(at) => {
+                    let (delivery, is_new) = &mut answer[owners[at]];
+                    let hook_id = delivery.hook.hook_id.clone();
+                    if let Some(known) = self.of_hook(&delivery.company_id, &hook_id, delivery.binding_id)? {
+                        (*delivery, *is_new) = (known, false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What must be written for a delivery to be as it is now.
+    ///
+    /// # Errors
+    /// Where it cannot be encoded.
+    pub fn writes(before: Option<&Delivery>, after: &Delivery) -> Result<Vec<TableWrite>, StoreError> {
+        let key = key(&after.company_id, after.id);
+        let due = |delivery: &Delivery| delivery.due_at.map(|at| store::due_key(DueKind::Delivery, at, &key));
+        let (old, new) = (before.and_then(due), due(after));
+        let mut writes = Vec::with_capacity(3);
+        if let Some(old) = old.filter(|old| new.as_ref() != Some(old)) {
+            writes.push(TableWrite { table: Table::Due, key: old, new: None });
+        }
+        if let Some(new) = new {
+            writes.push(TableWrite { table: Table::Due, key: new, new: Some(Vec::new()) });
+        }
+        let value = Some(store::encode("delivery", after)?);
+        writes.push(TableWrite { table: Table::Deliveries, key, new: value });
+        Ok(writes)
+    }
+
+    /// Writes a delivery that no operation is about; it is durable when this returns.
+    ///
+    /// # Errors
+    /// Where the disk fails.
+    pub async fn write(&self, before: Option<&Delivery>, after: &Delivery) -> Result<(), StoreError> {
+        let changes: Vec<_> = Self::writes(before, after)?.into_iter().map(Change::from).collect();
+        if let Transacted::Done(commit) = self.store.transact(&changes)? {
+            commit.await?;
+        }
+        self.moved();
+        Ok(())
+    }
+
+    /// Whoever waits for a delivery looks again.
+    pub fn moved(&self) {
+        self.moved.send_modify(|count| *count += 1);
+    }
+
+    /// Waits until a delivery is no longer pending, for at most so long; answers it as it is then.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub async fn wait(&self, company: &CompanyId, id: DeliveryId, most: Duration) -> Result<Delivery, HookError> {
+        let until = tokio::time::Instant::now() + most;
+        let mut moved = self.moved.subscribe();
+        loop {
+            // What moves from here on is seen by the wait below.
+            moved.mark_unchanged();
+            let delivery = self.get(company, id)?;
+            let is_over = delivery.status != DeliveryStatus::Pending;
+            if is_over || !matches!(tokio::time::timeout_at(until, moved.changed()).await, Ok(Ok(()))) {
+                return Ok(delivery);
+            }
+        }
+    }
+
+    /// One delivery.
+    ///
+    /// # Errors
+    /// Where the company has none of this id.
+    pub fn get(&self, company: &CompanyId, id: DeliveryId) -> Result<Delivery, HookError> {
+        let stored = self.store.get(Table::Deliveries, &key(company, id))?;
+        let stored = stored.ok_or_else(|| HookError::NotFound { id: id.0.to_string() })?;
+        Ok(store::decode("delivery", &stored)?)
+    }
+
+    /// The delivery of a hook to a binding, if there is one.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn of_hook(
+        &self,
+        company: &CompanyId,
+        hook_id: &str,
+        binding: BindingId,
+    ) -> Result<Option<Delivery>, StoreError> {
+        let Some(id) = self.store.get(Table::Deliveries, &hook_key(company, hook_id, binding))? else {
+            return Ok(None);
+        };
+        let Ok(id) = uuid::Uuid::from_slice(&id) else { return Ok(None) };
+        let stored = self.store.get(Table::Deliveries, &key(company, DeliveryId(id)))?;
+        stored.map(|value| store::decode("delivery", &value)).transpose()
+    }
+
+    /// One page of a company's deliveries, newest first.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn list(
+        &self,
+        company: &CompanyId,
+        filter: &DeliveryFilter,
+        from: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Found<Delivery>, StoreError> {
+        let prefix = store::company_key(company, b"d");
+        let table = (Table::Deliveries, "delivery");
+        store::matching(&*self.store, table, &prefix, from, limit, |delivery| filter.matches(delivery))
+    }
+
+    /// Takes one delivery, unless somebody is at it.
+    pub fn take(&self, delivery: Delivery) -> Option<TakenDelivery> {
+        let is_free = self.at_work.lock().insert(delivery.id);
+        is_free.then(|| TakenDelivery { delivery, at_work: Arc::clone(&self.at_work) })
+    }
+
+    /// Deliveries that are due and that nobody is at, until so many are at work in all, and when the next one is.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn take_due(&self, most: usize) -> Result<(Vec<TakenDelivery>, Option<Timestamp>), StoreError> {
+        let (mut taken, mut from, mut looks) = (Vec::new(), None, 0);
+        let now = self.clock.now();
+        loop {
+            let page = self.store.scan(Table::Due, &store::due_prefix(DueKind::Delivery), from.as_deref(), 256)?;
+            for (due, _) in &page.entries {
+                let Some((at, key)) = store::due_at(due) else { continue };
+                looks += 1;
+                if at > now {
+                    return Ok((taken, Some(at)));
+                }
+                // Whoever ends makes room and looks again.
+                if self.at_work.lock().len() >= most {
+                    return Ok((taken, None));
+                }
+                if looks > LOOKS {
+                    return Ok((taken, Some(now)));
+                }
+                let Some(delivery) = self.due_delivery(due, key)? else { continue };
+                let Some(mut mine) = self.take(delivery) else { continue };
+                // Whoever was at it may have ended it between the look and the taking.
+                if let Some(delivery) = self.due_delivery(due, key)? {
+                    mine.delivery = delivery;
+                    taken.push(mine);
+                }
+            }
+            match page.next {
+                Some(next) => from = Some(next),
+                None => return Ok((taken, None)),
+            }
+        }
+    }
+
+    /// The delivery behind a due entry. An entry without a delivery that is due then is left over, and goes.
+    fn due_delivery(&self, due: &[u8], key: &[u8]) -> Result<Option<Delivery>, StoreError> {
+        let stored = self.store.get(Table::Deliveries, key)?;
+        let delivery: Option<Delivery> = stored.map(|value| store::decode("delivery", &value)).transpose()?;
+        let is_due = |at: Timestamp| store::due_key(DueKind::Delivery, at, key) == due;
+        if let Some(delivery) = delivery.filter(|delivery| delivery.due_at.is_some_and(is_due)) {
+            return Ok(Some(delivery));
+        }
+        let (table, expected) = (Table::Due, Expected::Anything);
+        drop(self.store.transact(&[Change { table, key: due.to_vec(), expected, new: None }])?);
+        Ok(None)
+    }
+}
+
+/// Records stand behind a `d`, newest first; what tells duplicates behind a `k`.
+fn key(company: &CompanyId, id: DeliveryId) -> Vec<u8> {
+    let inverted = id.0.into_bytes().map(|byte| !byte);
+    store::company_key(company, &[b"d".as_slice(), &inverted].concat())
+}
+
+fn hook_key(company: &CompanyId, hook_id: &str, binding: BindingId) -> Vec<u8> {
+    store::company_key(company, &[b"k", hook_id.as_bytes(), b"\0", binding.0.as_bytes()].concat())
+}

@@ -1,0 +1,162 @@
+//! The queue of what waits, and what was decided about what waited.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::contract::{BindingId, CompanyId, RecordId, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject};
+use crate::store::{self, Change, Expected, Found, Store, StoreError, Table, Transacted};
+
+/// What this room fails with.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// There is no such item.
+    #[error("the company has no review {id}; `memhost review list` shows what waits")]
+    NotFound {
+        /// Which.
+        id: String,
+    },
+    /// It was decided otherwise.
+    #[error("the review {id} was {status} already; decide about something that is pending")]
+    Decided {
+        /// Which.
+        id: String,
+        /// How.
+        status: ReviewStatus,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How a record stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// What was decided.
+    pub status: ReviewStatus,
+    /// About which text.
+    pub digest: String,
+}
+
+/// Everything that waits or waited.
+pub struct Reviews {
+    store: Arc<dyn Store>,
+    standings: RwLock<HashMap<BindingId, HashMap<RecordId, Standing>>>,
+}
+
+impl Reviews {
+    /// Reads how every record stands that waited once.
+    ///
+    /// # Errors
+    /// Where an item cannot be read.
+    pub fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+        let reviews = Self { store, standings: RwLock::default() };
+        let mut from = None;
+        loop {
+            let page = reviews.store.scan(Table::Reviews, b"", from.as_deref(), 1_000)?;
+            for (_, value) in &page.entries {
+                let item: ReviewItem = store::decode("review", value)?;
+                // Newest first: what was decided last about a record holds.
+                reviews.stand(&item, false);
+            }
+            match page.next {
+                Some(next) => from = Some(next),
+                None => return Ok(reviews),
+            }
+        }
+    }
+
+    fn stand(&self, item: &ReviewItem, goes_over: bool) {
+        let ReviewSubject::Record(handle) = &item.subject else { return };
+        let standing = Standing { status: item.status, digest: item.digest.clone() };
+        let mut all = self.standings.write();
+        let of_binding = all.entry(item.binding_id).or_default();
+        match goes_over {
+            true => drop(of_binding.insert(handle.provider_record_id.clone(), standing)),
+            false => drop(of_binding.entry(handle.provider_record_id.clone()).or_insert(standing)),
+        }
+    }
+
+    /// How a record stands, if it ever waited.
+    pub fn standing(&self, binding: BindingId, record: &RecordId) -> Option<Standing> {
+        self.standings.read().get(&binding)?.get(record).cloned()
+    }
+
+    /// How many records of a binding must not be returned.
+    pub fn hidden(&self, binding: BindingId) -> usize {
+        self.hidden_records(binding).len()
+    }
+
+    /// The records of a binding that must not be returned.
+    pub fn hidden_records(&self, binding: BindingId) -> Vec<RecordId> {
+        let all = self.standings.read();
+        let hidden = all.get(&binding).into_iter().flatten();
+        hidden.filter(|(_, standing)| standing.status != ReviewStatus::Approved).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The change that writes an item.
+    ///
+    /// # Errors
+    /// Where it cannot be encoded.
+    pub fn change(item: &ReviewItem) -> Result<Change, StoreError> {
+        Ok(Change {
+            table: Table::Reviews,
+            key: key(&item.company_id, item.id),
+            expected: Expected::Anything,
+            new: Some(store::encode("review", item)?),
+        })
+    }
+
+    /// Takes an item that was written into account.
+    pub fn apply(&self, item: &ReviewItem) {
+        self.stand(item, true);
+    }
+
+    /// Puts an item into the queue, durably.
+    ///
+    /// # Errors
+    /// Where the disk fails.
+    pub async fn put(&self, item: &ReviewItem) -> Result<(), StoreError> {
+        // From here on it is not returned, whether or not the queue can be written.
+        self.apply(item);
+        match self.store.transact(&[Self::change(item)?])? {
+            Transacted::Done(commit) => commit.await,
+            Transacted::Conflict(_) => Ok(()),
+        }
+    }
+
+    /// One item.
+    ///
+    /// # Errors
+    /// Where the company has none of this id.
+    pub fn get(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ReviewError> {
+        let stored = self.store.get(Table::Reviews, &key(company, id))?;
+        let stored = stored.ok_or_else(|| ReviewError::NotFound { id: id.0.to_string() })?;
+        Ok(store::decode("review", &stored)?)
+    }
+
+    /// One page of a company's items, newest first.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn list(
+        &self,
+        company: &CompanyId,
+        filter: &ReviewFilter,
+        from: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Found<ReviewItem>, StoreError> {
+        let prefix = store::company_key(company, b"");
+        store::matching(&*self.store, (Table::Reviews, "review"), &prefix, from, limit, |item| filter.matches(item))
+    }
+
+    /// Forgets how a deleted binding's records stand.
+    pub fn forget(&self, binding: BindingId) {
+        self.standings.write().remove(&binding);
+    }
+}
+
+fn key(company: &CompanyId, id: ReviewId) -> Vec<u8> {
+    store::newest_first(company, id.0)
+}
