@@ -4,10 +4,17 @@
 mod allowed;
 mod auth;
 mod binding;
+mod company;
 mod control;
+mod event;
 mod extract;
+mod hook;
+mod idempotency;
 mod in_process;
+mod job;
+mod money;
 mod problem;
+mod review;
 mod runtime;
 mod server;
 mod token;

@@ -9,6 +9,7 @@ mod clock;
 mod cost;
 mod cursor;
 mod delivery;
+mod event;
 mod failure;
 mod ids;
 mod job;
@@ -40,9 +41,12 @@ pub use delivery::{
     ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus,
     HookEvent, HookReceipt, Recall,
 };
+pub use event::{Event, EventFilter, EventType, NewEvent};
 pub(crate) use failure::cut_message;
 pub use failure::{FieldError, ProviderError};
-pub use ids::{AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId, check_id};
+pub use ids::{
+    AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId, check_id,
+};
 pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,

@@ -6,4 +6,4 @@ pub mod pii;
 mod queue;
 
 pub use judge::{Verdict, judge};
-pub use queue::{Reviews, ReviewError, Standing};
+pub use queue::{ReviewError, Reviews, Standing};

@@ -3,6 +3,7 @@
 //! audited in the same way.
 
 mod background;
+mod backup;
 mod binding;
 mod breaker;
 mod capture;
@@ -11,11 +12,15 @@ mod company;
 mod control;
 mod deliver;
 mod error;
+mod evaluation;
+mod event;
 mod extract;
 mod health;
+mod idempotency;
 mod job;
 mod keys;
 mod metrics;
+mod money;
 mod open;
 mod options;
 mod overlay;
@@ -30,21 +35,28 @@ mod secrets;
 mod serving;
 mod switch;
 mod tokens;
+mod transfer;
 mod vault;
 
+pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
 pub use binding::{
-    AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView, WaitingView,
+    AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView,
+    WaitingView,
 };
 pub use breaker::BreakerState;
+pub use company::{Erased, Retention, Tombstone};
 pub use control::{AdmittedPlugin, PluginView};
 pub use error::{OpenError, ServiceError};
+pub use evaluation::{Evaluation, EvaluationReport};
 pub use health::{Check, Health};
+pub use idempotency::{Idempotent, KeptAnswer, Ticket};
+pub use money::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};
 pub use open::Service;
-pub use company::{Erased, Retention, Tombstone};
 pub use options::{Audit, ServiceOptions};
 pub use tokens::Authenticated;
 
 pub use crate::access::{Act, Caller, CreateToken};
 pub use paging::Page;
 pub use secrets::{SecretView, SetSecret};
+pub use transfer::Imported;
 pub use vault::VaultError;

@@ -209,6 +209,12 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<LogPage, StoreError>;
 
+    /// Takes in an operation that another host recorded, under its own number, which is behind all that there are.
+    ///
+    /// # Errors
+    /// Where its number is taken or the disk fails.
+    fn import_operation(&self, operation: Operation) -> Result<(), StoreError>;
+
     /// The number of a company's first and last operation that are still there; none where it has none.
     ///
     /// # Errors

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use memhost::contract::{
-    AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest, GetRequest, Grants,
-    Intent, JsonObject, ListRequest, Operation, OperationFilter, QueryRequest, RecordHandle, RecordWrite, Scope,
-    SourceKind, SourcePayload, SourceRef, TextId, UpsertRequest, VersionChoice,
+    AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest,
+    GetRequest, Grants, Intent, JsonObject, ListRequest, Operation, OperationFilter, QueryRequest, RecordHandle,
+    RecordWrite, Scope, SourceKind, SourcePayload, SourceRef, TextId, UpsertRequest, VersionChoice,
 };
 use memhost::service::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
 use tempfile::TempDir;

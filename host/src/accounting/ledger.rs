@@ -10,8 +10,8 @@ use parking_lot::{Mutex, RwLock};
 
 use super::budgets::{self, Exceeded, Spending};
 use crate::contract::{
-    BindingKey, Budget, BudgetState, BudgetView, Clock, CompanyId, CostEvent, FieldError, FinanceEvent, NewFinanceEvent,
-    Operation, Period, SetBudget, new_id,
+    BindingKey, Budget, BudgetState, BudgetView, Clock, CompanyId, CostEvent, FieldError, FinanceEvent,
+    NewFinanceEvent, Operation, Period, SetBudget, new_id,
 };
 use crate::store::{self, Change, Expected, Found, Store, StoreError, Table, TableWrite};
 
@@ -174,6 +174,16 @@ impl Ledger {
         if budgets.is_empty() {
             all.remove(company);
         }
+    }
+
+    /// Takes a budget that came in from elsewhere into account.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn reload(&self, value: &[u8]) -> Result<(), StoreError> {
+        let budget: Budget = store::decode("budget", value)?;
+        self.apply(&budget.company_id.clone(), budget.binding_key.clone().as_ref(), budget.period, Some(budget));
+        Ok(())
     }
 
     fn budget(&self, company: &CompanyId, binding: Option<&BindingKey>, period: Period) -> Option<Budget> {

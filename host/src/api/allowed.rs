@@ -54,8 +54,6 @@ doing! {
     Erasing = Act::Erase,
     /// Asks which binding answers.
     Resolving = Act::Resolve,
-    /// Delivers a hook.
-    Delivering = Act::Deliver,
     /// Tells of a session or a tool.
     Emitting = Act::Emit,
     /// Does something with the host itself.

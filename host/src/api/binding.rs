@@ -17,9 +17,7 @@ use super::control::Items;
 use super::extract::{Body, Query, parse};
 use super::problem::Problem;
 use crate::contract::{AgentId, BindingKey, Grants};
-use crate::service::{
-    BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding,
-};
+use crate::service::{BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> Router<Arc<Service>> {
@@ -44,11 +42,13 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
         if text == "*" {
             return Ok(Self(None));
         }
-        let revision = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).and_then(|text| text.parse().ok());
+        let revision =
+            text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).and_then(|text| text.parse().ok());
         match revision {
             Some(revision) => Ok(Self(Some(revision))),
             None => {
-                let detail = "`if-match` is not an entity tag of a binding; send the `etag` of the answer that you have";
+                let detail =
+                    "`if-match` is not an entity tag of a binding; send the `etag` of the answer that you have";
                 Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("if-match"))
             }
         }
@@ -69,10 +69,7 @@ impl IntoResponse for Tagged {
     }
 }
 
-async fn list(
-    State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
-) -> Result<Json<Items<BindingView>>, Problem> {
+async fn list(State(service): State<Arc<Service>>, allowed: In<Viewing>) -> Result<Json<Items<BindingView>>, Problem> {
     Ok(Json(Items { items: service.bindings(&allowed.company)? }))
 }
 

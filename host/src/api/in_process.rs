@@ -74,9 +74,7 @@ impl InProcess {
         for (name, value) in &request.headers {
             built = built.header(*name, value);
         }
-        let built = built
-            .header("content-type", "application/json")
-            .body(Body::from(request.body.unwrap_or_default()));
+        let built = built.header("content-type", "application/json").body(Body::from(request.body.unwrap_or_default()));
         let wrong = |status, text: &str| {
             let mut response = http::Response::new(text.as_bytes().to_vec());
             *response.status_mut() = status;

@@ -125,7 +125,9 @@ impl From<ServiceError> for Problem {
             ServiceError::Binding(binding) => match binding {
                 BindingError::Stale { .. } => Self::new(StatusCode::PRECONDITION_FAILED, "stale_revision", detail),
                 BindingError::Exists { .. } => Self::new(StatusCode::CONFLICT, "binding_exists", detail),
-                BindingError::Conflict { .. } | BindingError::Changed { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
+                BindingError::Conflict { .. } | BindingError::Changed { .. } => {
+                    Self::new(StatusCode::CONFLICT, "conflict", detail)
+                }
                 BindingError::NotFound { .. } | BindingError::NoDefault { .. } => {
                     Self::new(StatusCode::NOT_FOUND, "no_binding", detail)
                 }

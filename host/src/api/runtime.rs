@@ -28,7 +28,7 @@ pub(super) fn routes() -> Router<Arc<Service>> {
         .route("/correct", post(correct))
 }
 
-fn same_company(company: &CompanyId, scope: &Scope) -> Result<(), Problem> {
+pub(super) fn same_company(company: &CompanyId, scope: &Scope) -> Result<(), Problem> {
     if scope.company_id == *company {
         return Ok(());
     }

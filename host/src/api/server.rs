@@ -17,7 +17,7 @@ use tracing::Instrument;
 use super::allowed::{Host, Hosting};
 use super::auth::{self, AdminToken};
 use super::problem::Problem;
-use super::{binding, control, runtime, token};
+use super::{binding, company, control, event, hook, idempotency, job, money, review, runtime, token};
 use crate::service::{Health, Service, ServiceError};
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
@@ -48,14 +48,24 @@ pub enum ServeError {
 
 /// Every route, behind the token.
 pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
+    let runtime = runtime::routes().merge(hook::runtime_routes()).merge(event::runtime_routes());
+    let company = control::company_routes()
+        .merge(binding::routes())
+        .merge(token::company_routes())
+        .merge(hook::routes())
+        .merge(job::routes())
+        .merge(review::routes())
+        .merge(money::routes())
+        .merge(event::routes())
+        .merge(company::company_routes());
+    let host = control::routes().merge(token::routes()).merge(company::routes());
     let planes = Router::new()
-        .nest("/runtime/v1/companies/{company}", runtime::routes())
-        .nest(
-            "/control/v1/companies/{company}",
-            control::company_routes().merge(binding::routes()).merge(token::company_routes()),
-        )
-        .nest("/control/v1", control::routes().merge(token::routes()))
+        .nest("/runtime/v1/companies/{company}", runtime)
+        .nest("/control/v1/companies/{company}", company)
+        .nest("/control/v1", host)
         .route("/metrics", get(metrics))
+        // The token is asked for first: the last layer is the outermost.
+        .route_layer(from_fn_with_state(Arc::clone(&service), idempotency::once))
         .layer(from_fn_with_state((token, Arc::clone(&service)), auth::require));
     Router::new()
         .merge(planes)

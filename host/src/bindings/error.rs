@@ -32,7 +32,9 @@ pub enum BindingError {
         agent: Option<AgentId>,
     },
     /// It is not the revision that the caller has seen.
-    #[error("the binding `{key}` has revision {found} and not {expected}: it was changed meanwhile; look again and repeat")]
+    #[error(
+        "the binding `{key}` has revision {found} and not {expected}: it was changed meanwhile; look again and repeat"
+    )]
     Stale {
         /// Which.
         key: BindingKey,

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::BindingError;
 use super::activity::{self, NewActivity};
 use crate::contract::{
-    ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy, Clock, CompanyId, Grants, JsonObject,
-    Permission, ProviderKey, Target, VersionChoice, new_id,
+    ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy, Clock, CompanyId, Grants,
+    JsonObject, Permission, ProviderKey, Target, VersionChoice, new_id,
 };
 use crate::store::{self, Change, Expected, Store, Table, Transacted};
 
@@ -101,14 +101,29 @@ impl Bindings {
     /// # Errors
     /// Where one cannot be read.
     pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, BindingError> {
+        let companies = Self::read(&*store, b"")?;
+        Ok(Self { store, clock, companies: RwLock::new(companies) })
+    }
+
+    /// Reads a company's bindings again, after they came in from elsewhere.
+    ///
+    /// # Errors
+    /// Where one cannot be read.
+    pub fn reload(&self, company: &CompanyId) -> Result<(), BindingError> {
+        let found = Self::read(&*self.store, &key(company, ""))?;
+        self.companies.write().extend(found);
+        Ok(())
+    }
+
+    fn read(store: &dyn Store, prefix: &[u8]) -> Result<HashMap<CompanyId, Company>, BindingError> {
         let mut companies: HashMap<CompanyId, Company> = HashMap::new();
-        each(&*store, Table::Bindings, |value| {
+        each(store, Table::Bindings, prefix, |value| {
             let binding: Binding = store::decode("binding", value)?;
             let company = companies.entry(binding.company_id.clone()).or_default();
             company.bindings.insert(binding.key.clone(), Arc::new(binding));
             Ok(())
         })?;
-        each(&*store, Table::Targets, |value| {
+        each(store, Table::Targets, prefix, |value| {
             let stored: StoredTarget = store::decode("binding target", value)?;
             let company = companies.entry(stored.company_id).or_default();
             match stored.target {
@@ -117,7 +132,7 @@ impl Bindings {
             }
             Ok(())
         })?;
-        Ok(Self { store, clock, companies: RwLock::new(companies) })
+        Ok(companies)
     }
 
     /// Makes a binding; it is on disk when this returns.
@@ -256,19 +271,31 @@ impl Bindings {
         let overridden = agent.and_then(|agent| company?.overrides.get(agent));
         let default = company.and_then(|company| company.default.as_ref());
         let steps = [
-            (Why::ExplicitKey, named, match named {
-                Some(key) => format!("the request names `{key}`"),
-                None => "the request names no binding".to_owned(),
-            }),
-            (Why::AgentOverride, overridden, match (agent, overridden) {
-                (Some(agent), Some(key)) => format!("the agent {agent} is pointed at `{key}`"),
-                (Some(agent), None) => format!("the agent {agent} has no binding of its own"),
-                (None, _) => "there is no agent in the scope".to_owned(),
-            }),
-            (Why::CompanyDefault, default, match default {
-                Some(key) => format!("the company is pointed at `{key}`"),
-                None => "the company has no default".to_owned(),
-            }),
+            (
+                Why::ExplicitKey,
+                named,
+                match named {
+                    Some(key) => format!("the request names `{key}`"),
+                    None => "the request names no binding".to_owned(),
+                },
+            ),
+            (
+                Why::AgentOverride,
+                overridden,
+                match (agent, overridden) {
+                    (Some(agent), Some(key)) => format!("the agent {agent} is pointed at `{key}`"),
+                    (Some(agent), None) => format!("the agent {agent} has no binding of its own"),
+                    (None, _) => "there is no agent in the scope".to_owned(),
+                },
+            ),
+            (
+                Why::CompanyDefault,
+                default,
+                match default {
+                    Some(key) => format!("the company is pointed at `{key}`"),
+                    None => "the company has no default".to_owned(),
+                },
+            ),
         ];
         let deciding = steps.iter().position(|(_, key, _)| key.is_some());
         let step = |(number, (rule, key, says)): (usize, (Why, Option<&BindingKey>, String))| ResolutionStep {
@@ -310,11 +337,12 @@ pub(super) fn target_change(
 fn each(
     store: &dyn Store,
     table: Table,
+    prefix: &[u8],
     mut record: impl FnMut(&[u8]) -> Result<(), BindingError>,
 ) -> Result<(), BindingError> {
     let mut cursor = None;
     loop {
-        let page = store.scan(table, b"", cursor.as_deref(), 1_000)?;
+        let page = store.scan(table, prefix, cursor.as_deref(), 1_000)?;
         for (_, value) in &page.entries {
             record(value)?;
         }

@@ -43,17 +43,35 @@ impl Backend {
 
     /// Does something.
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Request { method: Method::Post, path: path.to_owned(), body: Some(body.to_string()), headers: Vec::new() }).await
+        self.call(Request {
+            method: Method::Post,
+            path: path.to_owned(),
+            body: Some(body.to_string()),
+            headers: Vec::new(),
+        })
+        .await
     }
 
     /// Sets something.
     pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Request { method: Method::Put, path: path.to_owned(), body: Some(body.to_string()), headers: Vec::new() }).await
+        self.call(Request {
+            method: Method::Put,
+            path: path.to_owned(),
+            body: Some(body.to_string()),
+            headers: Vec::new(),
+        })
+        .await
     }
 
     /// Changes a part of something.
     pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.call(Request { method: Method::Patch, path: path.to_owned(), body: Some(body.to_string()), headers: Vec::new() }).await
+        self.call(Request {
+            method: Method::Patch,
+            path: path.to_owned(),
+            body: Some(body.to_string()),
+            headers: Vec::new(),
+        })
+        .await
     }
 
     /// Takes something away.

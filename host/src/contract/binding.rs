@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentId, BindingId, BindingKey, BindingPolicy, CompanyId, Grants, JsonObject, Permission, ProviderKey, VersionChoice};
+use super::{
+    AgentId, BindingId, BindingKey, BindingPolicy, CompanyId, Grants, JsonObject, Permission, ProviderKey,
+    VersionChoice,
+};
 
 /// A company's configured provider. Selected by its key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

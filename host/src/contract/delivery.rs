@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::named::named;
 use super::{
-    AgentId, BindingId, BindingKey, CaptureMode, CompanyId, ExtractionJob, FieldError, HookContext, HookKind, JsonObject,
-    OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef,
+    AgentId, BindingId, BindingKey, CaptureMode, CompanyId, ExtractionJob, FieldError, HookContext, HookKind,
+    JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef,
 };
 
 /// Something memory-relevant that happened. `hookId` tells one event from another: what is delivered again under the same

@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::metrics::Tally;
 use super::{Category, Conversation, EvalError, Latency, Scores, Turn};
 use crate::contract::{
-    BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind, IdError, Intent,
-    JsonObject, ProviderKey, QueryRequest, Scope, SourceKind, SourcePayload, SourceRef, TextId, VersionChoice,
+    BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind,
+    IdError, Intent, JsonObject, ProviderKey, QueryRequest, Scope, SourceKind, SourcePayload, SourceRef, TextId,
+    VersionChoice,
 };
 use crate::service::{Caller, CreateBinding, Service, ServiceError};
 

@@ -16,14 +16,8 @@ fn tokens(text: &str) -> usize {
 /// it and is shorter may still fit.
 pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
     let budget = token_budget as usize;
-    let mut block = ContextBlock {
-        text: String::new(),
-        tokens: 0,
-        token_budget,
-        included: 0,
-        omitted: 0,
-        degraded: Vec::new(),
-    };
+    let mut block =
+        ContextBlock { text: String::new(), tokens: 0, token_budget, included: 0, omitted: 0, degraded: Vec::new() };
     for (binding, recall) in found {
         if let Some(reason) = &recall.degraded {
             block.degraded.push(format!("`{binding}`: {reason}"));
@@ -99,10 +93,7 @@ mod tests {
 
     fn snippet(text: &str) -> Snippet {
         Snippet {
-            handle: RecordHandle {
-                provider_key: "p".parse().unwrap(),
-                provider_record_id: "r".parse().unwrap(),
-            },
+            handle: RecordHandle { provider_key: "p".parse().unwrap(), provider_record_id: "r".parse().unwrap() },
             text: text.to_owned(),
             score: None,
             score_kind: None,

@@ -16,9 +16,12 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
+mod people;
 mod rules;
+mod systems;
 #[cfg(test)]
 mod tests;
+mod text;
 
 /// How often [`redact`] repeats before it gives up on a text and drops it. One pass is enough for nearly all texts.
 const MAX_PASSES: usize = 8;

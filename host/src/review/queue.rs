@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::contract::{BindingId, CompanyId, RecordId, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject};
+use crate::contract::{
+    BindingId, CompanyId, RecordId, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
+};
 use crate::store::{self, Change, Expected, Found, Store, StoreError, Table, Transacted};
 
 /// What this room fails with.
@@ -85,14 +87,18 @@ impl Reviews {
 
     /// How many records of a binding must not be returned.
     pub fn hidden(&self, binding: BindingId) -> usize {
-        self.hidden_records(binding).len()
+        let all = self.standings.read();
+        let hidden = |standing: &&Standing| standing.status != ReviewStatus::Approved;
+        all.get(&binding).map_or(0, |of_binding| of_binding.values().filter(hidden).count())
     }
 
-    /// The records of a binding that must not be returned.
-    pub fn hidden_records(&self, binding: BindingId) -> Vec<RecordId> {
-        let all = self.standings.read();
-        let hidden = all.get(&binding).into_iter().flatten();
-        hidden.filter(|(_, standing)| standing.status != ReviewStatus::Approved).map(|(id, _)| id.clone()).collect()
+    /// Takes an item that came in from elsewhere into account.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn reload(&self, value: &[u8]) -> Result<(), StoreError> {
+        self.stand(&store::decode("review", value)?, false);
+        Ok(())
     }
 
     /// The change that writes an item.

@@ -30,6 +30,9 @@ pub(super) fn start(service: &Arc<Service>) {
             if tokio::time::Instant::now() >= next_sweep {
                 next_sweep = tokio::time::Instant::now() + SWEEP;
                 service.sweep_all();
+                if let Err(error) = service.sweep_keys() {
+                    tracing::error!(%error, "old idempotency keys could not be removed");
+                }
             }
             drop(service);
             tokio::select! {

@@ -8,8 +8,8 @@ use super::error::Refusal;
 use super::{Act, Caller, Service, ServiceError};
 use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
 use crate::contract::{
-    ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent, JsonObject, Permission,
-    ProviderKey, Scope, Target, VersionChoice,
+    ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
+    JsonObject, Permission, ProviderKey, Scope, Target, VersionChoice,
 };
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginSource};
 
@@ -224,6 +224,12 @@ impl Service {
         let entry = NewActivity::new(caller.principal(), ActivityAction::BindingReset, key.as_str());
         self.bindings.record(company, entry).await?;
         self.binding(company, key)
+    }
+
+    /// Whether a binding that came from another host can be served by this one.
+    pub(super) async fn can_be_served(&self, binding: &Binding) -> Result<(), ServiceError> {
+        let plugin = self.build_for(&binding.provider_key, &binding.version).await?;
+        self.check(&plugin, &binding.config, &binding.limits).await
     }
 
     /// The newest build that the choice allows.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{Caller, Service, ServiceError};
 use crate::bindings::NewActivity;
 use crate::contract::{
-    ActivityAction, Binding, CompanyId, FieldError, ForgetEffect, ForgetRequest, ListRequest, RecordHandle, Scope,
+    ActivityAction, Binding, CompanyId, FieldError, ForgetRequest, ListRequest, RecordHandle, Scope,
 };
 use crate::store::{self, Change, Expected, Store, StoreError, Table, Transacted};
 
@@ -243,8 +243,8 @@ impl Service {
         Ok(erased)
     }
 
-    /// Every record of a binding, forgotten by its provider, page by page from the start until there is none; then what
-    /// waits for a person and is in no list.
+    /// Every record of a binding, also what waits for a person, forgotten by its provider: page by page from the start until
+    /// there is none.
     async fn forget_everything(&self, binding: &Binding) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
         let (caller, mut count) = (Caller::worker(), 0);
@@ -254,18 +254,8 @@ impl Service {
             let (binding_key, cursor) = (key.clone(), None);
             let list =
                 ListRequest { binding_key, scope: scope.clone(), cursor, limit: Some(PAGE), metadata_filter: None };
-            let page = self.list(&caller, list).await?;
-            let mut handles: Vec<RecordHandle> = page.items.into_iter().map(|item| item.handle).collect();
-            let is_last = handles.is_empty();
-            if is_last {
-                let hidden = self.reviews.hidden_records(binding.id).into_iter().take(PAGE as usize);
-                let provider_key = &binding.provider_key;
-                handles.extend(hidden.map(|provider_record_id| RecordHandle {
-                    provider_key: provider_key.clone(),
-                    provider_record_id,
-                }));
-                self.reviews.forget(binding.id);
-            }
+            let page = self.list_all(&caller, list).await?;
+            let handles: Vec<RecordHandle> = page.items.into_iter().map(|item| item.handle).collect();
             if handles.is_empty() {
                 return Ok(count);
             }
@@ -273,22 +263,24 @@ impl Service {
                 let message = format!("{} records are still listed after they were forgotten", handles.len());
                 return Err(ServiceError::Host(message));
             }
+            count += handles.len() as u64;
             last.clone_from(&handles);
-            let request = ForgetRequest { binding_key: key.clone(), scope: scope.clone(), handles };
-            let answer = self.forget(&caller, request).await?;
-            let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
-            count += gone.count() as u64;
+            self.forget(&caller, ForgetRequest { binding_key: key.clone(), scope: scope.clone(), handles }).await?;
         }
+    }
+
+    /// Reads how long operations are kept, after that came in from elsewhere.
+    pub(super) fn reload_retention(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        if let Some(stored) = self.store.get(Table::Companies, &store::company_key(company, b"retention"))? {
+            let retention = store::decode("retention", &stored)?;
+            self.companies.retention.write().insert(company.clone(), retention);
+        }
+        Ok(())
     }
 }
 
 /// Throws away what is too old or too much; answers how many operations went.
-fn sweep(
-    store: &dyn Store,
-    company: &CompanyId,
-    retention: Retention,
-    now: Timestamp,
-) -> Result<u64, StoreError> {
+fn sweep(store: &dyn Store, company: &CompanyId, retention: Retention, now: Timestamp) -> Result<u64, StoreError> {
     let Some((_, last)) = store.operation_range(company)? else { return Ok(0) };
     let by_count = retention.operations_max_count.map(|most| (last + 1).saturating_sub(most));
     let by_age = match retention.operations_max_age_days {

@@ -7,12 +7,12 @@ use super::capture::Attempt;
 use super::error::Refusal;
 use super::paging::Page;
 use super::{Act, Caller, Service, ServiceError};
+use crate::bindings::NewActivity;
 use crate::contract::{
     ActivityAction, Binding, CaptureRequest, CompanyId, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery,
     DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt, Intent, OnBudget, OperationErrorCode,
     OperationId, OperationKind, QueryRequest, Recall, RetryPolicy, SourceRef, new_id,
 };
-use crate::bindings::NewActivity;
 use crate::hooks::{self, HookError, Hooks, TakenDelivery};
 use crate::sandbox::CaptureAnswer;
 use crate::store::{StoreError, TableWrite};

@@ -177,13 +177,17 @@ impl Service {
             JobStatus::Failed => {
                 let why = found.error.clone().unwrap_or_else(|| "the provider gives no reason".to_owned());
                 let message = format!("the job failed: {why}; `memhost job retry` runs it again");
-                let refusal = Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::Internal, message) };
+                let refusal =
+                    Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::Internal, message) };
                 (ended(after, JobStatus::Failed, now, Some(why)), Some(refusal))
             }
             status @ (JobStatus::Succeeded | JobStatus::Cancelled) => (ended(after, status, now, None), None),
             JobStatus::Queued | JobStatus::Running => {
-                if let Some(late) = serving.and_then(|serving| too_late(&after, now, serving.binding.limits.job_timeout_ms)) {
-                    let refusal = Refusal { outcome: Outcome::TimedOut, ..Refusal::new(OperationErrorCode::TimedOut, late) };
+                if let Some(late) =
+                    serving.and_then(|serving| too_late(&after, now, serving.binding.limits.job_timeout_ms))
+                {
+                    let refusal =
+                        Refusal { outcome: Outcome::TimedOut, ..Refusal::new(OperationErrorCode::TimedOut, late) };
                     return (ended(after, JobStatus::Failed, now, Some(refusal.error.message.clone())), Some(refusal));
                 }
                 let taken = now.duration_since(after.started_at.unwrap_or(now));

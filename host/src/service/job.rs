@@ -53,8 +53,7 @@ impl Service {
                 return Err(status(&before, "only one that has not ended can be cancelled").into());
             }
             let (finished_at, due_at) = (Some(self.clock.now()), None);
-            let after =
-                Job { status: JobStatus::Cancelled, due_at, finished_at, lease_until: None, ..before.clone() };
+            let after = Job { status: JobStatus::Cancelled, due_at, finished_at, lease_until: None, ..before.clone() };
             self.change_job(caller, &before, &after).await?;
             after
         };

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use super::background;
 use super::company::Companies;
+use super::idempotency::AtWork;
 use super::keys::Keys;
 use super::metrics::Metrics;
 use super::record::Recorder;
@@ -44,6 +45,7 @@ pub struct Service {
     pub(super) jobs: Jobs,
     pub(super) reviews: Reviews,
     pub(super) companies: Companies,
+    pub(super) idempotency: AtWork,
     pub(super) retry: RetryPolicy,
     /// Something may have become due.
     pub(super) wake: Arc<Notify>,
@@ -108,6 +110,7 @@ impl Service {
             jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
             reviews: Reviews::open(Arc::clone(&store))?,
             companies: Companies::open(&*store)?,
+            idempotency: AtWork::default(),
             retry: options.retry,
             wake: Arc::default(),
             signing: keys.signing(),

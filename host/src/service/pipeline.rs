@@ -9,19 +9,33 @@ use super::run::Unanswered;
 use super::serving::Serving;
 use super::{Act, Caller, Service, ServiceError};
 use crate::contract::{
-    BindingKey, ContextBundle, CorrectRequest, CorrectResponse, FieldError,
-    ForgetEffect, ForgetRequest, ForgetResponse, GetRequest, GetResponse, HookContext, JsonObject, ListPage, ListRequest,
-    OperationErrorCode, OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, Snippet, UpsertRequest, UpsertResponse, limits,
+    BindingKey, ContextBundle, CorrectRequest, CorrectResponse, FieldError, ForgetEffect, ForgetRequest,
+    ForgetResponse, GetRequest, GetResponse, HookContext, JsonObject, ListPage, ListRequest, OperationErrorCode,
+    OperationKind, QueryDigest, QueryRequest, RecordHandle, Scope, Snippet, UpsertRequest, UpsertResponse, limits,
 };
-use crate::store::TableWrite;
 use crate::sandbox::Answer;
+use crate::store::TableWrite;
 
 impl Service {
     /// Writes records as they are.
     ///
     /// # Errors
     /// As [`ServiceError`] says.
-    pub async fn upsert(&self, caller: &Caller, mut request: UpsertRequest) -> Result<UpsertResponse, ServiceError> {
+    pub async fn upsert(&self, caller: &Caller, request: UpsertRequest) -> Result<UpsertResponse, ServiceError> {
+        self.upsert_with(caller, request, true).await
+    }
+
+    /// Writes records of another host. How they stand with their reviews comes with them.
+    pub(super) async fn take_in(&self, request: &UpsertRequest) -> Result<(), ServiceError> {
+        self.upsert_with(&Caller::worker(), request.clone(), false).await.map(drop)
+    }
+
+    async fn upsert_with(
+        &self,
+        caller: &Caller,
+        mut request: UpsertRequest,
+        is_curated: bool,
+    ) -> Result<UpsertResponse, ServiceError> {
         let mut open = self.begin(caller, OperationKind::RecordUpsert, &mut request.scope).await?;
         open.set_provenance(request.source.as_ref(), None);
         open.set_cited(request.records.iter().map(|record| record.metadata.as_ref()));
@@ -40,7 +54,7 @@ impl Service {
         let called = self
             .run(&mut open, serving, |serving| async move { serving.instances.upsert(operation_id, request).await })
             .await;
-        if let Ok(answer) = &called {
+        if let (Ok(answer), true) = (&called, is_curated) {
             self.curated(&binding, &answer.value.records, request).await?;
         }
         let answer = end(open, called, |answer| Trace {
@@ -108,7 +122,21 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says; a cursor that is not of this list is an invalid `cursor`.
-    pub async fn list(&self, caller: &Caller, mut request: ListRequest) -> Result<ListPage, ServiceError> {
+    pub async fn list(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
+        self.list_with(caller, request, false).await
+    }
+
+    /// The same with what waits for a person: for whoever forgets or exports everything.
+    pub(super) async fn list_all(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
+        self.list_with(caller, request, true).await
+    }
+
+    async fn list_with(
+        &self,
+        caller: &Caller,
+        mut request: ListRequest,
+        shows_hidden: bool,
+    ) -> Result<ListPage, ServiceError> {
         let mut open = self.begin(caller, OperationKind::List, &mut request.scope).await?;
         let operation_id = open.id().map_err(closed)?;
         let checked = request.check();
@@ -129,7 +157,7 @@ impl Service {
                 async move { serving.instances.list(request, cursor).await }
             })
             .await;
-        if let Ok(answer) = &mut called {
+        if let (Ok(answer), false) = (&mut called, shows_hidden) {
             self.hide(&binding, operation_id, &mut answer.value.items).await?;
         }
         let answer = end(open, called, |answer| Trace {

@@ -10,8 +10,8 @@ use super::metrics::Metrics;
 use super::{Audit, Caller, ServiceError};
 use crate::accounting::Ledger;
 use crate::contract::{
-    Clock, HookContext, JsonObject, LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind, Outcome,
-    PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceRef, Usage, limits,
+    Clock, HookContext, JsonObject, LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind,
+    Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceRef, Usage, limits,
 };
 use crate::store::{Store, StoreError, TableWrite};
 

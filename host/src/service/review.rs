@@ -7,9 +7,10 @@ use super::serving::Serving;
 use super::{Caller, Service, ServiceError};
 use crate::bindings::NewActivity;
 use crate::contract::{
-    ActivityAction, Binding, CompanyId, CorrectRequest, CorrectionPatch, Decision, Delivery, DeliveryStatus, FieldError,
-    ForgetRequest, GetRequest, OperationErrorCode, OperationId, RecordHandle, RecordWrite, ReviewDecision, ReviewFilter,
-    ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet, UpsertRequest, limits, new_id,
+    ActivityAction, Binding, CompanyId, CorrectRequest, CorrectionPatch, Decision, Delivery, DeliveryStatus,
+    FieldError, ForgetRequest, GetRequest, OperationErrorCode, OperationId, RecordHandle, RecordWrite, ReviewDecision,
+    ReviewFilter, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet, UpsertRequest,
+    limits, new_id,
 };
 use crate::hooks::Hooks;
 use crate::review::{self, ReviewError, Reviews, Verdict};
@@ -228,7 +229,8 @@ impl Service {
             Decision::Reject => ReviewStatus::Rejected,
         };
         if before.status != ReviewStatus::Pending {
-            let is_same = before.status == status && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
+            let is_same =
+                before.status == status && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
             let error = ReviewError::Decided { id: id.0.to_string(), status: before.status };
             return if is_same { Ok(before) } else { Err(error.into()) };
         }

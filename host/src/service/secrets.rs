@@ -84,7 +84,7 @@ impl SecretStore {
         stored.map(|bytes| store::decode("secret", &bytes)).transpose()
     }
 
-    fn list(&self, company: &CompanyId) -> Result<Vec<SecretView>, StoreError> {
+    pub(super) fn list(&self, company: &CompanyId) -> Result<Vec<SecretView>, StoreError> {
         let page = self.store.scan(Table::Secrets, &Self::key(company, ""), None, MAX_SECRETS)?;
         let views = page.entries.iter().map(|(_, bytes)| Ok(store::decode::<StoredSecret>("secret", bytes)?.view));
         views.collect()

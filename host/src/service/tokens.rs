@@ -5,7 +5,9 @@ use super::record::OpenOperation;
 use super::{Act, Caller, Service, ServiceError, pipeline};
 use crate::access::{CreateToken, Denied, Known};
 use crate::bindings::{BindingError, NewActivity};
-use crate::contract::{ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token, TokenId};
+use crate::contract::{
+    ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token, TokenId,
+};
 use crate::store::{Change, Transacted};
 
 /// What a token is good for.

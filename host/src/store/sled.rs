@@ -249,6 +249,13 @@ impl Store for SledStore {
         self.reader(company)?.page(filter, before, limit)
     }
 
+    fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
+        let log = self.log()?;
+        log.give_out(&operation.company_id, operation.id.sequence())?;
+        drop(log.write(Arc::new(operation), Vec::new()));
+        Ok(())
+    }
+
     fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
         let last = self.companies.lock().get(company).map_or(0, CompanyState::last);
         let first = self.trees.records.range(keys::record(company, 0)..=keys::record(company, last)).next();
@@ -327,7 +334,8 @@ impl Store for SledStore {
     }
 
     fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.trees.storage.get(partition::state_key(partition)).map_err(|error| failed("reading", &error))?;
+        let found =
+            self.trees.storage.get(partition::state_key(partition)).map_err(|error| failed("reading", &error))?;
         Ok(found.map(|value| value.to_vec()))
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod access;
 mod bad_input;
 mod conformance;
 mod crash;
@@ -12,3 +13,4 @@ mod layers;
 mod observability;
 mod operations;
 mod plugins;
+mod support;

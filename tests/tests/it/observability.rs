@@ -10,7 +10,8 @@ use memhost_tests::{TestHost, parse};
 
 async fn get(host: &TestHost, path: &str) -> (u16, String) {
     let http = InProcess::new(Arc::clone(host.service()));
-    let (status, body) = http.call(Request { method: Method::Get, path: path.to_owned(), body: None, headers: Vec::new() }).await;
+    let (status, body) =
+        http.call(Request { method: Method::Get, path: path.to_owned(), body: None, headers: Vec::new() }).await;
     (status, String::from_utf8(body).unwrap())
 }
 

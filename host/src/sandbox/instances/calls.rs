@@ -7,7 +7,9 @@ use crate::contract::{
     CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest, Snippet,
     UpsertRequest, Usage,
 };
-use crate::sandbox::answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+use crate::sandbox::answer::{
+    Answer, CaptureAnswer, Correction, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer, RecordsAnswer,
+};
 use crate::sandbox::convert;
 use crate::sandbox::error::Failure;
 use crate::sandbox::instance::Instance;
@@ -127,11 +129,9 @@ impl Instances {
         let Some(extraction) = &exports.extraction else {
             return Err(self.no_interface(call, "extraction"));
         };
-        let called = timeout_at(
-            call.deadline,
-            extraction.paperclip_memory_extraction().call_run_job(store, provider_job_id),
-        )
-        .await;
+        let called =
+            timeout_at(call.deadline, extraction.paperclip_memory_extraction().call_run_job(store, provider_job_id))
+                .await;
         self.finish(call, called, |answer| self.normalize.ran_job(answer, provider_job_id))
     }
 
@@ -145,11 +145,9 @@ impl Instances {
         let Some(extraction) = &exports.extraction else {
             return Err(self.no_interface(call, "extraction"));
         };
-        let called = timeout_at(
-            call.deadline,
-            extraction.paperclip_memory_extraction().call_get_job(store, provider_job_id),
-        )
-        .await;
+        let called =
+            timeout_at(call.deadline, extraction.paperclip_memory_extraction().call_get_job(store, provider_job_id))
+                .await;
         self.finish(call, called, |answer| self.normalize.job(answer, provider_job_id))
     }
 
@@ -163,11 +161,9 @@ impl Instances {
         let Some(extraction) = &exports.extraction else {
             return Err(self.no_interface(call, "extraction"));
         };
-        let called = timeout_at(
-            call.deadline,
-            extraction.paperclip_memory_extraction().call_cancel_job(store, provider_job_id),
-        )
-        .await;
+        let called =
+            timeout_at(call.deadline, extraction.paperclip_memory_extraction().call_cancel_job(store, provider_job_id))
+                .await;
         self.finish(call, called, |answer| self.normalize.job(Some(answer), provider_job_id))
     }
 

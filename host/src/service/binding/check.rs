@@ -1,9 +1,9 @@
 //! Whether a binding can be as somebody wants it.
 
+use super::schema;
 use crate::contract::limits::MAX_JSON_BYTES;
 use crate::contract::{BindingLimits, FieldError, Grants, JsonObject};
 use crate::plugins::Plugin;
-use super::schema;
 use crate::sandbox::{Component, InstanceSetup, Instances};
 use crate::service::{Service, ServiceError};
 

@@ -105,6 +105,19 @@ impl Log {
         Ok(companies.entry(company.clone()).or_default().next())
     }
 
+    /// Gives out a number that another host gave out.
+    pub(super) fn give_out(&self, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
+        let mut companies = self.companies.lock();
+        let state = companies.entry(company.clone()).or_default();
+        if sequence <= state.last {
+            let message = format!("operation number {sequence} of {company} is there already");
+            return Err(StoreError::Corrupt { what: "import".to_owned(), message });
+        }
+        state.last = sequence;
+        state.open.insert(sequence);
+        Ok(())
+    }
+
     pub(super) fn write(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
         let (sender, commit) = Commit::pair();
         let item = Item { operation, beside, waiter: Mutex::new(Some(sender)) };
@@ -205,7 +218,8 @@ impl Worker {
                 // Readers find the records in the tree from here on.
                 self.shared.queue.lock().in_flight = Arc::default();
             }
-            let done = applied.and_then(|()| self.trees.db.flush().map(drop).map_err(|error| failed("flushing", &error)));
+            let done =
+                applied.and_then(|()| self.trees.db.flush().map(drop).map_err(|error| failed("flushing", &error)));
             if done.is_err() {
                 self.shared.queue.lock().in_flight = Arc::default();
             }

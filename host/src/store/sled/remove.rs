@@ -61,7 +61,8 @@ pub(super) fn operations(
     let mut count = 0;
     loop {
         let range = keys::record(company, 0)..keys::record(company, below);
-        let some: Vec<_> = trees.records.range(range).keys().take(AT_ONCE).collect::<Result<_, _>>().map_err(reading)?;
+        let some: Vec<_> =
+            trees.records.range(range).keys().take(AT_ONCE).collect::<Result<_, _>>().map_err(reading)?;
         if some.is_empty() {
             break;
         }

@@ -56,7 +56,7 @@ fn operation(
         jobs: Vec::new(),
         usage: Vec::new(),
         attribution_mode: None,
-            cost_event_ids: Vec::new(),
+        cost_event_ids: Vec::new(),
         error: None,
         log: Vec::new(),
         cited: Vec::new(),

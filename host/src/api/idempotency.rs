@@ -1,0 +1,102 @@
+//! `idempotency-key`: a write that is sent twice under one key is done once. Both are answered alike; the second answer
+//! says so in `idempotency-replayed`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::problem::Problem;
+use super::server::MAX_BODY_BYTES;
+use crate::contract::CompanyId;
+use crate::service::{Caller, Idempotent, KeptAnswer, Service};
+
+static KEY: HeaderName = HeaderName::from_static("idempotency-key");
+static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// Does what a key stands for once.
+pub(super) async fn once(
+    State(service): State<Arc<Service>>,
+    names: Option<Path<HashMap<String, String>>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(key) = request.headers().get(&KEY).filter(|_| request.method() != Method::GET) else {
+        return next.run(request).await;
+    };
+    let is_sound = |key: &&str| (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    let Some(key) = key.to_str().ok().filter(is_sound).map(str::to_owned) else {
+        let detail = "is not 1 to 128 printable characters without spaces";
+        return Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("idempotency-key").into_response();
+    };
+    let company: Option<CompanyId> = names.and_then(|Path(names)| names.get("company")?.parse().ok());
+    match answer(&service, company.as_ref(), &key, request, next).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn answer(
+    service: &Service,
+    company: Option<&CompanyId>,
+    key: &str,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| {
+        let detail = format!("the body is larger than {MAX_BODY_BYTES} bytes; send it without a key");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+    })?;
+    let caller = parts.extensions.get::<Caller>().cloned();
+    let caller = caller.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", "send a token"))?;
+    let mut digest = blake3::Hasher::new();
+    for part in [parts.method.as_str().as_bytes(), parts.uri.to_string().as_bytes(), &body] {
+        digest.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    let conflict = |code, detail: &str| Err(Problem::new(StatusCode::CONFLICT, code, detail).at("idempotency-key"));
+    match service.idempotent(&caller, company, key, digest.finalize().to_hex().to_string()).await? {
+        Idempotent::New(ticket) => {
+            let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+            let (parts, body) = response.into_parts();
+            let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+            let status = parts.status;
+            // What may succeed at the next try is not an answer for good.
+            let is_final = status.is_success() || (status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS);
+            let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+            let kept = is_final.then(|| KeptAnswer {
+                status: status.as_u16(),
+                content_type: media.to_owned(),
+                body: String::from_utf8_lossy(&body).into_owned(),
+            });
+            service.answered(ticket, kept).await?;
+            Ok(Response::from_parts(parts, Body::from(body)))
+        }
+        Idempotent::Answered(kept) => {
+            let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+            let mut response = (status, kept.body).into_response();
+            let headers = response.headers_mut();
+            headers.remove(CONTENT_TYPE);
+            if let Ok(media) = HeaderValue::from_str(&kept.content_type)
+                && !kept.content_type.is_empty()
+            {
+                headers.insert(CONTENT_TYPE, media);
+            }
+            headers.insert(REPLAYED.clone(), HeaderValue::from_static("true"));
+            Ok(response)
+        }
+        Idempotent::Reused => {
+            conflict("idempotency_key_reused", "this key was used for another request; make a new one for each")
+        }
+        Idempotent::Unknown => conflict(
+            "idempotency_unknown",
+            "the host ended while the request of this key was at work: whether it was done is not known; look for what it \
+             should have done, and send it again under a new key if that is missing",
+        ),
+    }
+}

@@ -1,0 +1,162 @@
+//! What sessions and tools of any agent framework did, in one schema: the event contract of the cross-agent memory core.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{AgentId, CompanyId, FieldError, JsonObject};
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum EventType {
+    #[serde(rename = "session.started")]
+    SessionStarted,
+    #[serde(rename = "session.stopped")]
+    SessionStopped,
+    #[serde(rename = "tool_call.started")]
+    ToolCallStarted,
+    #[serde(rename = "tool_call.succeeded")]
+    ToolCallSucceeded,
+    #[serde(rename = "tool_call.failed")]
+    ToolCallFailed,
+    #[serde(rename = "memory.saved")]
+    MemorySaved,
+    #[serde(rename = "memory.recalled")]
+    MemoryRecalled,
+}
+
+impl EventType {
+    fn is_tool_call(self) -> bool {
+        matches!(self, Self::ToolCallStarted | Self::ToolCallSucceeded | Self::ToolCallFailed)
+    }
+}
+
+/// An event as it is sent. `projectId`, `sessionId` and `agentKind` are needed by all; `toolId` by tool calls, `status` and
+/// `durationMs` once those have ended, `error` when they failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names are those of the event contract")]
+pub struct NewEvent {
+    /// The sender's own id: the same event twice under one id is one event. 1 to 128 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+    pub r#type: EventType,
+    pub project_id: String,
+    pub session_id: String,
+    /// Such as `claude` or `codex`.
+    pub agent_kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// When it happened; when it came in where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occurred_at: Option<Timestamp>,
+    /// Free-form, at most 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<JsonObject>,
+}
+
+/// The longest `error` of an event, in bytes; `details` may be four times as long.
+const MAX_ERROR_BYTES: usize = 4 << 10;
+
+impl NewEvent {
+    /// Checks what the type needs.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Result<(), FieldError> {
+        for (field, id) in [
+            ("eventId", self.event_id.as_deref()),
+            ("projectId", Some(self.project_id.as_str())),
+            ("sessionId", Some(&self.session_id)),
+            ("agentKind", Some(&self.agent_kind)),
+            ("runId", self.run_id.as_deref()),
+            ("toolId", self.tool_id.as_deref()),
+            ("status", self.status.as_deref()),
+        ] {
+            if let Some(id) = id {
+                super::check_id(field, id)?;
+            }
+        }
+        let missing = |field: &str| Err(FieldError::new(field, "is missing; an event of this type needs it"));
+        let has_ended = matches!(self.r#type, EventType::ToolCallSucceeded | EventType::ToolCallFailed);
+        if self.r#type.is_tool_call() && self.tool_id.is_none() {
+            return missing("toolId");
+        }
+        if has_ended && self.status.is_none() {
+            return missing("status");
+        }
+        if has_ended && self.duration_ms.is_none() {
+            return missing("durationMs");
+        }
+        if self.r#type == EventType::ToolCallFailed && self.error.is_none() {
+            return missing("error");
+        }
+        if self.error.as_ref().is_some_and(|error| error.len() > MAX_ERROR_BYTES) {
+            return Err(FieldError::new("error", format!("is longer than {MAX_ERROR_BYTES} bytes")));
+        }
+        let details = self.details.as_ref().and_then(|details| serde_json::to_string(details).ok());
+        match details.is_some_and(|details| details.len() > 4 * MAX_ERROR_BYTES) {
+            true => Err(FieldError::new("details", format!("is larger than {} bytes as JSON", 4 * MAX_ERROR_BYTES))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// An event as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// Orders events by when they came in.
+    pub id: Uuid,
+    /// Whose.
+    pub company_id: CompanyId,
+    /// Who sent it.
+    pub principal: String,
+    /// When it came in.
+    pub received_at: Timestamp,
+    /// What was sent.
+    #[serde(flatten)]
+    pub event: NewEvent,
+}
+
+/// Which events to show. Every field that is set must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names are those of the event's fields")]
+pub struct EventFilter {
+    pub project_id: Option<String>,
+    pub session_id: Option<String>,
+    pub tool_id: Option<String>,
+    pub r#type: Option<EventType>,
+    pub agent_kind: Option<String>,
+    /// Came in at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Came in before this moment.
+    pub until: Option<Timestamp>,
+}
+
+impl EventFilter {
+    /// Whether an event matches.
+    pub fn matches(&self, event: &Event) -> bool {
+        let same =
+            |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
+        same(&self.project_id, Some(&event.event.project_id))
+            && same(&self.session_id, Some(&event.event.session_id))
+            && same(&self.tool_id, event.event.tool_id.as_deref())
+            && same(&self.agent_kind, Some(&event.event.agent_kind))
+            && self.r#type.is_none_or(|wanted| event.event.r#type == wanted)
+            && self.since.is_none_or(|since| event.received_at >= since)
+            && self.until.is_none_or(|until| event.received_at < until)
+    }
+}

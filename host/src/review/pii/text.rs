@@ -1,0 +1,91 @@
+//! Looking around in a text: what stands before and behind a place, and runs of digits.
+
+use std::ops::Range;
+
+pub(super) fn byte(text: &str, at: usize) -> Option<u8> {
+    text.as_bytes().get(at).copied()
+}
+
+pub(super) fn is_word(byte: Option<u8>) -> bool {
+    byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+pub(super) fn is_digit(byte: Option<u8>) -> bool {
+    byte.is_some_and(|b| b.is_ascii_digit())
+}
+
+pub(super) fn before(text: &str, at: usize, back: usize) -> Option<u8> {
+    at.checked_sub(back).and_then(|at| byte(text, at))
+}
+
+/// No longer word, number, UUID or ticket such as `PAP-1274` reaches into the text that starts here.
+pub(super) fn starts_clean(text: &str, start: usize) -> bool {
+    match before(text, start, 1) {
+        Some(b'-') => !is_word(before(text, start, 2)),
+        Some(b'.') => !is_digit(before(text, start, 2)),
+        other => !is_word(other),
+    }
+}
+
+/// The counterpart of [`starts_clean`] for the end of a candidate.
+pub(super) fn ends_clean(text: &str, end: usize) -> bool {
+    match byte(text, end) {
+        Some(b'-') => !is_word(byte(text, end + 1)),
+        Some(b'.') => !is_digit(byte(text, end + 1)),
+        other => !is_word(other),
+    }
+}
+
+/// The ASCII words on the same line just before `start`, nearest first. Looks back 40 bytes at most.
+pub(super) fn words_before(text: &str, start: usize) -> impl Iterator<Item = &str> {
+    let from = (start.saturating_sub(40)..start).find(|&at| text.is_char_boundary(at)).unwrap_or(start);
+    let line = text.get(from..start).and_then(|window| window.rsplit('\n').next()).unwrap_or_default();
+    line.rsplit(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty())
+}
+
+/// Whether `list`, words with single spaces between them, has `word` in any case.
+pub(super) fn is_one_of(word: &str, list: &str) -> bool {
+    list.split(' ').any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// Words in front of lists of numbers that can look like a phone or card number.
+pub(super) fn is_number_list(text: &str, start: usize) -> bool {
+    const WORDS: &str = "port ports pid pids status codes lines rows columns sizes";
+    words_before(text, start).next().is_some_and(|word| is_one_of(word, WORDS))
+}
+
+/// Reads groups of digits from `start` with up to three separators between them, and at most `max` digits in all.
+/// A group that would exceed `max` is left out as a whole.
+pub(super) fn digit_groups(text: &str, start: usize, max: usize) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let (mut groups, mut total, mut at) = (Vec::new(), 0, start);
+    loop {
+        let len = bytes.iter().skip(at).take(max + 1 - total).take_while(|b| b.is_ascii_digit()).count();
+        total += len;
+        if len == 0 || total > max {
+            return groups;
+        }
+        groups.push(at..at + len);
+        let gap = bytes.iter().skip(at + len).take(4).take_while(|b| b" -./()".contains(b)).count();
+        if gap == 0 || gap > 3 {
+            return groups;
+        }
+        at += len + gap;
+    }
+}
+
+pub(super) fn digits(text: &str, groups: &[Range<usize>]) -> Vec<u8> {
+    groups.iter().flat_map(|group| text.as_bytes()[group.clone()].iter().map(|b| b - b'0')).collect()
+}
+
+/// A compact date such as `20240115`, also with a time behind it. Takes the values of the digits.
+pub(super) fn is_compact_date(digits: &[u8]) -> bool {
+    match *digits {
+        [1, 9, _, _, m, n, d, e, ref time @ ..] | [2, 0, _, _, m, n, d, e, ref time @ ..] => {
+            matches!(time.len(), 0 | 6) && (1..=12).contains(&(m * 10 + n)) && (1..=31).contains(&(d * 10 + e))
+        }
+        _ => false,
+    }
+}
+
+// E-mail

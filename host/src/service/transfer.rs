@@ -1,0 +1,364 @@
+//! Everything that a company has, as lines of JSON: out of one host and into another.
+//!
+//! A line is `{"type": …, …}`. The first one says what this is. Rows of tables come with their keys and go in under the
+//! same, so that nothing is lost; records come from the providers and are written through them. Secrets and tokens are
+//! named without their values: whoever takes the company in sets them anew.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{Caller, Service, ServiceError};
+use crate::bindings::NewActivity;
+use crate::contract::{
+    ActivityAction, Binding, BindingKey, CompanyId, FieldError, ListRequest, Operation, OperationFilter, RecordWrite,
+    Scope, Snippet, UpsertRequest,
+};
+use crate::store::{self, Change, Expected, Table, Transacted};
+
+/// The format of the lines.
+const FORMAT: u32 = 1;
+/// Tables whose rows go as they are.
+const TABLES: [Table; 12] = [
+    Table::Companies,
+    Table::Bindings,
+    Table::Targets,
+    Table::Activity,
+    Table::Jobs,
+    Table::Deliveries,
+    Table::CostEvents,
+    Table::FinanceEvents,
+    Table::Budgets,
+    Table::Reviews,
+    Table::Events,
+    Table::EventIndex,
+];
+/// Lines that are written at once when they come in.
+const AT_ONCE: usize = 256;
+
+/// What was taken in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Imported {
+    /// Rows of tables.
+    pub rows: u64,
+    /// Operations.
+    pub operations: u64,
+    /// Records, written through their providers.
+    pub records: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+enum Line {
+    Company { format: u32, company_id: CompanyId, exported_at: Timestamp },
+    Row { table: String, key: String, value: Value },
+    Bytes { table: String, key: String, bytes: String },
+    Operation { value: Box<Operation> },
+    Record { binding_key: BindingKey, value: Box<Snippet> },
+    Secret { name: String },
+    Token { name: String },
+    End { lines: u64 },
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    if !text.is_ascii() || !text.len().is_multiple_of(2) {
+        return None;
+    }
+    text.as_bytes().chunks(2).map(digits).collect()
+}
+
+/// Where lines go; counts them.
+struct Out {
+    lines: mpsc::Sender<Result<String, ServiceError>>,
+    count: u64,
+}
+
+impl Out {
+    async fn line(&mut self, line: &Line) -> Result<(), ServiceError> {
+        let mut text = serde_json::to_string(line).map_err(|error| ServiceError::Host(error.to_string()))?;
+        text.push('\n');
+        self.count += 1;
+        let gone = |_| ServiceError::Host("whoever asked for the export went away".to_owned());
+        self.lines.send(Ok(text)).await.map_err(gone)
+    }
+}
+
+impl Service {
+    /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`; without it something is
+    /// missing, and the error before says what.
+    pub fn export(self: &Arc<Self>, company: &CompanyId) -> mpsc::Receiver<Result<String, ServiceError>> {
+        let (lines, receiver) = mpsc::channel(64);
+        let (service, company) = (Arc::clone(self), company.clone());
+        tokio::spawn(async move {
+            let mut out = Out { lines: lines.clone(), count: 0 };
+            if let Err(error) = service.export_to(&company, &mut out).await {
+                drop(lines.send(Err(error)).await);
+            }
+        });
+        receiver
+    }
+
+    async fn export_to(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
+        let (company_id, exported_at) = (company.clone(), self.clock.now());
+        out.line(&Line::Company { format: FORMAT, company_id, exported_at }).await?;
+        for table in TABLES {
+            let (prefix, mut from) = (store::company_key(company, b""), None);
+            loop {
+                let page = self.store.scan(table, &prefix, from.as_deref(), 500)?;
+                for (key, value) in page.entries {
+                    let (name, key) = (table.name().to_owned(), hex(&key[prefix.len()..]));
+                    let line = match store::decode::<Value>("row", &value) {
+                        Ok(value) => Line::Row { table: name, key, value },
+                        Err(_) => Line::Bytes { table: name, key, bytes: hex(&value) },
+                    };
+                    out.line(&line).await?;
+                }
+                match page.next {
+                    Some(next) => from = Some(next),
+                    None => break,
+                }
+            }
+        }
+        for secret in self.secrets.list(company)? {
+            out.line(&Line::Secret { name: secret.name }).await?;
+        }
+        for token in self.tokens.list(Some(company)) {
+            out.line(&Line::Token { name: token.name }).await?;
+        }
+        self.export_operations(company, out).await?;
+        // After the operations: taking records in makes operations, whose numbers stand behind those.
+        for binding in self.bindings.list(company) {
+            self.export_records(&binding, out).await?;
+        }
+        out.line(&Line::End { lines: out.count }).await
+    }
+
+    /// Oldest first, so that they go in in their order.
+    async fn export_operations(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
+        let Some((mut next, last)) = self.store.operation_range(company)? else { return Ok(()) };
+        while next <= last {
+            let below = (next + 500).min(last + 1);
+            let count = usize::try_from(below - next).unwrap_or(usize::MAX);
+            let page = self.store.operations(company, &OperationFilter::default(), Some(below), count)?;
+            for operation in page.operations.into_iter().rev().filter(|operation| operation.id.sequence() >= next) {
+                out.line(&Line::Operation { value: Box::new(operation) }).await?;
+            }
+            next = below;
+        }
+        Ok(())
+    }
+
+    async fn export_records(&self, binding: &Binding, out: &mut Out) -> Result<(), ServiceError> {
+        let mut cursor = None;
+        loop {
+            let request = ListRequest {
+                binding_key: Some(binding.key.clone()),
+                scope: Scope::company(binding.company_id.clone()),
+                cursor,
+                limit: Some(500),
+                metadata_filter: None,
+            };
+            let page = self.list_all(&Caller::worker(), request).await?;
+            for snippet in page.items {
+                let (binding_key, value) = (binding.key.clone(), Box::new(snippet));
+                out.line(&Line::Record { binding_key, value }).await?;
+            }
+            match page.next_cursor {
+                Some(next) => cursor = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes a company in that was exported elsewhere, under its own id. All of it or nothing: where a line will not do,
+    /// what was taken in before is removed again.
+    ///
+    /// # Errors
+    /// Where the company is there already, a line is no line, or a provider is missing or does not take a record.
+    pub async fn import(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        mut lines: mpsc::Receiver<Result<String, String>>,
+    ) -> Result<Imported, ServiceError> {
+        if self.is_erased(company) {
+            return Err(ServiceError::Erased { company: company.clone() });
+        }
+        if self.store.operation_range(company)?.is_some() || !self.bindings.list(company).is_empty() {
+            let message = "has operations or bindings here already; a company is taken in as a whole or not at all";
+            return Err(FieldError::new("companyId", message).into());
+        }
+        let mut importing = Importing { service: self, company, done: Imported::default(), number: 0, ended: false };
+        let mut result = Ok(());
+        while let Some(line) = lines.recv().await {
+            result = match line {
+                Ok(line) => importing.line(&line).await,
+                Err(error) => Err(FieldError::new("body", error).into()),
+            };
+            if result.is_err() {
+                break;
+            }
+        }
+        if result.is_ok() && !importing.ended {
+            result = Err(importing.wrong("the last line is missing: the export was cut off"));
+        }
+        let done = importing.done;
+        if let Err(error) = result {
+            self.undo_import(company).await?;
+            return Err(error);
+        }
+        let entry = NewActivity::new(caller.principal(), ActivityAction::CompanyImported, company.as_str());
+        self.bindings.record_with(company, entry.with(None::<&()>, Some(&done)), Vec::new()).await?;
+        self.wake.notify_one();
+        Ok(done)
+    }
+
+    async fn undo_import(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        for binding in self.bindings.list(company) {
+            self.serving.forget(binding.id);
+            self.serving.remove_stored(&binding).await.map_err(|refusal| ServiceError::Host(refusal.error.message))?;
+            self.reviews.forget(binding.id);
+        }
+        self.store.commit().await?;
+        self.store.erase_company(company)?;
+        self.bindings.forget(company);
+        self.recorder.ledger.forget(company);
+        Ok(())
+    }
+}
+
+struct Importing<'a> {
+    service: &'a Service,
+    company: &'a CompanyId,
+    done: Imported,
+    number: u64,
+    ended: bool,
+}
+
+impl Importing<'_> {
+    fn wrong(&self, message: &str) -> ServiceError {
+        FieldError::new(format!("lines.{}", self.number.saturating_sub(1)), message).into()
+    }
+
+    async fn line(&mut self, text: &str) -> Result<(), ServiceError> {
+        self.number += 1;
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let line: Line = serde_json::from_str(text).map_err(|error| self.wrong(&error.to_string()))?;
+        if self.ended {
+            return Err(self.wrong("stands behind the end"));
+        }
+        match line {
+            Line::Company { format, company_id, .. } => {
+                if self.number != 1 || format != FORMAT || company_id != *self.company {
+                    let message = format!("is not the beginning of an export of {} in format {FORMAT}", self.company);
+                    return Err(self.wrong(&message));
+                }
+                Ok(())
+            }
+            _ if self.number == 1 => Err(self.wrong("is not the first line of an export")),
+            Line::Row { table, key, value } => {
+                let value = store::encode("row", &value)?;
+                self.row(&table, &key, value).await
+            }
+            Line::Bytes { table, key, bytes } => match unhex(&bytes) {
+                Some(value) => self.row(&table, &key, value).await,
+                None => Err(self.wrong("has bytes that are not in hex")),
+            },
+            Line::Operation { value } => self.operation(*value),
+            Line::Record { binding_key, value } => self.record(&binding_key, *value).await,
+            Line::Secret { .. } | Line::Token { .. } => Ok(()),
+            Line::End { lines } => {
+                self.ended = true;
+                match lines == self.number - 1 {
+                    true => Ok(()),
+                    false => Err(self.wrong(&format!("counts {lines} lines, and {} came", self.number - 1))),
+                }
+            }
+        }
+    }
+
+    async fn row(&mut self, table: &str, key: &str, value: Vec<u8>) -> Result<(), ServiceError> {
+        let found = TABLES.into_iter().find(|known| known.name() == table);
+        let (Some(table), Some(key)) = (found, unhex(key)) else {
+            return Err(self.wrong("has a table or a key that is none"));
+        };
+        if is_of_another(self.company, &value) {
+            return Err(self.wrong("belongs to another company"));
+        }
+        let key = store::company_key(self.company, &key);
+        let change = Change { table, key, expected: Expected::Absent, new: Some(value.clone()) };
+        match self.service.store.transact(&[change])? {
+            Transacted::Done(commit) if self.done.rows.is_multiple_of(AT_ONCE as u64) => commit.await?,
+            Transacted::Done(_) => {}
+            Transacted::Conflict(_) => return Err(self.wrong("is there twice")),
+        }
+        self.done.rows += 1;
+        self.take_into_account(table, &value).await
+    }
+
+    /// What is also in memory.
+    async fn take_into_account(&self, table: Table, value: &[u8]) -> Result<(), ServiceError> {
+        let service = self.service;
+        match table {
+            Table::Bindings => {
+                let binding: Binding = store::decode("binding", value)?;
+                service.can_be_served(&binding).await?;
+                Ok(service.bindings.reload(self.company)?)
+            }
+            Table::Targets => Ok(service.bindings.reload(self.company)?),
+            Table::Reviews => Ok(service.reviews.reload(value)?),
+            Table::Budgets => Ok(service.recorder.ledger.reload(value)?),
+            Table::Companies => service.reload_retention(self.company),
+            // When they are due is not in the export: it follows from them.
+            Table::Jobs => Ok(service.jobs.write(None, &store::decode("job", value)?).await?),
+            Table::Deliveries => match store::decode("delivery", value) {
+                Ok(delivery) => Ok(service.hooks.write(None, &delivery).await?),
+                Err(_) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn operation(&mut self, operation: Operation) -> Result<(), ServiceError> {
+        if operation.company_id != *self.company || operation.scope.company_id != *self.company {
+            return Err(self.wrong("belongs to another company"));
+        }
+        self.service.store.import_operation(operation)?;
+        self.done.operations += 1;
+        Ok(())
+    }
+
+    async fn record(&mut self, binding_key: &BindingKey, snippet: Snippet) -> Result<(), ServiceError> {
+        let request = UpsertRequest {
+            binding_key: Some(binding_key.clone()),
+            scope: Scope::company(self.company.clone()),
+            source: snippet.source.clone(),
+            records: vec![RecordWrite {
+                id: Some(snippet.handle.provider_record_id.clone()),
+                text: snippet.text,
+                summary: snippet.summary,
+                metadata: snippet.metadata,
+            }],
+        };
+        self.service.take_in(&request).await?;
+        self.done.records += 1;
+        Ok(())
+    }
+}
+
+/// A row says whose it is, in most tables.
+fn is_of_another(company: &CompanyId, value: &[u8]) -> bool {
+    let row = store::decode::<Value>("row", value).unwrap_or(json!({}));
+    row.get("companyId").is_some_and(|found| found != company.as_str())
+}

@@ -1,0 +1,305 @@
+//! `extracts` does what the text of a capture says: it leaves jobs of all kinds, charges money, fails for a while, and
+//! keeps candidates with a confidence. It counts every call that had an effect, so that a test can tell once from twice.
+//!
+//! A capture's first word says what: `job`, `elsewhere`, `metered`, `flaky`, anything else is a record. A text that is
+//! JSON is a record with `text`, and the rest of it is its metadata.
+
+use memhost_sdk::storage::{Batch, Collection};
+use memhost_sdk::{Extraction, NoConfig, Provider, types::*};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A record as it is stored.
+#[derive(Clone, Serialize, Deserialize)]
+struct Record {
+    text: String,
+    metadata: Option<String>,
+}
+
+/// A job: what its text says, how often it was run, whether it is done.
+#[derive(Clone, Serialize, Deserialize)]
+struct Job {
+    text: String,
+    runs: u32,
+    status: String,
+}
+
+/// The provider.
+pub struct Extracts {
+    records: Collection<Record>,
+    jobs: Collection<Job>,
+    counts: Collection<u32>,
+}
+
+impl Extracts {
+    fn count(&self, name: &str) -> Result<u32, Error> {
+        Ok(self.counts.get(name)?.unwrap_or(0))
+    }
+
+    /// Writes a record and counts that, in one step.
+    fn keep(&self, id: &str, text: &str, counted: &str) -> Result<(), Error> {
+        let json: Option<Value> = serde_json::from_str(text).ok().filter(Value::is_object);
+        let record = match json {
+            Some(mut json) => {
+                let text = json["text"].as_str().unwrap_or_default().to_owned();
+                if let Some(members) = json.as_object_mut() {
+                    members.remove("text");
+                }
+                Record { text, metadata: Some(json.to_string()) }
+            }
+            None => Record { text: text.to_owned(), metadata: None },
+        };
+        let mut batch = Batch::new();
+        batch.put(&self.records, id, &record)?;
+        batch.put(&self.counts, counted, &(self.count(counted)? + 1))?;
+        Ok(batch.apply()?)
+    }
+
+    fn all(&self) -> Result<Vec<(String, Record)>, Error> {
+        let entry = |entry: Result<(Vec<u8>, Record), _>| {
+            let (key, record) = entry?;
+            Ok((String::from_utf8_lossy(&key).into_owned(), record))
+        };
+        self.records.iter("").map(entry).collect()
+    }
+}
+
+fn snippet((id, record): (String, Record)) -> Snippet {
+    Snippet { metadata: record.metadata, ..Snippet::new(id, record.text) }
+}
+
+fn shown(id: &str, status: &str) -> ExtractionJob {
+    ExtractionJob {
+        provider_job_id: id.to_owned(),
+        status: match status {
+            "running" => JobStatus::Running,
+            "succeeded" => JobStatus::Succeeded,
+            "failed" => JobStatus::Failed,
+            "cancelled" => JobStatus::Cancelled,
+            _ => JobStatus::Queued,
+        },
+        record_count: None,
+        hook_kind: None,
+        source: None,
+        error: (status == "failed").then(|| "the material makes no sense".to_owned()),
+        submitted_at: None,
+        started_at: None,
+        finished_at: None,
+    }
+}
+
+fn charge(microcents: u64) -> Usage {
+    Usage {
+        provider: "expensive".to_owned(),
+        biller: Some("biller".to_owned()),
+        model: Some("model-1".to_owned()),
+        billing_type: Some(BillingType::MeteredApi),
+        attribution_mode: Some(AttributionMode::BilledDirectly),
+        input_tokens: Some(100),
+        cached_input_tokens: Some(10),
+        output_tokens: Some(20),
+        embedding_tokens: Some(5),
+        cost_microcents: Some(microcents),
+        latency_ms: None,
+        details: None,
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or(1)
+}
+
+fn unavailable(message: &str) -> Error {
+    Error::Unavailable(RetryLater { message: message.to_owned(), retry_after_ms: None })
+}
+
+impl Provider for Extracts {
+    type Config = NoConfig;
+
+    fn describe() -> Description {
+        let http = HttpPermission { origin: "https://api.example.com".to_owned(), methods: Vec::new() };
+        let mut description = Description::new("extracts", "1.0.0", "Does what captures say")
+            .require(Permission::Storage(64 << 20), "Records and jobs are kept here")
+            .prefer(Permission::Http(http), "Where it might send something");
+        description.capabilities.async_extraction = true;
+        description.max_concurrency = 4;
+        description
+    }
+
+    fn open(_: NoConfig) -> Result<Self, Error> {
+        Ok(Self {
+            records: Collection::new("records"),
+            jobs: Collection::new("jobs"),
+            counts: Collection::new("counts"),
+        })
+    }
+
+    fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+        let id = request.operation_id;
+        let text = request.payload.text.unwrap_or_default();
+        let calls = format!("calls/{id}");
+        match text.split_whitespace().next().unwrap_or_default() {
+            kind @ ("job" | "elsewhere") => {
+                let job_id = format!("job-{id}");
+                let status = if kind == "job" { "queued" } else { "running" };
+                let mut batch = Batch::new();
+                if self.jobs.get(&job_id)?.is_none() {
+                    batch.put(&self.jobs, &job_id, &Job { text: text.clone(), runs: 0, status: status.to_owned() })?;
+                }
+                batch.put(&self.counts, &calls, &(self.count(&calls)? + 1))?;
+                batch.apply()?;
+                Ok(CaptureResponse { records: Vec::new(), jobs: vec![shown(&job_id, status)], usage: Vec::new() })
+            }
+            "metered" => Ok(CaptureResponse {
+                records: Vec::new(),
+                jobs: Vec::new(),
+                usage: vec![charge(number(&text) * 1_000_000)],
+            }),
+            "included" => {
+                let usage = Usage { attribution_mode: Some(AttributionMode::IncludedInRun), ..charge(1_000_000) };
+                Ok(CaptureResponse { records: Vec::new(), jobs: Vec::new(), usage: vec![usage] })
+            }
+            "flaky" => {
+                // The same capture comes with the same id: that is how it knows how often it has been tried.
+                let tries = self.count(&format!("tries/{id}"))? + 1;
+                self.counts.put(format!("tries/{id}"), &tries)?;
+                if u64::from(tries) <= number(&text) {
+                    return Err(unavailable("not yet"));
+                }
+                self.keep(&id, &text, &calls)?;
+                Ok(vec![id].into())
+            }
+            _ => {
+                self.keep(&id, &text, &calls)?;
+                Ok(vec![id].into())
+            }
+        }
+    }
+
+    fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+        let mut ids = Vec::new();
+        for (n, record) in request.records.into_iter().enumerate() {
+            let id = record.id.unwrap_or_else(|| format!("{}-{n}", request.operation_id));
+            self.records.put(&id, &Record { text: record.text, metadata: record.metadata })?;
+            ids.push(id);
+        }
+        Ok(ids.into())
+    }
+
+    /// `count PREFIX` answers the highest count under a prefix and their sum; `sleep MS` answers late.
+    fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
+        if let Some(prefix) = request.query.strip_prefix("count ") {
+            let counts: Vec<u32> = self.counts.iter(prefix).map(|entry| Ok(entry?.1)).collect::<Result<_, Error>>()?;
+            let text = format!("{} {}", counts.iter().max().unwrap_or(&0), counts.iter().sum::<u32>());
+            return Ok(vec![Snippet::new("count".to_owned(), text)].into());
+        }
+        if request.query.starts_with("sleep ") {
+            std::thread::sleep(std::time::Duration::from_millis(number(&request.query)));
+        }
+        let mut found = self.all()?;
+        found.retain(|(_, record)| request.query.split(' ').any(|word| record.text.contains(word)));
+        found.truncate(request.top_k as usize);
+        Ok(found.into_iter().map(snippet).collect::<Vec<_>>().into())
+    }
+
+    fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
+        let mut rest = self.all()?;
+        rest.retain(|(id, _)| request.cursor.as_ref().is_none_or(|last| id > last));
+        let has_more = rest.len() > request.limit as usize;
+        rest.truncate(request.limit as usize);
+        let continuation = match rest.last() {
+            Some((last, _)) if has_more => Continuation::Next(last.clone()),
+            _ => Continuation::End,
+        };
+        Ok(ListPage { items: rest.into_iter().map(snippet).collect(), continuation, ..ListPage::default() })
+    }
+
+    fn get_record(&mut self, id: RecordId, _: Scope) -> Result<GetResponse, Error> {
+        let record = self.records.get(&id)?;
+        Ok(record.map(|record| snippet((id, record))).into())
+    }
+
+    fn forget(&mut self, ids: Vec<RecordId>, _: Scope) -> Result<ForgetResponse, Error> {
+        let mut outcomes = Vec::new();
+        for id in ids {
+            let effect = match self.records.get(&id)? {
+                Some(_) => ForgetEffect::Hard,
+                None => ForgetEffect::NotFound,
+            };
+            self.records.delete(&id)?;
+            outcomes.push(ForgetOutcome { id, effect });
+        }
+        Ok(ForgetResponse { outcomes, usage: Vec::new() })
+    }
+}
+
+impl Extraction for Extracts {
+    /// `job slices N` takes N calls, `job unavailable N` fails N times first, `job fails` always fails, `job sleep MS` takes
+    /// its time. What it has done and that it has done it are one batch.
+    fn run_job(&mut self, id: String) -> Result<JobResult, Error> {
+        let Some(mut job) = self.jobs.get(&id)? else {
+            return Err(Error::NotFound(format!("there is no job {id}")));
+        };
+        job.runs += 1;
+        let (kind, amount) = (job.text.split_whitespace().nth(1).unwrap_or_default().to_owned(), number(&job.text));
+        let result =
+            |status: &str, records: Vec<String>| JobResult { job: shown(&id, status), records, usage: Vec::new() };
+        match kind.as_str() {
+            "slices" if u64::from(job.runs) < amount => {
+                self.jobs.put(&id, &job)?;
+                return Ok(result("running", Vec::new()));
+            }
+            "unavailable" if u64::from(job.runs) <= amount => {
+                self.jobs.put(&id, &job)?;
+                return Err(unavailable("the model rests"));
+            }
+            "fails" => {
+                job.status = "failed".to_owned();
+                self.jobs.put(&id, &job)?;
+                return Ok(result("failed", Vec::new()));
+            }
+            "sleep" => std::thread::sleep(std::time::Duration::from_millis(amount)),
+            _ => {}
+        }
+        job.status = "succeeded".to_owned();
+        let (record, counted) = (format!("record-{id}"), format!("successes/{id}"));
+        let mut batch = Batch::new();
+        batch.put(&self.records, &record, &Record { text: job.text.clone(), metadata: None })?;
+        batch.put(&self.jobs, &id, &job)?;
+        batch.put(&self.counts, &counted, &(self.count(&counted)? + 1))?;
+        batch.apply()?;
+        Ok(result("succeeded", vec![record]))
+    }
+
+    /// What runs elsewhere is done when it was asked about twice.
+    fn get_job(&mut self, id: String) -> Result<Option<ExtractionJob>, Error> {
+        let Some(mut job) = self.jobs.get(&id)? else { return Ok(None) };
+        if job.text.starts_with("elsewhere") {
+            job.runs += 1;
+            if job.runs >= 2 {
+                job.status = "succeeded".to_owned();
+            }
+            self.jobs.put(&id, &job)?;
+        }
+        Ok(Some(shown(&id, &job.status)))
+    }
+
+    fn list_jobs(&mut self, _: Scope, _: Option<String>, limit: u32) -> Result<JobPage, Error> {
+        let mut jobs = Vec::new();
+        for entry in self.jobs.iter("").take(limit as usize) {
+            let (key, job) = entry?;
+            jobs.push(shown(&String::from_utf8_lossy(&key), &job.status));
+        }
+        Ok(JobPage { jobs, next_cursor: None })
+    }
+
+    fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
+        if let Some(job) = self.jobs.get(&id)? {
+            self.jobs.put(&id, &Job { status: "cancelled".to_owned(), ..job })?;
+        }
+        Ok(shown(&id, "cancelled"))
+    }
+}
+
+memhost_sdk::export!(Extracts);
+memhost_sdk::export_extraction!(Extracts);

@@ -1,0 +1,314 @@
+//! Who may do what: every route, for every role, in its own company and in another.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use memhost::api::Method;
+use memhost_tests::{TestHost, parse, repository};
+use serde_json::{Value, json};
+
+use super::support::Api;
+
+/// `+` may, `-` may not: company administrator, agent, auditor, each in its own company. The operator may everything, and
+/// nobody but it may anything in another company.
+const COMPANY: &[(Method, &str, &str)] = &[
+    (Method::Post, "/runtime/v1/companies/{company}/capture", "++-"),
+    (Method::Post, "/runtime/v1/companies/{company}/records", "++-"),
+    (Method::Post, "/runtime/v1/companies/{company}/query", "+++"),
+    (Method::Post, "/runtime/v1/companies/{company}/list", "+++"),
+    (Method::Post, "/runtime/v1/companies/{company}/get", "+++"),
+    (Method::Post, "/runtime/v1/companies/{company}/forget", "++-"),
+    (Method::Post, "/runtime/v1/companies/{company}/correct", "++-"),
+    (Method::Post, "/runtime/v1/companies/{company}/hooks", "++-"),
+    (Method::Post, "/runtime/v1/companies/{company}/events", "++-"),
+    (Method::Get, "/control/v1/companies/{company}/bindings", "+-+"),
+    (Method::Post, "/control/v1/companies/{company}/bindings", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/bindings/{key}", "+-+"),
+    (Method::Patch, "/control/v1/companies/{company}/bindings/{key}", "+--"),
+    (Method::Delete, "/control/v1/companies/{company}/bindings/{key}", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/bindings/{key}/grants", "+-+"),
+    (Method::Put, "/control/v1/companies/{company}/bindings/{key}/grants", "---"),
+    (Method::Post, "/control/v1/companies/{company}/bindings/{key}/reset", "+--"),
+    (Method::Put, "/control/v1/companies/{company}/bindings/{key}/budgets/{period}", "+--"),
+    (Method::Delete, "/control/v1/companies/{company}/bindings/{key}/budgets/{period}", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/resolve", "+++"),
+    (Method::Put, "/control/v1/companies/{company}/targets", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/secrets", "+-+"),
+    (Method::Put, "/control/v1/companies/{company}/secrets/{name}", "+--"),
+    (Method::Delete, "/control/v1/companies/{company}/secrets/{name}", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/tokens", "+-+"),
+    (Method::Post, "/control/v1/companies/{company}/tokens", "+--"),
+    (Method::Post, "/control/v1/companies/{company}/tokens/{id}/rotate", "+--"),
+    (Method::Delete, "/control/v1/companies/{company}/tokens/{id}", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/activity", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/operations", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/operations/{id}", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/deliveries", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/deliveries/{id}", "+-+"),
+    (Method::Post, "/control/v1/companies/{company}/deliveries/{id}/replay", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/jobs", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/jobs/{id}", "+-+"),
+    (Method::Post, "/control/v1/companies/{company}/jobs/{id}/cancel", "+--"),
+    (Method::Post, "/control/v1/companies/{company}/jobs/{id}/retry", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/reviews", "+-+"),
+    (Method::Post, "/control/v1/companies/{company}/reviews/{id}/decision", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/costs", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/evaluation", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/cost-events", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/finance-events", "+-+"),
+    (Method::Post, "/control/v1/companies/{company}/finance-events", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/budgets", "+-+"),
+    (Method::Put, "/control/v1/companies/{company}/budgets/{period}", "+--"),
+    (Method::Delete, "/control/v1/companies/{company}/budgets/{period}", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/events", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/retention", "+-+"),
+    (Method::Put, "/control/v1/companies/{company}/retention", "+--"),
+    (Method::Get, "/control/v1/companies/{company}/export", "+--"),
+    (Method::Post, "/control/v1/companies/{company}/import", "---"),
+    (Method::Post, "/control/v1/companies/{company}/erase", "---"),
+];
+
+/// For the operator only.
+const HOST: &[(Method, &str)] = &[
+    (Method::Get, "/control/v1/companies"),
+    (Method::Get, "/control/v1/plugins"),
+    (Method::Post, "/control/v1/plugins/scan"),
+    (Method::Get, "/control/v1/doctor"),
+    (Method::Get, "/control/v1/tokens"),
+    (Method::Post, "/control/v1/tokens"),
+    (Method::Post, "/control/v1/tokens/{id}/rotate"),
+    (Method::Delete, "/control/v1/tokens/{id}"),
+    (Method::Get, "/control/v1/tombstones/{company}"),
+    (Method::Post, "/control/v1/backups"),
+    (Method::Get, "/metrics"),
+];
+
+/// A body that a route takes as far as its shape goes.
+fn body(path: &str, company: &str) -> Value {
+    let scope = json!({"companyId": company});
+    let handle = json!({"providerKey": "p", "providerRecordId": "r"});
+    let source = json!({"kind": "manual_note", "companyId": company});
+    match path.rsplit('/').next().unwrap() {
+        "capture" => json!({"scope": scope, "source": source, "payload": {"text": "t"}}),
+        "records" => json!({"scope": scope, "records": [{"text": "t"}]}),
+        "query" => json!({"scope": scope, "query": "t"}),
+        "list" => json!({"scope": scope}),
+        "get" => json!({"scope": scope, "handle": handle}),
+        "forget" => json!({"scope": scope, "handles": [handle]}),
+        "correct" => json!({"scope": scope, "handle": handle, "patch": {"instruction": "t"}}),
+        "hooks" => json!({"hookKind": "manual_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
+            "scope": scope, "source": source, "payload": {"text": "t"}}),
+        "events" => {
+            json!({"events": [{"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "c"}]})
+        }
+        "bindings" => json!({"key": "k", "providerKey": "p"}),
+        "targets" => json!({"bindingKey": "k"}),
+        "tokens" => json!({"name": "n", "role": "auditor"}),
+        "finance-events" => json!({"eventKind": "fee", "biller": "b", "amountCents": 1,
+            "occurredAt": "2026-11-20T00:00:00Z"}),
+        "decision" => json!({"decision": "approve"}),
+        "erase" => json!({"confirm": "nobody"}),
+        "{name}" => json!({"value": "a value of eight", "origins": ["https://a.example"]}),
+        "{period}" => json!({"limitCents": 1}),
+        "backups" => json!({"directory": "relative"}),
+        _ => json!({}),
+    }
+}
+
+fn address(path: &str, company: &str) -> String {
+    path.replace("{company}", company)
+        .replace("{key}", "none")
+        .replace("{name}", "NONE")
+        .replace("{period}", "day")
+        .replace("{id}", "0199f0a0-0000-7000-8000-000000000000")
+}
+
+async fn status(api: &Api, method: Method, path: &str, company: &str) -> (u16, Value) {
+    let body = (method != Method::Get).then(|| body(path, company).to_string());
+    let answer = api.send(method, &address(path, company), body, &[]).await;
+    (answer.status, answer.json)
+}
+
+async fn token(api: &Api, company: &str, body: Value) -> String {
+    let made = api.post(&format!("/control/v1/companies/{company}/tokens"), &body).await.fine();
+    made["value"].as_str().unwrap().to_owned()
+}
+
+async fn roles(api: &Api, company: &str) -> [Api; 3] {
+    let mut all = Vec::new();
+    for body in [
+        json!({"name": "admin", "role": "company_administrator"}),
+        json!({"name": "ada", "role": "agent", "agentId": "ada"}),
+        json!({"name": "auditor", "role": "auditor"}),
+    ] {
+        all.push(api.with(&token(api, company, body).await));
+    }
+    all.try_into().unwrap_or_else(|_| panic!("three roles"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_route_is_for_whom_it_is_for() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let operator = Api::new(&host);
+    let callers = roles(&operator, "acme").await;
+    // One company that is there, and one that is not: nobody can tell.
+    operator.capture("other", "something").await.fine();
+    let mut wrong = Vec::new();
+    for (method, path, allowed) in COMPANY {
+        let (status_of_operator, problem) = status(&operator, *method, path, "acme").await;
+        if matches!(status_of_operator, 401 | 403 | 404 | 405) && problem["code"] == "no_route"
+            || status_of_operator == 403
+        {
+            wrong.push(format!("{method:?} {path}: the operator gets {problem}"));
+        }
+        for (caller, may) in callers.iter().zip(allowed.chars()) {
+            let (found, problem) = status(caller, *method, path, "acme").await;
+            if (found != 403) != (may == '+') {
+                wrong.push(format!("{method:?} {path} {may}: {found} {problem}"));
+            }
+            let mut refusals = BTreeSet::new();
+            for company in ["other", "nobody"] {
+                let (found, mut problem) = status(caller, *method, path, company).await;
+                problem["operationId"].take();
+                refusals.insert((found, problem.to_string()));
+            }
+            if refusals.len() != 1 || refusals.iter().next().unwrap().0 != 403 {
+                wrong.push(format!("{method:?} {path} elsewhere: {refusals:?}"));
+            }
+        }
+    }
+    for (method, path) in HOST {
+        for caller in &callers {
+            let (found, _) = status(caller, *method, path, "acme").await;
+            if found != 403 {
+                wrong.push(format!("{method:?} {path}: {found}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Every refusal stands in the log of the company of whoever was refused, and in no other.
+    let refused = |company: &'static str| {
+        let log = host.operations(company).unwrap();
+        log.into_iter()
+            .filter(|operation| operation.error.as_ref().is_some_and(|error| error.code.as_str() == "forbidden"))
+    };
+    assert!(refused("acme").count() >= 2 * 3 * COMPANY.len());
+    assert_eq!(refused("other").count() + refused("nobody").count(), 0);
+    assert!(refused("acme").all(|operation| operation.scope.agent_id.is_none()));
+}
+
+/// The table above has every route that there is: it is compared with the source.
+#[test]
+fn the_table_has_every_route() {
+    let mut routes = BTreeSet::new();
+    for entry in fs::read_dir(repository().join("host/src/api")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        for rest in text.split(".route(").skip(1) {
+            let path = rest.trim_start().trim_start_matches('"').split('"').next().unwrap().to_owned();
+            let methods = rest.split(".route(").next().unwrap();
+            let methods = methods.split("\n    Router::new()").next().unwrap();
+            for (name, method) in
+                [("get(", "Get"), ("post(", "Post"), ("put(", "Put"), ("patch(", "Patch"), ("delete(", "Delete")]
+            {
+                let line = methods.lines().take_while(|line| !line.trim_start().starts_with('}')).collect::<String>();
+                if line.contains(name) {
+                    routes.insert((method.to_owned(), path.clone()));
+                }
+            }
+        }
+    }
+    let known = |method: &str, path: &str| {
+        let ends = |all: &str| all.ends_with(path);
+        COMPANY.iter().any(|(m, p, _)| format!("{m:?}") == method && ends(p))
+            || HOST.iter().any(|(m, p)| format!("{m:?}") == method && ends(p))
+            || ["/healthz", "/readyz"].contains(&path)
+    };
+    let missing: Vec<_> = routes.iter().filter(|(method, path)| !known(method, path)).collect();
+    assert!(missing.is_empty(), "routes that the table does not have: {missing:?}");
+    assert!(routes.len() >= 60, "the scan found only {}", routes.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_ends_when_it_is_revoked_rotated_or_over() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let operator = Api::new(&host);
+    let path = "/control/v1/companies/acme/tokens";
+    let body = json!({"name": "ada", "role": "agent", "agentId": "ada", "operations": ["query"]});
+    let made = operator.post(path, &body).await.fine();
+    let (id, value) = (made["id"].as_str().unwrap(), made["value"].as_str().unwrap());
+    let agent = operator.with(value);
+    assert_eq!(agent.query("acme", "x").await, Vec::<String>::new());
+    assert_eq!(agent.capture("acme", "x").await.problem(), (403, "forbidden"), "not one of its operations");
+    let as_bob = json!({"scope": {"companyId": "acme", "agentId": "bob"}, "query": "x"});
+    let answer = agent.post("/runtime/v1/companies/acme/query", &as_bob).await;
+    assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!("scope.agentId")));
+    // What is kept of it is a digest.
+    let listed = operator.get(path).await;
+    assert!(listed["items"][0].get("value").is_none() && !listed.to_string().contains(value));
+    let rotated = operator.post(&format!("{path}/{id}/rotate"), &json!({})).await.fine();
+    assert_eq!(agent.send(Method::Get, "/control/v1/companies", None, &[]).await.status, 401);
+    let agent = operator.with(rotated["value"].as_str().unwrap());
+    assert_eq!(agent.query("acme", "x").await, Vec::<String>::new());
+    operator.send(Method::Delete, &format!("{path}/{id}"), None, &[]).await.fine();
+    let answer = agent.post("/runtime/v1/companies/acme/query", &json!({})).await;
+    assert_eq!((answer.status, answer.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
+    assert_eq!(operator.post(&format!("{path}/{id}/rotate"), &json!({})).await.problem(), (409, "token_revoked"));
+    // Who still sends it is in the log.
+    let last = &host.operations("acme").unwrap()[0];
+    assert_eq!((last.kind.as_str(), last.principal.as_str()), ("control", "agent:ada"));
+    assert!(last.error.as_ref().unwrap().message.contains("was revoked"));
+    let activity = operator.get("/control/v1/companies/acme/activity").await;
+    let actions: Vec<_> = activity["items"].as_array().unwrap().iter().map(|entry| entry["action"].clone()).collect();
+    assert!(actions.starts_with(&[json!("token_revoked"), json!("token_rotated")]), "{actions:?}");
+    assert!(!activity.to_string().contains("mh_"));
+    for (body, field) in [
+        (json!({"name": "", "role": "auditor"}), "name"),
+        (json!({"name": "x", "role": "operator"}), "role"),
+        (json!({"name": "x", "role": "agent"}), "agentId"),
+        (json!({"name": "x", "role": "auditor", "runId": "r"}), "runId"),
+        (json!({"name": "x", "role": "auditor", "expiresAt": "2020-01-01T00:00:00Z"}), "expiresAt"),
+        (json!({"name": "x", "role": "agent", "agentId": "a", "operations": []}), "operations"),
+    ] {
+        let answer = operator.post(path, &body).await;
+        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_outlive_the_host_and_expire() {
+    let mut host = TestHost::new(&[]).await.unwrap();
+    let operator = Api::new(&host);
+    let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_millis(2_500);
+    let short = json!({"name": "s", "role": "auditor", "expiresAt": soon.to_string()});
+    let short = token(&operator, "acme", short).await;
+    let long = token(&operator, "acme", json!({"name": "l", "role": "auditor"})).await;
+    drop(operator);
+    host.stop();
+    host.start().await.unwrap();
+    let operator = Api::new(&host);
+    let path = "/control/v1/companies/acme/operations";
+    assert_eq!(operator.with(&long).send(Method::Get, path, None, &[]).await.status, 200);
+    tokio::time::sleep(std::time::Duration::from_millis(2_600)).await;
+    assert_eq!(operator.with(&short).send(Method::Get, path, None, &[]).await.status, 401);
+    assert_eq!(host.service().tokens(Some(&parse("acme"))).len(), 2);
+}
+
+/// What a provider may reach and use is for the operator, however a binding is made or changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_administrator_grants_nothing() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let operator = Api::new(&host);
+    let [admin, ..] = roles(&operator, "acme").await;
+    let path = "/control/v1/companies/acme/bindings";
+    let plain = json!({"key": "m", "providerKey": "local-markdown", "default": true});
+    admin.post(path, &plain).await.fine();
+    for extra in [json!({"grants": {"storageBytes": 1}}), json!({"limits": {"callTimeoutMs": 600_000}})] {
+        let mut body = json!({"key": "n", "providerKey": "local-markdown"});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        assert_eq!(admin.post(path, &body).await.problem(), (403, "forbidden"), "{body}");
+    }
+    let limits = json!({"limits": {"callTimeoutMs": 600_000}});
+    assert_eq!(admin.patch(&format!("{path}/m"), &limits).await.problem(), (403, "forbidden"));
+    admin.patch(&format!("{path}/m"), &json!({"enabled": false})).await.fine();
+    operator.patch(&format!("{path}/m"), &limits).await.fine();
+}

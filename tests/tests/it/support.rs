@@ -1,0 +1,134 @@
+//! A host's routes, short to ask.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memhost::api::{InProcess, Method, Request};
+use memhost_tests::TestHost;
+use serde_json::{Value, json};
+
+/// The routes of a host, as one caller sees them.
+pub(crate) struct Api {
+    http: Arc<InProcess>,
+    token: Option<String>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) json: Value,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Api {
+    /// As the operator.
+    pub(crate) fn new(host: &TestHost) -> Self {
+        Self { http: Arc::new(InProcess::new(Arc::clone(host.service()))), token: None }
+    }
+
+    /// As the bearer of a token.
+    pub(crate) fn with(&self, token: &str) -> Self {
+        Self { http: Arc::clone(&self.http), token: Some(token.to_owned()) }
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+        headers: &[(&'static str, &str)],
+    ) -> Answer {
+        let mut all: Vec<(&'static str, String)> =
+            headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        if let Some(token) = &self.token {
+            all.push(("authorization", format!("Bearer {token}")));
+        }
+        let request = Request { method, path: path.to_owned(), body, headers: all };
+        let (parts, body) = self.http.respond(request).await.into_parts();
+        let text = String::from_utf8_lossy(&body).into_owned();
+        let json = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Answer { status: parts.status.as_u16(), json, headers: parts.headers, text }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.send(Method::Get, path, None, &[]).await.fine()
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::Post, path, Some(body.to_string()), &[]).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::Put, path, Some(body.to_string()), &[]).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::Patch, path, Some(body.to_string()), &[]).await
+    }
+
+    /// Captures a text through the default binding of a company, as residue.
+    pub(crate) async fn capture(&self, company: &str, text: &str) -> Answer {
+        let body = json!({
+            "scope": {"companyId": company},
+            "source": {"kind": "run", "companyId": company, "runId": "r1"},
+            "payload": {"text": text},
+        });
+        self.post(&format!("/runtime/v1/companies/{company}/capture"), &body).await
+    }
+
+    /// The texts that a query finds.
+    pub(crate) async fn query(&self, company: &str, text: &str) -> Vec<String> {
+        let body = json!({"scope": {"companyId": company}, "query": text});
+        let found = self.post(&format!("/runtime/v1/companies/{company}/query"), &body).await.fine();
+        let texts = found["snippets"].as_array().unwrap().iter();
+        texts.map(|snippet| snippet["text"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Asks again and again until it is so, for at most some seconds.
+    pub(crate) async fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..600 {
+            let found = self.get(path).await;
+            if is_so(&found) {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("it never became so: {}", self.get(path).await);
+    }
+}
+
+impl Answer {
+    /// The answer, which must be a good one.
+    pub(crate) fn fine(self) -> Value {
+        assert!((200..300).contains(&self.status), "{} {}", self.status, self.text);
+        self.json
+    }
+
+    /// The status and the code of a problem.
+    pub(crate) fn problem(&self) -> (u16, &str) {
+        (self.status, self.json["code"].as_str().unwrap_or_default())
+    }
+}
+
+/// A host with the guest `extracts`, bound as the default of `acme`, that tries again quickly.
+pub(crate) async fn extracting() -> (TestHost, Api) {
+    let host = TestHost::with(&["extracts"], |options| {
+        options.retry.first = Duration::from_millis(10);
+        options.retry.longest = Duration::from_millis(40);
+        options.retry.attempts = 5;
+    })
+    .await
+    .unwrap();
+    let api = Api::new(&host);
+    bind(&api, "acme", "extracts", &json!({})).await;
+    (host, api)
+}
+
+/// A binding of the guest `extracts` under a key, the company's default.
+pub(crate) async fn bind(api: &Api, company: &str, key: &str, policy: &Value) {
+    let grants = json!({"storageBytes": 64 << 20, "http": [{"origin": "https://api.example.com"}]});
+    let body = json!({"key": key, "providerKey": "extracts", "grants": grants, "policy": policy, "default": true});
+    api.post(&format!("/control/v1/companies/{company}/bindings"), &body).await.fine();
+}
