@@ -41,6 +41,11 @@ impl RetryPolicy {
 }
 
 impl OperationErrorCode {
+    /// Whether the provider was not even asked, for a reason that passes: that is no failed attempt.
+    pub fn is_a_wait(self) -> bool {
+        matches!(self, Self::BindingDisabled | Self::Busy)
+    }
+
     /// Whether the same request may succeed later.
     pub fn is_worth_another_try(self) -> bool {
         !matches!(

@@ -344,9 +344,10 @@ impl DeliveryAttempt<'_> {
         let policy = service.bindings.get(&before.company_id, &before.binding_key);
         let queues = policy.is_ok_and(|binding| binding.policy.on_budget == OnBudget::Queue);
         let (status, attempts, due_at) = match code {
-            // The binding keeps what its budget does not allow, for as long as that takes.
-            OperationErrorCode::BudgetExceeded if queues => {
-                let patient = RetryPolicy { attempts: u32::MAX, longest: asked.unwrap_or(retry.longest), ..*retry };
+            // The binding keeps what its budget does not allow, for as long as that takes; so with what passes by itself.
+            code if code.is_a_wait() || (code == OperationErrorCode::BudgetExceeded && queues) => {
+                let longest = asked.unwrap_or(retry.longest);
+                let patient = RetryPolicy { attempts: u32::MAX, first: retry.longest, longest };
                 (DeliveryStatus::Pending, before.attempts, patient.next(&*service.clock, 1, asked))
             }
             OperationErrorCode::ReviewRequired => (DeliveryStatus::Held, before.attempts, None),

@@ -207,10 +207,7 @@ impl Service {
         let code = refusal.error.code;
         let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
         // Nothing was tried: that is no failure of the job's.
-        let waits = matches!(
-            code,
-            OperationErrorCode::BudgetExceeded | OperationErrorCode::BindingDisabled | OperationErrorCode::Busy
-        );
+        let waits = code.is_a_wait() || code == OperationErrorCode::BudgetExceeded;
         let failures = if waits { during.failures } else { during.failures + 1 };
         let error = Some(refusal.error.message.clone());
         let came_back = Job { heartbeat_at: Some(now), lease_until: None, failures, ..during.clone() };

@@ -11,8 +11,8 @@ use super::paging::Page;
 use super::{Caller, Service, ServiceError};
 use crate::bindings::NewActivity;
 use crate::contract::{
-    ActivityAction, BindingKey, Budget, BudgetView, CompanyId, CostEvent, FieldError, FinanceEvent, NewFinanceEvent,
-    Period, Rollup, RollupKey, SetBudget,
+    ActivityAction, BindingKey, Budget, BudgetView, CompanyId, CostEvent, Delivery, DeliveryFilter, DeliveryStatus,
+    FieldError, FinanceEvent, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
 };
 
 /// By what sums are told apart.
@@ -186,7 +186,30 @@ impl Service {
         self.bindings.record_with(company, entry, vec![change]).await?;
         let after: Option<Budget> = after;
         ledger.apply(company, binding, period, after);
+        self.hurry(company).await?;
         self.budgets(company)
+    }
+
+    /// What waits for a budget is tried again now, and not only when the next period begins.
+    async fn hurry(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
+        let mut from = None;
+        loop {
+            let (waiting, next) = self.hooks.list(company, &filter, from.as_deref(), 500)?;
+            let for_budget = |delivery: &Delivery| {
+                delivery.error.as_ref().is_some_and(|error| error.code == OperationErrorCode::BudgetExceeded)
+            };
+            for before in waiting.into_iter().filter(for_budget) {
+                let after = Delivery { due_at: Some(self.clock.now()), ..before.clone() };
+                self.hooks.write(Some(&before), &after).await?;
+            }
+            match next {
+                Some(next) => from = Some(next),
+                None => break,
+            }
+        }
+        self.wake.notify_one();
+        Ok(())
     }
 
     /// One page of a company's cost events, newest first.

@@ -4,13 +4,18 @@
 
 mod access;
 mod bad_input;
+mod company;
 mod conformance;
 mod crash;
 mod egress;
+mod hooks;
 mod hostile;
 mod http;
+mod jobs;
 mod layers;
+mod money;
 mod observability;
 mod operations;
 mod plugins;
+mod review;
 mod support;

@@ -33,6 +33,11 @@ impl Api {
         Self { http: Arc::clone(&self.http), token: Some(token.to_owned()) }
     }
 
+    /// The same caller once more.
+    pub(crate) fn with_same(&self) -> Self {
+        Self { http: Arc::clone(&self.http), token: self.token.clone() }
+    }
+
     pub(crate) async fn send(
         &self,
         method: Method,

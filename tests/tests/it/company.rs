@@ -1,0 +1,345 @@
+//! A company as a whole: retention, erasure, export and import, events, idempotency keys, bindings in full, backups.
+
+use std::time::Duration;
+
+use memhost::api::Method;
+use memhost::service::{check_backup, restore_backup};
+use memhost_tests::{TestHost, parse};
+use serde_json::{Value, json};
+
+use super::support::{Api, bind, extracting};
+
+const COMPANY: &str = "/control/v1/companies/acme";
+
+fn path(rest: &str) -> String {
+    format!("{COMPANY}/{rest}")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_are_kept_as_long_as_somebody_wants() {
+    let (host, api) = extracting().await;
+    for n in 0..20 {
+        api.capture("acme", &format!("metered {n}")).await.fine();
+    }
+    // What is not indexed yet stays until it is.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let costs = api.get(&path("costs")).await;
+    api.put(&path("retention"), &json!({"operationsMaxCount": 5})).await.fine();
+    assert_eq!(host.operations("acme").unwrap().len(), 5);
+    assert_eq!(api.get(&path("costs")).await, costs, "sums stay");
+    assert_eq!(api.get(&path("cost-events")).await["items"].as_array().unwrap().len(), 20);
+    api.put(&path("retention"), &json!({"operationsMaxAgeDays": 1})).await.fine();
+    assert_eq!(host.operations("acme").unwrap().len(), 5);
+    assert_eq!(
+        api.put(&path("retention"), &json!({"operationsMaxCount": 0})).await.json["field"],
+        "operationsMaxCount"
+    );
+    assert!(host.service().verify_store().unwrap().is_empty());
+}
+
+/// Something of everything that a company can have.
+async fn fill(api: &Api) {
+    for n in 0..5 {
+        api.capture("acme", &format!("fact {n}")).await.fine();
+    }
+    bind(api, "acme", "careful", &json!({"review": {"all": true}})).await;
+    api.capture("acme", "waits for a person").await.fine();
+    api.put(&path("targets"), &json!({"bindingKey": "extracts"})).await.fine();
+    api.put(&path("targets"), &json!({"bindingKey": "careful", "agentId": "ada"})).await.fine();
+    api.put(&path("secrets/KEY"), &json!({"value": "a value of eight", "origins": ["https://a.example"]})).await.fine();
+    api.post(&path("tokens"), &json!({"name": "t", "role": "auditor"})).await.fine();
+    api.put(&path("budgets/month"), &json!({"limitCents": 1000})).await.fine();
+    api.capture("acme", "metered 7").await.fine();
+    api.capture("acme", "job makes a record").await.fine();
+    api.until(&path("jobs"), |jobs| jobs["items"][0]["status"] == "succeeded").await;
+    let fee = json!({"eventKind": "fee", "biller": "b", "amountCents": 1, "occurredAt": "2026-11-20T00:00:00Z"});
+    api.post(&path("finance-events"), &fee).await.fine();
+    let event = json!({"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "claude"});
+    api.post("/runtime/v1/companies/acme/events", &json!({"events": [event]})).await.fine();
+    let hook = json!({"hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
+        "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": "by hook"},
+        "waitMs": 10_000});
+    api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
+    api.put(&path("retention"), &json!({"operationsMaxAgeDays": 30})).await.fine();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
+    let (mut host, api) = extracting().await;
+    fill(&api).await;
+    bind(&api, "other", "extracts", &json!({})).await;
+    api.capture("other", "the neighbours' fact").await.fine();
+    assert_eq!(api.post(&path("erase"), &json!({"confirm": "other"})).await.json["field"], "confirm");
+    let tombstone = api.post(&path("erase"), &json!({"confirm": "acme"})).await.fine();
+    assert_eq!((&tombstone["companyId"], &tombstone["erasedBy"]), (&json!("acme"), &json!("operator")));
+    assert_eq!(tombstone["notForgotten"], json!([]), "{tombstone}");
+    assert_eq!(tombstone["forgotten"]["careful"], 1, "also what waited for a person");
+    assert!(
+        tombstone["forgotten"]["extracts"].as_u64().unwrap() >= 6 && tombstone["removedKeys"].as_u64().unwrap() > 50
+    );
+    assert!(is_signed(&tombstone), "{tombstone}");
+    assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
+    assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
+    drop(api);
+    host.stop();
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!(api.get("/control/v1/tombstones/acme").await, tombstone);
+    assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
+    assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
+    // On the disk there is nothing left but its name in the tombstone and in what was refused since.
+    drop(api);
+    let data = host.data_dir().to_owned();
+    host.stop();
+    let db = sled::open(data.join("store")).unwrap();
+    for name in db.tree_names() {
+        for entry in &db.open_tree(&name).unwrap() {
+            let (key, value) = entry.unwrap();
+            let text = [String::from_utf8_lossy(&key), String::from_utf8_lossy(&value)].concat();
+            for word in ["fact 1", "waits for a person", "a record", "by hook", "claude"] {
+                assert!(!text.contains(word), "{word} in {}", String::from_utf8_lossy(&name));
+            }
+        }
+    }
+    assert!(!data.join("memory/acme").exists());
+}
+
+/// Checks a tombstone as somebody would who has only its documentation.
+fn is_signed(tombstone: &Value) -> bool {
+    let mut signed = serde_json::Map::new();
+    for name in ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "removedKeys"] {
+        signed.insert(name.to_owned(), tombstone[name].clone());
+    }
+    let names = ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "removedKeys"];
+    let fields: Vec<String> = names.iter().map(|name| format!("\"{name}\":{}", signed[*name])).collect();
+    let text = format!("{{{}}}", fields.join(","));
+    let bytes = |name: &str| {
+        let hex = tombstone[name].as_str().unwrap().as_bytes();
+        hex.chunks(2)
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect::<Vec<_>>()
+    };
+    let key = ed25519_dalek::VerifyingKey::from_bytes(&bytes("publicKey").try_into().unwrap()).unwrap();
+    let signature = ed25519_dalek::Signature::from_slice(&bytes("signature")).unwrap();
+    key.verify_strict(text.as_bytes(), &signature).is_ok()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_company_moves_to_another_host() {
+    let (_host, api) = extracting().await;
+    fill(&api).await;
+    let export = api.send(Method::Get, &path("export"), None, &[]).await;
+    assert_eq!(export.headers["content-type"], "application/x-ndjson");
+    let lines: Vec<&str> = export.text.lines().collect();
+    assert!(lines[0].contains("\"company\"") && lines.last().unwrap().contains("\"end\""));
+    assert!(
+        !export.text.contains("a value of eight") && !export.text.contains("digest\":\"")
+            || export.text.contains("waits")
+    );
+    let other = TestHost::new(&["extracts"]).await.unwrap();
+    let there = Api::new(&other);
+    let import = |text: String| {
+        let there = there.with_same();
+        async move { there.send(Method::Post, &path("import"), Some(text), &[]).await }
+    };
+    // Cut off, changed, or of somebody else: nothing is taken in.
+    let cut = lines[..lines.len() - 1].join("\n");
+    let renamed = export.text.replacen("\"acme\"", "\"emca\"", 1);
+    let twice = [lines[..2].join("\n"), lines[1..].join("\n")].concat();
+    for wrong in [cut, renamed, twice, "not json\n".to_owned(), String::new()] {
+        let answer = import(wrong).await;
+        assert_eq!(answer.status, 400, "{}", answer.text);
+        assert!(there.get(&path("bindings")).await["items"].as_array().unwrap().is_empty());
+    }
+    let done = import(export.text.clone()).await.fine();
+    assert!(done["operations"].as_u64().unwrap() >= 10 && done["records"].as_u64().unwrap() >= 7, "{done}");
+    assert_eq!(import(export.text.clone()).await.status, 400, "it is there already");
+    for rest in ["cost-events", "finance-events", "events", "budgets", "retention", "deliveries", "jobs", "reviews"] {
+        let (here, there) = (api.get(&path(rest)).await, there.get(&path(rest)).await);
+        let without = |mut page: Value| {
+            page.as_object_mut().map(|page| page.remove("nextCursor"));
+            page
+        };
+        assert_eq!(without(here), without(there), "{rest}");
+    }
+    assert_eq!(there.query("acme", "fact").await.len(), 5);
+    let ada = json!({"scope": {"companyId": "acme", "agentId": "ada"}, "query": "person"});
+    let found = there.post("/runtime/v1/companies/acme/query", &ada).await.fine();
+    assert_eq!(found["snippets"], json!([]), "what waits for a person waits there, too");
+    let first = |api: &Api| {
+        let api = api.with_same();
+        async move {
+            api.get(&path("operations?kind=capture&until=2100-01-01T00:00:00Z")).await["items"]
+                .as_array()
+                .unwrap()
+                .last()
+                .unwrap()
+                .clone()
+        }
+    };
+    assert_eq!(first(&api).await, first(&there).await, "operations keep their ids");
+    assert!(other.service().verify_store().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_are_found_by_project_session_and_tool() {
+    let (_host, api) = extracting().await;
+    let event = |kind: &str, session: &str, more: Value| {
+        let mut event = json!({"type": kind, "projectId": "p1", "sessionId": session, "agentKind": "codex"});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    let tool = json!({"toolId": "bash", "status": "ok", "durationMs": 12});
+    let failed = json!({"toolId": "bash", "status": "error", "durationMs": 3, "error": "no such file"});
+    let events = json!({"events": [
+        event("session.started", "s1", json!({"eventId": "e1"})),
+        event("tool_call.started", "s1", json!({"toolId": "bash"})),
+        event("tool_call.succeeded", "s1", tool),
+        event("tool_call.failed", "s2", failed),
+        event("memory.saved", "s2", json!({"details": {"records": 2}})),
+    ]});
+    let to = "/runtime/v1/companies/acme/events";
+    let first = api.post(to, &events).await.fine();
+    // Sent again after a timeout: what has an id is not there twice.
+    let again = api.post(to, &json!({"events": [events["events"][0]]})).await.fine();
+    assert_eq!(again["items"][0], first["items"][0]);
+    let count = |query: &'static str| {
+        let api = api.with_same();
+        async move { api.get(&path(&format!("events?{query}"))).await["items"].as_array().unwrap().len() }
+    };
+    assert_eq!((count("projectId=p1").await, count("sessionId=s1").await, count("toolId=bash").await), (5, 3, 3));
+    assert_eq!(count("toolId=bash&sessionId=s2").await, 1);
+    assert_eq!(count("type=tool_call.failed").await, 1);
+    assert_eq!((count("sessionId=s").await, count("agentKind=claude").await), (0, 0));
+    let page = api.get(&path("events?projectId=p1&limit=2")).await;
+    let next = format!("events?projectId=p1&limit=10&cursor={}", page["nextCursor"].as_str().unwrap());
+    assert_eq!(api.get(&path(&next)).await["items"].as_array().unwrap().len(), 3);
+    for (wrong, field) in [
+        (event("tool_call.started", "s", json!({})), "events.0.toolId"),
+        (event("tool_call.succeeded", "s", json!({"toolId": "t", "status": "ok"})), "events.0.durationMs"),
+        (event("tool_call.failed", "s", json!({"toolId": "t", "status": "x", "durationMs": 1})), "events.0.error"),
+        (event("session.paused", "s", json!({})), "events.0.type"),
+    ] {
+        let answer = api.post(to, &json!({"events": [wrong]})).await;
+        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_with_a_key_is_done_once() {
+    let (mut host, api) = extracting().await;
+    let body = json!({"scope": {"companyId": "acme"}, "records": [{"text": "once"}]}).to_string();
+    let records = "/runtime/v1/companies/acme/records";
+    let send = |api: &Api, body: &str, key: &'static str| {
+        let (api, body) = (api.with_same(), body.to_owned());
+        async move { api.send(Method::Post, records, Some(body), &[("idempotency-key", key)]).await }
+    };
+    let (a, b) = tokio::join!(send(&api, &body, "k1"), send(&api, &body, "k1"));
+    assert_eq!((a.status, &a.json), (200, &b.json));
+    assert_ne!(a.headers.contains_key("idempotency-replayed"), b.headers.contains_key("idempotency-replayed"));
+    drop(api);
+    host.stop();
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!(send(&api, &body, "k1").await.json, a.json);
+    assert_eq!(api.query("acme", "once").await.len(), 1);
+    let other = body.replace("once", "twice");
+    assert_eq!(send(&api, &other, "k1").await.problem(), (409, "idempotency_key_reused"));
+    assert_eq!(send(&api, &other, "").await.status, 400);
+    // The same key of somebody else is another one.
+    let made = api.post(&path("tokens"), &json!({"name": "a", "role": "agent", "agentId": "ada"})).await.fine();
+    let agent = api.with(made["value"].as_str().unwrap());
+    assert_eq!(send(&agent, &other, "k1").await.status, 200);
+    // What was refused for good is refused again; what may go better is tried again.
+    let bad = json!({"scope": {"companyId": "acme"}, "records": []}).to_string();
+    assert_eq!((send(&api, &bad, "k2").await.status, send(&api, &bad, "k2").await.status), (400, 400));
+    let binding = path("bindings/extracts");
+    let key = [("idempotency-key", "k3")];
+    let patch = json!({"enabled": false}).to_string();
+    let first = api.send(Method::Patch, &binding, Some(patch.clone()), &key).await.fine();
+    assert_eq!(api.send(Method::Patch, &binding, Some(patch), &key).await.json, first);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bindings_are_changed_only_as_somebody_has_seen_them() {
+    let (host, api) = extracting().await;
+    let binding = path("bindings/extracts");
+    let shown = api.send(Method::Get, &binding, None, &[]).await;
+    let tag = shown.headers["etag"].to_str().unwrap().to_owned();
+    let patch = |body: Value, tag: &str| {
+        let (api, tag, binding) = (api.with_same(), tag.to_owned(), binding.clone());
+        async move { api.send(Method::Patch, &binding, Some(body.to_string()), &[("if-match", &tag)]).await }
+    };
+    patch(json!({"policy": {"pii": "redact"}}), &tag).await.fine();
+    let late = patch(json!({"enabled": false}), &tag).await;
+    assert_eq!(late.problem(), (412, "stale_revision"));
+    assert_eq!(patch(json!({"enabled": false}), "seven").await.json["field"], "if-match");
+    let activity = api.get(&path("activity")).await;
+    let last = &activity["items"][0];
+    assert_eq!(
+        (&last["before"]["policy"]["pii"], &last["after"]["policy"]["pii"]),
+        (&json!("allow"), &json!("redact"))
+    );
+    // A configuration is held to the provider's schema and then to the provider; both point into it.
+    let bad = json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": "much"}}});
+    let answer = api.post(&path("bindings"), &bad).await;
+    assert_eq!(
+        (answer.status, &answer.json["complaints"][0]["pointer"]),
+        (422, &json!("/ranking/b")),
+        "{}",
+        answer.text
+    );
+    // Why this one?
+    api.put(&path("targets"), &json!({"bindingKey": "extracts", "agentId": "ada"})).await.fine();
+    let resolved = api.get(&path("resolve?agentId=ada")).await;
+    let steps: Vec<_> = resolved["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| (step["rule"].clone(), step["decides"].clone()))
+        .collect();
+    let expected = [("explicit_key", false), ("agent_override", true), ("company_default", false)];
+    assert_eq!(steps, expected.map(|(rule, decides)| (json!(rule), json!(decides))));
+    // Deleting takes its targets and its stored memory along; the key may be used again, by another binding.
+    api.capture("acme", "a fact").await.fine();
+    api.send(Method::Delete, &binding, None, &[("if-match", "\"1\"")]).await;
+    assert_eq!(api.send(Method::Delete, &binding, None, &[]).await.status, 204);
+    assert_eq!(api.send(Method::Get, &path("resolve?agentId=ada"), None, &[]).await.problem(), (404, "no_binding"));
+    bind(&api, "acme", "extracts", &json!({})).await;
+    assert!(api.query("acme", "fact").await.is_empty());
+    assert_eq!(host.service().bindings(&parse("acme")).unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_is_made_while_the_host_works_and_restored_as_it_was() {
+    let (host, api) = extracting().await;
+    fill(&api).await;
+    let local = json!({"key": "local", "providerKey": "local-markdown"});
+    api.post(&path("bindings"), &local).await.fine();
+    let note = json!({"bindingKey": "local", "scope": {"companyId": "acme"}, "records": [{"text": "in a file"}]});
+    api.post("/runtime/v1/companies/acme/records", &note).await.fine();
+    let to = host.directory().join("backup");
+    let made = api.post("/control/v1/backups", &json!({"directory": to})).await.fine();
+    assert!(made["keys"].as_u64().unwrap() > 20 && made["files"].as_u64().unwrap() > 1, "{made}");
+    assert!(!to.join("vault.key").exists() && to.join("host.key").exists());
+    assert_eq!(api.post("/control/v1/backups", &json!({"directory": to})).await.json["field"], "directory");
+    assert_eq!(api.post("/control/v1/backups", &json!({"directory": "here"})).await.json["field"], "directory");
+    check_backup(&to).unwrap();
+    let restored = host.directory().join("restored");
+    restore_backup(&to, &restored).unwrap();
+    let keys = host.data_dir().join("vault.key");
+    std::fs::copy(keys, restored.join("vault.key")).unwrap();
+    let second = TestHost::with(&["extracts"], |options| options.data_dir = restored.clone()).await.unwrap();
+    let there = Api::new(&second);
+    for rest in ["bindings/local/grants", "jobs", "cost-events", "secrets", "tokens", "reviews", "deliveries"] {
+        assert_eq!(there.get(&path(rest)).await, api.get(&path(rest)).await, "{rest}");
+    }
+    let ask = json!({"bindingKey": "local", "scope": {"companyId": "acme"}, "query": "file"});
+    let found = there.post("/runtime/v1/companies/acme/query", &ask).await.fine();
+    assert_eq!(found["snippets"][0]["text"], "in a file");
+    assert!(second.service().verify_store().unwrap().is_empty());
+    // A byte that is not as it was is noticed before anything is written.
+    std::fs::write(to.join("host.key"), [0; 32]).unwrap();
+    let error = restore_backup(&to, &host.directory().join("third")).unwrap_err().to_string();
+    assert!(error.contains("host.key was changed") && !host.directory().join("third").exists(), "{error}");
+}

@@ -1,0 +1,193 @@
+//! Hooks: durable, delivered once, tried again, given up, replayed; and recall that never stops a run.
+
+use std::time::Duration;
+
+use memhost::api::Method;
+use serde_json::{Value, json};
+
+use super::support::{Api, bind, extracting};
+
+const HOOKS: &str = "/runtime/v1/companies/acme/hooks";
+const DELIVERIES: &str = "/control/v1/companies/acme/deliveries";
+
+fn event(id: &str, text: &str) -> Value {
+    json!({
+        "hookKind": "post_run_capture",
+        "hookId": id,
+        "triggeredAt": "2026-11-20T10:00:00Z",
+        "heartbeatRunId": "r1",
+        "scope": {"companyId": "acme", "runId": "r1"},
+        "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
+        "payload": {"text": text, "object": {"status": "finished"}},
+        "waitMs": 10_000,
+    })
+}
+
+/// The highest count and the sum of what the guest counts under a prefix.
+async fn counted(api: &Api, prefix: &str) -> String {
+    let text = api.query("acme", &format!("count {prefix}")).await;
+    text[0].clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_at_once_are_one_call_and_one_answer() {
+    let (_host, api) = extracting().await;
+    let api = std::sync::Arc::new(api);
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        let api = std::sync::Arc::clone(&api);
+        tasks.spawn(async move { api.post(HOOKS, &event("run-1", "a fact")).await.fine() });
+    }
+    let answers: Vec<Value> = tasks.join_all().await;
+    let first = &answers[0]["deliveries"][0];
+    assert_eq!((&first["status"], first["attempts"].as_u64()), (&json!("delivered"), Some(1)), "{first}");
+    assert!(answers.iter().all(|answer| answer["deliveries"] == answers[0]["deliveries"]));
+    assert_eq!(answers.iter().filter(|answer| answer["isDuplicate"] == false).count(), 1);
+    assert_eq!(counted(&api, "calls/").await, "1 1");
+    // Days later it is still the same delivery.
+    let again = api.post(HOOKS, &event("run-1", "another text")).await.fine();
+    assert_eq!(again["deliveries"], answers[0]["deliveries"]);
+    let operations = api.get("/control/v1/companies/acme/operations?hookKind=post_run_capture").await;
+    assert_eq!(operations["items"].as_array().unwrap().len(), 1);
+    assert_eq!(operations["items"][0]["hook"]["hookId"], "run-1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fails_is_tried_again_as_the_same_capture() {
+    let (_host, api) = extracting().await;
+    let answer = api.post(HOOKS, &event("flaky", "flaky 3")).await.fine();
+    let delivery = &answer["deliveries"][0];
+    assert_eq!((&delivery["status"], delivery["attempts"].as_u64()), (&json!("delivered"), Some(4)), "{delivery}");
+    // The provider was told one id four times: it counts tries by that.
+    assert_eq!(counted(&api, "tries/").await, "4 4");
+    assert_ne!(delivery["operationId"], delivery["lastOperationId"]);
+    assert!(delivery.get("payload").is_none(), "the provider has it");
+    let failed = api.get("/control/v1/companies/acme/operations?kind=capture&outcome=failed").await;
+    assert_eq!(failed["items"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_given_up_is_kept_and_can_be_replayed() {
+    let (_host, api) = extracting().await;
+    let answer = api.post(HOOKS, &event("dead", "flaky 7")).await.fine();
+    let delivery = &answer["deliveries"][0];
+    assert_eq!((&delivery["status"], delivery["attempts"].as_u64()), (&json!("dead"), Some(5)), "{delivery}");
+    assert_eq!(delivery["error"]["code"], "unavailable");
+    let dead = api.get(&format!("{DELIVERIES}?status=dead&hookKind=post_run_capture")).await;
+    assert_eq!(dead["items"].as_array().unwrap().len(), 1);
+    let path = format!("{DELIVERIES}/{}", delivery["id"].as_str().unwrap());
+    api.post(&format!("{path}/replay"), &json!({})).await.fine();
+    let done = api.until(&path, |delivery| delivery["status"] == "delivered").await;
+    assert_eq!(done["records"].as_array().unwrap().len(), 1);
+    assert_eq!(api.post(&format!("{path}/replay"), &json!({})).await.problem(), (409, "delivery_status"));
+    // What can never succeed is given up at once.
+    let mut missing = event("wrong", "x");
+    missing["payload"] = json!({"metadata": {}});
+    assert_eq!(api.post(HOOKS, &missing).await.status, 400);
+    let activity = api.get("/control/v1/companies/acme/activity").await;
+    assert_eq!(activity["items"][0]["action"], "delivery_replayed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_goes_to_whom_it_may_concern() {
+    let (_host, api) = extracting().await;
+    let policy = json!({"hooks": [
+        {"kind": "post_run_capture", "when": "always"},
+        {"kind": "deployment_finished", "when": "always"},
+    ]});
+    bind(&api, "acme", "archive", &policy).await;
+    let target = json!({"bindingKey": "extracts"});
+    api.put("/control/v1/companies/acme/targets", &target).await.fine();
+    let keys = |answer: &Value| -> Vec<String> {
+        let all = answer["deliveries"].as_array().unwrap().iter();
+        all.map(|delivery| delivery["bindingKey"].as_str().unwrap().to_owned()).collect()
+    };
+    // The one that the scope resolves to comes first.
+    assert_eq!(keys(&api.post(HOOKS, &event("both", "x")).await.fine()), ["extracts", "archive"]);
+    // A kind that nobody has heard of needs no more than a binding that names it.
+    let mut other = event("other", "x");
+    other["hookKind"] = json!("deployment_finished");
+    assert_eq!(keys(&api.post(HOOKS, &other).await.fine()), ["archive"]);
+    let mut comment = event("comment", "x");
+    comment["hookKind"] = json!("issue_comment_capture");
+    assert_eq!(keys(&api.post(HOOKS, &comment).await.fine()), [""; 0], "nobody subscribes");
+    comment["hookId"] = json!("comment 2");
+    comment["bindingKey"] = json!("extracts");
+    assert_eq!(keys(&api.post(HOOKS, &comment).await.fine()), ["extracts"], "whoever is named takes it");
+    comment["bindingKey"] = json!("nobody");
+    assert_eq!(api.post(HOOKS, &comment).await.problem(), (404, "no_binding"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_was_taken_outlives_the_host() {
+    let (mut host, api) = extracting().await;
+    let mut later = event("later", "a fact");
+    later["waitMs"] = json!(0);
+    // Nothing answers for now.
+    let binding = "/control/v1/companies/acme/bindings/extracts";
+    api.patch(binding, &json!({"enabled": false})).await.fine();
+    later["bindingKey"] = json!("extracts");
+    let answer = api.send(Method::Post, HOOKS, Some(later.to_string()), &[]).await;
+    assert_eq!((answer.status, &answer.json["deliveries"][0]["status"]), (202, &json!("pending")), "{}", answer.text);
+    let path = format!("{DELIVERIES}/{}", answer.json["deliveries"][0]["id"].as_str().unwrap());
+    drop(api);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    host.stop();
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    api.patch(binding, &json!({"enabled": true})).await.fine();
+    // Waiting for somebody to enable it was no failed attempt.
+    let delivery = api.until(&path, |delivery| delivery["status"] == "delivered").await;
+    assert_eq!(delivery["attempts"], 1);
+    assert_eq!(counted(&api, "calls/").await, "1 1");
+}
+
+fn hydrate(id: &str, query: &str, more: &Value) -> Value {
+    let mut event = json!({
+        "hookKind": "pre_run_hydrate",
+        "hookId": id,
+        "triggeredAt": "2026-11-20T10:00:00Z",
+        "scope": {"companyId": "acme", "runId": "r2"},
+        "query": query,
+    });
+    event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    event
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recall_fits_its_budget_and_never_stops_a_run() {
+    let (_host, api) = extracting().await;
+    for n in 0..40 {
+        api.capture("acme", &format!("fact {n}: the gate of house {n} is painted green every spring")).await.fine();
+    }
+    let more = json!({"topK": 40, "tokenBudget": 120});
+    let answer = api.post(HOOKS, &hydrate("h1", "gate", &more)).await.fine();
+    let context = &answer["context"];
+    let tokens = context["tokens"].as_u64().unwrap();
+    assert!((60..=120).contains(&tokens), "{context}");
+    let lines = context["text"].as_str().unwrap().lines().filter(|line| line.starts_with("- ")).count();
+    assert_eq!(Some(lines as u64), context["included"].as_u64());
+    assert_eq!(context["included"].as_u64().unwrap() + context["omitted"].as_u64().unwrap(), 40);
+    // The second delivery is answered as the first one, although there is more to find by now.
+    api.capture("acme", "fact 41: the gate is gone").await.fine();
+    let again = api.post(HOOKS, &hydrate("h1", "gate", &more)).await.fine();
+    assert_eq!((&again["context"], &again["isDuplicate"]), (context, &json!(true)));
+    // Too late, broken, or nobody there: an empty block with the reason, and status 200.
+    let slow = api.post(HOOKS, &hydrate("h2", "sleep 3000", &json!({"deadlineMs": 100}))).await.fine();
+    let reason = slow["context"]["degraded"][0].as_str().unwrap();
+    assert!(slow["context"]["text"] == "" && reason.contains("longer than the 100 ms"), "{slow}");
+    api.patch("/control/v1/companies/acme/bindings/extracts", &json!({"enabled": false})).await.fine();
+    let none = api.post(HOOKS, &hydrate("h3", "gate", &json!({"bindingKey": "extracts"}))).await.fine();
+    assert!(none["context"]["degraded"][0].as_str().unwrap().contains("disabled"), "{none}");
+    let outcomes = api.get("/control/v1/companies/acme/operations?hookKind=pre_run_hydrate").await;
+    assert_eq!(outcomes["items"].as_array().unwrap().len(), 3, "one each, also of what came to nothing");
+    for (wrong, field) in [
+        (json!({"tokenBudget": 0}), "tokenBudget"),
+        (json!({"deadlineMs": 60_000}), "deadlineMs"),
+        (json!({"query": null}), "query"),
+        (json!({"hookId": "a/b"}), "hookId"),
+    ] {
+        let answer = api.post(HOOKS, &hydrate("h4", "gate", &wrong)).await;
+        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
+    }
+}

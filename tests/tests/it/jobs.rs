@@ -1,0 +1,110 @@
+//! Extraction jobs: run, asked about, tried again, cancelled, queued again.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::support::{Api, extracting};
+
+const JOBS: &str = "/control/v1/companies/acme/jobs";
+
+/// Captures what leaves a job, and answers the job's address.
+async fn left(api: &Api, text: &str) -> String {
+    let captured = api.capture("acme", text).await.fine();
+    assert_eq!(captured["jobs"].as_array().unwrap().len(), 1, "{captured}");
+    let jobs = api.get(JOBS).await;
+    let job = &jobs["items"][0];
+    assert_eq!(job["operationId"], captured["operationId"]);
+    format!("{JOBS}/{}", job["id"].as_str().unwrap())
+}
+
+async fn ended(api: &Api, path: &str) -> Value {
+    api.until(path, |job| ["succeeded", "failed", "cancelled"].contains(&job["status"].as_str().unwrap())).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_is_run_to_its_end_and_every_call_is_an_operation() {
+    let (_host, api) = extracting().await;
+    let path = left(&api, "job slices 3").await;
+    let job = ended(&api, &path).await;
+    assert_eq!((&job["status"], job["attempts"].as_u64()), (&json!("succeeded"), Some(3)), "{job}");
+    assert_eq!(job["recordCount"], 1);
+    for field in ["submittedAt", "startedAt", "heartbeatAt", "finishedAt"] {
+        assert!(job[field].is_string(), "{field} of {job}");
+    }
+    assert!(job.get("leaseUntil").is_none() && job.get("dueAt").is_none());
+    assert_eq!(api.query("acme", "slices").await, ["job slices 3"]);
+    let operations = api.get("/control/v1/companies/acme/operations?kind=extraction").await;
+    let operations = operations["items"].as_array().unwrap();
+    assert_eq!(operations.len(), 3);
+    assert_eq!(operations[0]["id"], job["lastOperationId"]);
+    assert_eq!(operations[0]["source"]["runId"], "r1", "the source of the capture");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failures_are_tried_again_and_end() {
+    let (_host, api) = extracting().await;
+    let path = left(&api, "job unavailable 2").await;
+    let job = ended(&api, &path).await;
+    assert_eq!((&job["status"], job["attempts"].as_u64()), (&json!("succeeded"), Some(3)), "{job}");
+    let path = left(&api, "job unavailable 99").await;
+    let job = ended(&api, &path).await;
+    assert_eq!((&job["status"], job["failures"].as_u64()), (&json!("failed"), Some(5)), "{job}");
+    assert!(job["error"].as_str().unwrap().contains("the model rests"));
+    // The provider says that it is hopeless: nobody tries again by himself.
+    let path = left(&api, "job fails").await;
+    let job = ended(&api, &path).await;
+    assert_eq!((&job["status"], job["attempts"].as_u64()), (&json!("failed"), Some(1)), "{job}");
+    assert_eq!(job["error"], "the material makes no sense");
+    let retried = api.post(&format!("{path}/retry"), &json!({})).await.fine();
+    assert_eq!(retried["status"], "queued");
+    assert_eq!(ended(&api, &path).await["attempts"].as_u64(), Some(2));
+    let failed = api.get(&format!("{JOBS}?status=failed&bindingKey=extracts&sourceKind=run")).await;
+    assert_eq!(failed["items"].as_array().unwrap().len(), 2);
+    let page = api.get(&format!("{JOBS}?limit=1")).await;
+    let next = api.get(&format!("{JOBS}?limit=1&cursor={}", page["nextCursor"].as_str().unwrap())).await;
+    assert_ne!(page["items"][0]["id"], next["items"][0]["id"]);
+    let report = api.get("/control/v1/companies/acme/evaluation").await;
+    assert!(report["total"]["extractionFailures"].as_u64().unwrap() >= 7, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_runs_elsewhere_is_asked_about() {
+    let (_host, api) = extracting().await;
+    let path = left(&api, "elsewhere it is done").await;
+    let job = ended(&api, &path).await;
+    assert_eq!((&job["status"], &job["runner"]), (&json!("succeeded"), &json!("provider")), "{job}");
+    assert_eq!(job["attempts"], 0, "it was asked about, not run");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_job_of_a_binding_at_a_time_and_a_cancelled_one_stays_so() {
+    let (_host, api) = extracting().await;
+    let first = left(&api, "job sleep 400").await;
+    api.until(&first, |job| job["status"] == "running").await;
+    let second = left(&api, "job sleep 1").await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(api.get(&second).await["status"], "queued", "`concurrentJobs` is 1");
+    // While it runs.
+    let cancelled = api.post(&format!("{first}/cancel"), &json!({})).await.fine();
+    assert_eq!(cancelled["status"], "cancelled");
+    assert_eq!(ended(&api, &second).await["status"], "succeeded");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(api.get(&first).await["status"], "cancelled", "what came back late changes nothing");
+    assert_eq!(api.post(&format!("{second}/cancel"), &json!({})).await.problem(), (409, "job_status"));
+    assert_eq!(api.post(&format!("{second}/retry"), &json!({})).await.problem(), (409, "job_status"));
+    assert_eq!(api.post(&format!("{JOBS}/{}/retry", uuid_of_nobody()), &json!({})).await.problem(), (404, "no_job"));
+}
+
+fn uuid_of_nobody() -> &'static str {
+    "0199f0a0-0000-7000-8000-000000000000"
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_of_a_deleted_binding_fails_and_says_why() {
+    let (_host, api) = extracting().await;
+    let path = left(&api, "job unavailable 3").await;
+    api.send(memhost::api::Method::Delete, "/control/v1/companies/acme/bindings/extracts", None, &[]).await.fine();
+    let job = ended(&api, &path).await;
+    assert!(job["error"].as_str().unwrap().contains("was deleted"), "{job}");
+}

@@ -1,0 +1,217 @@
+//! Costs: exact sums, events for what is billed directly and for nothing else, budgets that hold.
+
+use std::sync::Arc;
+
+use memhost::api::Method;
+use serde_json::{Value, json};
+
+use super::support::{Api, bind, extracting};
+
+const COMPANY: &str = "/control/v1/companies/acme";
+
+fn path(rest: &str) -> String {
+    format!("{COMPANY}/{rest}")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_what_is_billed_directly_makes_a_cost_event() {
+    let (mut host, api) = extracting().await;
+    let body = json!({
+        "scope": {"companyId": "acme", "agentId": "ada", "issueId": "i1", "runId": "r1", "projectId": "p1"},
+        "source": {"kind": "run", "companyId": "acme", "runId": "r1"},
+        "payload": {"text": "metered 3"},
+    });
+    let captured = api.post("/runtime/v1/companies/acme/capture", &body).await.fine();
+    api.capture("acme", "included in the run").await.fine();
+    api.capture("acme", "free of charge").await.fine();
+    let events = api.get(&path("cost-events")).await;
+    assert_eq!(events["items"].as_array().unwrap().len(), 1, "{events}");
+    let event = &events["items"][0];
+    let expected = json!({
+        "operationId": captured["operationId"], "agentId": "ada", "issueId": "i1", "heartbeatRunId": "r1",
+        "projectId": "p1", "bindingKey": "extracts", "provider": "expensive", "biller": "biller", "model": "model-1",
+        "billingType": "metered_api", "costStatus": "reported", "costCents": 3, "inputTokens": 100,
+        "cachedInputTokens": 10, "outputTokens": 20, "embeddingTokens": 5,
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&event[name], value, "{name}");
+    }
+    let operation = api.get(&path(&format!("operations/{}", captured["operationId"].as_str().unwrap()))).await;
+    assert_eq!(operation["costEventIds"], json!([event["id"]]));
+    assert_eq!(operation["attributionMode"], "billed_directly");
+    // Sums, by whatever one wants to know them by, before and after a restart.
+    let (api, host_again) = (api, &mut host);
+    let sums = |api: &Api, rest: &'static str| {
+        let address = path(rest);
+        let api = api.with_same();
+        async move { api.get(&address).await }
+    };
+    let before = sums(&api, "costs?groupBy=provider,model").await;
+    let row = before["rows"].as_array().unwrap().iter().find(|row| row["model"] == "model-1").unwrap();
+    assert_eq!(
+        (&row["costCents"], &row["reportedCostCents"], &row["inputTokens"]),
+        (&json!(3), &json!(4), &json!(200))
+    );
+    assert_eq!((&before["total"]["operations"], &before["total"]["writes"]), (&json!(3), &json!(3)));
+    assert!(before["total"]["latencyP99Us"].as_u64() >= before["total"]["latencyP50Us"].as_u64());
+    let by_agent = sums(&api, "costs?groupBy=agent").await;
+    let ada = by_agent["rows"].as_array().unwrap().iter().find(|row| row["agentId"] == "ada").unwrap();
+    assert_eq!((&ada["costCents"], &ada["operations"]), (&json!(3), &json!(1)));
+    drop(api);
+    host_again.stop();
+    host_again.start().await.unwrap();
+    let api = Api::new(host_again);
+    assert_eq!(api.get(&path("costs?groupBy=provider,model")).await, before);
+    for (wrong, field) in [("costs?groupBy=weather", "groupBy"), ("costs?since=2026-02-01&until=2026-01-01", "since")] {
+        let answer = api.send(Method::Get, &path(wrong), None, &[]).await;
+        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flat_charges_are_finance_events_and_no_operations() {
+    let (_host, api) = extracting().await;
+    let charge = json!({
+        "eventKind": "log_storage_charge", "biller": "vendor", "amountCents": 1999.5, "occurredAt": "2026-11-01T00:00:00Z",
+        "description": "November", "bindingKey": "extracts", "estimated": true,
+    });
+    let made = api.post(&path("finance-events"), &charge).await.fine();
+    assert_eq!(
+        (&made["amountCents"], &made["currency"], &made["direction"]),
+        (&json!(1999.5), &json!("USD"), &json!("debit"))
+    );
+    let listed = api.get(&path("finance-events")).await;
+    assert_eq!(listed["items"], json!([made]));
+    assert_eq!(api.get(&path("costs")).await["total"]["operations"], 0);
+    let mut wrong = charge.clone();
+    wrong["currency"] = json!("dollars");
+    assert_eq!(api.post(&path("finance-events"), &wrong).await.json["field"], "currency");
+}
+
+async fn state(api: &Api) -> Value {
+    let budgets = api.get(&path("budgets")).await;
+    json!([budgets["items"][0]["state"], budgets["items"][0]["spentCents"]])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_warns_stops_and_opens_again() {
+    let (mut host, api) = extracting().await;
+    api.put(&path("budgets/month"), &json!({"limitCents": 10, "warnShare": 0.5})).await.fine();
+    assert_eq!(state(&api).await, json!(["open", 0]));
+    for _ in 0..5 {
+        api.capture("acme", "metered 1").await.fine();
+    }
+    assert_eq!(state(&api).await, json!(["warning", 5]));
+    for _ in 0..5 {
+        api.capture("acme", "metered 1").await.fine();
+    }
+    assert_eq!(state(&api).await, json!(["stopped", 10]));
+    let refused = api.capture("acme", "metered 1").await;
+    assert_eq!(refused.problem(), (402, "budget_exceeded"));
+    let detail = refused.json["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("company's budget of 10 cents a month") && detail.contains("memhost budget set"),
+        "{detail}"
+    );
+    assert!(refused.headers.contains_key("retry-after"));
+    let query = json!({"scope": {"companyId": "acme"}, "query": "x"});
+    assert_eq!(api.post("/runtime/v1/companies/acme/query", &query).await.problem(), (402, "budget_exceeded"));
+    // What was spent is known after a restart, too.
+    drop(api);
+    host.stop();
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!(api.capture("acme", "metered 1").await.problem(), (402, "budget_exceeded"));
+    api.put(&path("budgets/month"), &json!({"limitCents": 11})).await.fine();
+    api.capture("acme", "metered 1").await.fine();
+    assert_eq!(api.capture("acme", "metered 1").await.status, 402);
+    // A binding's own budget is its own.
+    api.send(Method::Delete, &path("budgets/month"), None, &[]).await.fine();
+    api.put(&path("bindings/extracts/budgets/day"), &json!({"limitCents": 0})).await.fine();
+    assert_eq!(api.capture("acme", "metered 1").await.status, 402);
+    bind(&api, "acme", "other", &json!({})).await;
+    api.capture("acme", "metered 1").await.fine();
+    assert_eq!(api.send(Method::Delete, &path("budgets/month"), None, &[]).await.problem(), (404, "no_budget"));
+    assert_eq!(api.put(&path("budgets/week"), &json!({"limitCents": 1})).await.json["field"], "period");
+    assert_eq!(
+        api.put(&path("budgets/day"), &json!({"limitCents": 1, "warnShare": 2})).await.json["field"],
+        "warnShare"
+    );
+}
+
+/// Nothing is spent beyond what was admitted already: with `n` callers at once, at most `n - 1` calls more than the limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_budget_holds_when_many_spend_at_once() {
+    const CALLERS: u64 = 4;
+    let (_host, api) = extracting().await;
+    api.put(&path("budgets/day"), &json!({"limitCents": 50})).await.fine();
+    let api = Arc::new(api);
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..CALLERS {
+        let api = Arc::clone(&api);
+        tasks.spawn(async move {
+            let mut spent = 0_u64;
+            loop {
+                match api.capture("acme", "metered 1").await.status {
+                    200 => spent += 1,
+                    402 => return spent,
+                    other => panic!("{other}"),
+                }
+            }
+        });
+    }
+    let spent: u64 = tasks.join_all().await.into_iter().sum();
+    assert!((50..50 + CALLERS).contains(&spent), "{spent} cents of 50");
+    let budgets = api.get(&path("budgets")).await;
+    assert_eq!(budgets["items"][0]["spentCents"].as_u64(), Some(spent));
+    assert_eq!(api.get(&path("costs")).await["total"]["costCents"].as_u64(), Some(spent));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_capture_over_the_budget_is_kept_where_the_binding_says_so() {
+    let (_host, api) = extracting().await;
+    bind(&api, "acme", "patient", &json!({"onBudget": "queue"})).await;
+    api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
+    api.capture("acme", "metered 1").await.fine();
+    let kept = api.capture("acme", "a fact that must not be lost").await.fine();
+    assert!(kept["held"]["reason"].as_str().unwrap().contains("budget"), "{kept}");
+    let delivery = path(&format!("deliveries/{}", kept["held"]["deliveryId"].as_str().unwrap()));
+    let waiting = api.get(&delivery).await;
+    assert_eq!((&waiting["status"], &waiting["attempts"]), (&json!("pending"), &json!(0)), "{waiting}");
+    let operation = api.get(&path(&format!("operations/{}", kept["operationId"].as_str().unwrap()))).await;
+    assert_eq!((&operation["outcome"], &operation["error"]["code"]), (&json!("held"), &json!("budget_exceeded")));
+    // More budget, and it goes.
+    api.put(&path("budgets/day"), &json!({"limitCents": 100})).await.fine();
+    api.until(&delivery, |delivery| delivery["status"] == "delivered").await;
+    assert_eq!(api.query("acme", "must not be lost").await, ["a fact that must not be lost"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn evaluation_is_computed_from_records() {
+    let (_host, api) = extracting().await;
+    let first = api.capture("acme", "alpha").await.fine()["records"][0].clone();
+    api.capture("acme", "beta").await.fine();
+    for text in ["alpha", "beta", "gamma"] {
+        api.query("acme", text).await;
+    }
+    let report = api.get(&path("evaluation")).await;
+    let total = &report["total"];
+    assert_eq!((&total["queries"], &total["recallHitRate"]), (&json!(3), &json!(0.0)), "{report}");
+    assert!((total["emptyQueryRate"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
+    // Opening the one and citing the other: then two of two answered queries were of use.
+    let get = json!({"scope": {"companyId": "acme"}, "handle": first});
+    api.post("/runtime/v1/companies/acme/get", &get).await.fine();
+    assert_eq!(api.get(&path("evaluation")).await["total"]["recallHitRate"], 0.5);
+    let beta = json!({"scope": {"companyId": "acme"}, "query": "beta"});
+    let handle = api.post("/runtime/v1/companies/acme/query", &beta).await.fine()["snippets"][0]["handle"].clone();
+    let note = json!({
+        "scope": {"companyId": "acme"},
+        "source": {"kind": "run", "companyId": "acme", "runId": "r2"},
+        "payload": {"text": "built on beta"},
+        "metadata": {"citedRecords": [handle]},
+    });
+    api.post("/runtime/v1/companies/acme/capture", &note).await.fine();
+    let report = api.get(&path("evaluation")).await;
+    assert_eq!((&report["total"]["recallHitRate"], &report["isComplete"]), (&json!(1.0), &json!(true)), "{report}");
+    assert_eq!(report["bindings"][0]["bindingKey"], "extracts");
+}
