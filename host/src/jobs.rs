@@ -154,6 +154,11 @@ impl Jobs {
         Ok(store::decode("job", &stored)?)
     }
 
+    /// How many jobs somebody is at.
+    pub fn at_work(&self) -> usize {
+        self.at_work.lock().len()
+    }
+
     /// One page of a company's jobs, newest first.
     ///
     /// # Errors
@@ -190,7 +195,7 @@ impl Jobs {
                     return Ok((taken, Some(at)));
                 }
                 // Whoever ends makes room and looks again.
-                if self.at_work.lock().len() >= most {
+                if self.at_work() >= most {
                     return Ok((taken, None));
                 }
                 if looks > LOOKS {

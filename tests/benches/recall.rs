@@ -52,7 +52,7 @@ async fn measure(records: usize) -> Vec<String> {
         written += count;
     }
     let loading = started.elapsed();
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let started = Instant::now();
     host.query("acme", "word17").await.unwrap();

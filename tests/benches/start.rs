@@ -25,7 +25,7 @@ async fn measure(plugins: usize) -> (Duration, Timings) {
     assert_eq!(host.service().plugins().admitted.len(), plugins + 1, "{:?}", host.service().plugins().refused);
     let mut warm = Vec::new();
     for _ in 0..10 {
-        host.stop();
+        host.stop().await;
         let started = Instant::now();
         host.start().await.unwrap();
         warm.push(started.elapsed());

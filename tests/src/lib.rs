@@ -4,6 +4,7 @@ pub mod measure;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use memhost::contract::{
@@ -80,9 +81,16 @@ impl TestHost {
         Ok(())
     }
 
-    /// Closes the host in good order.
-    pub fn stop(&mut self) {
-        self.service = None;
+    /// Closes the host in good order: what it does by itself has ended when this returns.
+    pub async fn stop(&mut self) {
+        let Some(service) = self.service.take() else { return };
+        service.rest(Duration::from_secs(10)).await;
+        for _ in 0..1_000 {
+            if Arc::strong_count(&service) == 1 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     /// The host.

@@ -153,5 +153,6 @@ pub async fn run(
         served = serving.into_future() => served.map_err(|error| ServeError::Serve(error.to_string()))?,
         () = too_long => tracing::warn!("calls were still under way after {} s; they are cut off", GRACE.as_secs()),
     }
+    service.rest(GRACE).await;
     Ok(service.flush().await?)
 }

@@ -190,6 +190,11 @@ impl Hooks {
         stored.map(|value| store::decode("delivery", &value)).transpose()
     }
 
+    /// How many deliveries somebody is at.
+    pub fn at_work(&self) -> usize {
+        self.at_work.lock().len()
+    }
+
     /// One page of a company's deliveries, newest first.
     ///
     /// # Errors
@@ -228,7 +233,7 @@ impl Hooks {
                     return Ok((taken, Some(at)));
                 }
                 // Whoever ends makes room and looks again.
-                if self.at_work.lock().len() >= most {
+                if self.at_work() >= most {
                     return Ok((taken, None));
                 }
                 if looks > LOOKS {

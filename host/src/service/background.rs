@@ -2,6 +2,7 @@
 //! does, and so it is admitted, metered and audited in the same way.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,7 +23,7 @@ pub(super) fn start(service: &Arc<Service>) {
     tokio::spawn(async move {
         let mut next_sweep = tokio::time::Instant::now() + SWEEP;
         loop {
-            let Some(service) = weak.upgrade() else { return };
+            let Some(service) = weak.upgrade().filter(|service| !service.is_resting.load(Ordering::Relaxed)) else { return };
             let sleep = service.begin_due().unwrap_or_else(|error| {
                 tracing::error!(%error, "what is due cannot be read");
                 LONGEST_SLEEP
@@ -44,6 +45,17 @@ pub(super) fn start(service: &Arc<Service>) {
 }
 
 impl Service {
+    /// Nothing more is begun in the background: what is due waits for the next start. Resolves when what was begun has
+    /// ended, or after `most`; then a crash could not take more.
+    pub async fn rest(&self, most: Duration) {
+        self.is_resting.store(true, Ordering::Relaxed);
+        self.wake.notify_one();
+        let until = tokio::time::Instant::now() + most;
+        while self.hooks.at_work() + self.jobs.at_work() > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Begins what is due; answers how long to wait for more.
     fn begin_due(self: &Arc<Self>) -> Result<Duration, StoreError> {
         let (deliveries, first) = self.hooks.take_due(AT_ONCE)?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ed25519_dalek::SigningKey;
 use tokio::sync::Notify;
@@ -49,6 +50,8 @@ pub struct Service {
     pub(super) retry: RetryPolicy,
     /// Something may have become due.
     pub(super) wake: Arc<Notify>,
+    /// Nothing more is begun in the background.
+    pub(super) is_resting: AtomicBool,
     pub(super) signing: SigningKey,
     pub(super) data_dir: PathBuf,
 }
@@ -113,6 +116,7 @@ impl Service {
             idempotency: AtWork::default(),
             retry: options.retry,
             wake: Arc::default(),
+            is_resting: AtomicBool::new(false),
             signing: keys.signing(),
             store,
             bindings,

@@ -16,7 +16,7 @@ use serde_json::json;
 async fn main() -> Result<()> {
     let mut host = TestHost::new(&[]).await?;
     fill(&host).await?;
-    host.stop();
+    host.stop().await;
     let db = sled::open(host.data_dir().join("store"))?;
     let mut out = std::io::stdout().lock();
     for name in db.tree_names() {

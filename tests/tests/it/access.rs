@@ -283,7 +283,7 @@ async fn tokens_outlive_the_host_and_expire() {
     let short = token(&operator, "acme", short).await;
     let long = token(&operator, "acme", json!({"name": "l", "role": "auditor"})).await;
     drop(operator);
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let operator = Api::new(&host);
     let path = "/control/v1/companies/acme/operations";

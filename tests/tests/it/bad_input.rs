@@ -39,7 +39,7 @@ async fn a_directory_that_is_not_ours_is_left_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_directory_of_a_newer_version_is_left_alone() {
     let mut host = TestHost::new(&[]).await.unwrap();
-    host.stop();
+    host.stop().await;
     let format = host.data_dir().join("FORMAT");
     let text = fs::read_to_string(&format).unwrap();
     let newer = text.replacen('2', "99", 1);
@@ -147,7 +147,7 @@ async fn a_bad_file_among_the_plugins_keeps_nobody_else_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_compiled_component_is_not_run() {
     let mut host = TestHost::new(&["echo"]).await.unwrap();
-    host.stop();
+    host.stop().await;
     let compiled = host.data_dir().join("compiled");
     for entry in fs::read_dir(&compiled).unwrap() {
         let path = entry.unwrap().path();

@@ -81,7 +81,7 @@ async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
     assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
     assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
     drop(api);
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(api.get("/control/v1/tombstones/acme").await, tombstone);
@@ -90,7 +90,7 @@ async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
     // On the disk there is nothing left but its name in the tombstone and in what was refused since.
     drop(api);
     let data = host.data_dir().to_owned();
-    host.stop();
+    host.stop().await;
     let db = sled::open(data.join("store")).unwrap();
     for name in db.tree_names() {
         for entry in &db.open_tree(&name).unwrap() {
@@ -238,7 +238,7 @@ async fn a_write_with_a_key_is_done_once() {
     assert_eq!((a.status, &a.json), (200, &b.json));
     assert_ne!(a.headers.contains_key("idempotency-replayed"), b.headers.contains_key("idempotency-replayed"));
     drop(api);
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(send(&api, &body, "k1").await.json, a.json);

@@ -254,7 +254,7 @@ fn clip(text: &str) -> String {
 
 async fn a_restart_loses_nothing(mut host: TestHost, _: &str) {
     let handle = host.write("acme", "the archive opens at nine").await.unwrap();
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     assert_eq!(host.query("acme", "archive opens").await.unwrap()[0].handle, handle);
     assert_eq!(host.operations("acme").unwrap().len(), 2);

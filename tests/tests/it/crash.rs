@@ -11,6 +11,9 @@ use std::time::Duration;
 
 use memhost::contract::{BindingLimits, OperationFilter, OperationId, Outcome};
 use memhost_tests::{TestHost, caller, list, parse};
+use serde_json::{Value, json};
+
+use super::support::Api;
 
 const COMPANIES: [(&str, &str); 2] = [("files", "local-markdown"), ("storage", "keeper")];
 
@@ -57,36 +60,32 @@ impl Acknowledged {
 }
 
 fn one_round(data: &Path, plugins: &Path, round: usize, lifetime: Duration, seen: &mut Acknowledged) {
-    let mut worker = Command::new(env!("CARGO_BIN_EXE_crash-worker"))
-        .args([data, plugins])
-        .arg(round.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let lines = killed(env!("CARGO_BIN_EXE_crash-worker"), data, plugins, round, lifetime);
+    lines.lines().for_each(|line| seen.line(line));
+}
+
+/// Runs a worker, kills it after its lifetime, and answers the whole lines that it has written.
+fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Duration) -> String {
+    let mut worker =
+        Command::new(worker).args([data, plugins]).arg(round.to_string()).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = worker.stdout.take().unwrap();
+    let (ready, is_ready) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
-        let mut ready = [0; 6];
-        out.read_exact(&mut ready).unwrap();
-        std::sync::mpsc::Sender::clone(&READY.0).send(()).unwrap();
+        let mut first = [0; 6];
+        out.read_exact(&mut first).unwrap();
+        ready.send(()).unwrap();
         out.read_to_string(&mut text).unwrap();
         text
     });
-    READY.1.lock().unwrap().recv_timeout(Duration::from_secs(120)).expect("the host did not come up after a crash");
+    is_ready.recv_timeout(Duration::from_secs(120)).expect("the host did not come up after a crash");
     std::thread::sleep(lifetime);
     worker.kill().unwrap();
     worker.wait().unwrap();
     let text = reader.join().unwrap();
     // A last line without its end was not acknowledged.
-    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-    whole.lines().for_each(|line| seen.line(line));
+    text.rsplit_once('\n').map_or(String::new(), |(whole, _)| whole.to_owned())
 }
-
-static READY: std::sync::LazyLock<(std::sync::mpsc::Sender<()>, std::sync::Mutex<std::sync::mpsc::Receiver<()>>)> =
-    std::sync::LazyLock::new(|| {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        (sender, std::sync::Mutex::new(receiver))
-    });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_or_doubled() {
@@ -98,7 +97,7 @@ async fn nothing_acknowledged_is_lost_or_doubled() {
     let (data, plugins) = (host.data_dir().to_owned(), host.directory().join("plugins"));
     let mut seen = Acknowledged::default();
     for round in 0..rounds {
-        host.stop();
+        host.stop().await;
         // Anything from the first write to a few thousand of them.
         let lifetime = Duration::from_micros(u64::from(fastrand(round)) % 250_000);
         one_round(&data, &plugins, round, lifetime, &mut seen);
@@ -118,7 +117,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
     }
     let (data, plugins) = (host.data_dir().to_owned(), host.directory().join("plugins"));
-    host.stop();
+    host.stop().await;
     // sled writes segments of 512 KiB from the beginning; a few of them are left. `ulimit -f` counts 512 bytes.
     let script = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" \"$@\"";
     let worker = Command::new("sh")
@@ -208,6 +207,68 @@ async fn records(host: &TestHost, company: &str) -> HashMap<String, String> {
         match page.next_cursor {
             Some(next) => cursor = Some(next),
             None => return all,
+        }
+    }
+}
+
+/// Hooks and jobs: what was accepted is delivered in the end, once, and no job succeeds twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
+    let rounds: usize = std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
+    let mut host = TestHost::with(&["extracts"], |options| {
+        options.retry.first = Duration::from_millis(5);
+        options.retry.longest = Duration::from_millis(20);
+        options.retry.attempts = 1_000;
+    })
+    .await
+    .unwrap();
+    super::support::bind(&Api::new(&host), "acme", "extracts", &json!({})).await;
+    let (data, plugins) = (host.data_dir().to_owned(), host.directory().join("plugins"));
+    let mut accepted = Vec::new();
+    for round in 0..rounds {
+        host.stop().await;
+        let lifetime = Duration::from_micros(u64::from(fastrand(round)) % 150_000);
+        let lines = killed(env!("CARGO_BIN_EXE_crash-hooks"), &data, &plugins, round, lifetime);
+        accepted.extend(lines.lines().map(str::to_owned));
+        host.start().await.unwrap();
+    }
+    let api = Api::new(&host);
+    let company = "/control/v1/companies/acme";
+    for list in ["deliveries?status=pending", "jobs?status=queued", "jobs?status=running"] {
+        let is_empty = |page: &Value| page["items"].as_array().unwrap().is_empty() && page.get("nextCursor").is_none();
+        api.until(&format!("{company}/{list}&limit=1000"), is_empty).await;
+    }
+    let mut delivered = HashMap::new();
+    for_each(&api, &format!("{company}/deliveries"), |delivery| {
+        assert_eq!(delivery["status"], "delivered", "{delivery}");
+        let hook = delivery["hook"]["hookId"].as_str().unwrap().to_owned();
+        let before = delivered.insert(hook, delivery["operationId"].clone());
+        assert!(before.is_none(), "two deliveries of one hook: {delivery}");
+    })
+    .await;
+    let lost: Vec<_> = accepted.iter().filter(|hook| !delivered.contains_key(*hook)).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    // Each capture that leaves a job left one, and each job succeeded once, as its provider counts it.
+    let mut jobs = 0;
+    for_each(&api, &format!("{company}/jobs"), |job| {
+        assert_eq!(job["status"], "succeeded", "{job}");
+        jobs += 1;
+    })
+    .await;
+    let counted = api.query("acme", "count successes/").await;
+    assert_eq!(counted, [format!("1 {jobs}")], "the highest count of one job, and of all of them");
+    println!("{rounds} rounds, {} accepted deliveries, {jobs} jobs", accepted.len());
+    assert!(accepted.len() > rounds && jobs > rounds, "the load is no load: {} and {jobs}", accepted.len());
+}
+
+async fn for_each(api: &Api, path: &str, mut item: impl FnMut(&Value)) {
+    let mut cursor = String::new();
+    loop {
+        let page = api.get(&format!("{path}?limit=1000{cursor}")).await;
+        page["items"].as_array().unwrap().iter().for_each(&mut item);
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return,
         }
     }
 }

@@ -256,7 +256,7 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
 async fn a_lost_key_is_told_of_and_not_replaced() {
     let mut setup = Setup::new(&[], LOOPBACK, BindingLimits::default()).await;
     setup.set_secret("https://api.example.com", false).await;
-    setup.host.stop();
+    setup.host.stop().await;
     let key = setup.host.data_dir().join("vault.key");
     std::fs::remove_file(&key).unwrap();
     let error = setup.host.start().await.unwrap_err().to_string();

@@ -132,7 +132,7 @@ async fn an_event_that_was_taken_outlives_the_host() {
     let path = format!("{DELIVERIES}/{}", answer.json["deliveries"][0]["id"].as_str().unwrap());
     drop(api);
     tokio::time::sleep(Duration::from_millis(50)).await;
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let api = Api::new(&host);
     api.patch(binding, &json!({"enabled": true})).await.fine();

@@ -58,7 +58,7 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
     let ada = by_agent["rows"].as_array().unwrap().iter().find(|row| row["agentId"] == "ada").unwrap();
     assert_eq!((&ada["costCents"], &ada["operations"]), (&json!(3), &json!(1)));
     drop(api);
-    host_again.stop();
+    host_again.stop().await;
     host_again.start().await.unwrap();
     let api = Api::new(host_again);
     assert_eq!(api.get(&path("costs?groupBy=provider,model")).await, before);
@@ -118,7 +118,7 @@ async fn a_budget_warns_stops_and_opens_again() {
     assert_eq!(api.post("/runtime/v1/companies/acme/query", &query).await.problem(), (402, "budget_exceeded"));
     // What was spent is known after a restart, too.
     drop(api);
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(api.capture("acme", "metered 1").await.problem(), (402, "budget_exceeded"));

@@ -58,7 +58,7 @@ async fn the_log_is_filtered_paged_and_kept_over_a_restart() {
         request.scope = agent_scope("acme", if n % 5 == 0 { "ada" } else { "bob" });
         host.service().query(&caller(), request).await.unwrap();
     }
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let company = parse("acme");
     let filter = OperationFilter { agent_id: Some("ada".to_owned()), ..OperationFilter::default() };

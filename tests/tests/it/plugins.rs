@@ -85,7 +85,7 @@ async fn a_file_is_noticed_when_it_comes_changes_and_goes() {
     eventually("there is a warning", async || view(&host).warnings.iter().any(|warning| warning.contains("gone")))
         .await;
     assert_eq!(version(&host).await, "1.1.0", "a copy goes on serving");
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     assert_eq!(version(&host).await, "1.1.0", "and after a restart");
     let kept = std::fs::read_dir(host.data_dir().join("components")).unwrap().count();
@@ -178,13 +178,13 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
     assert!(text.starts_with("version 1.0.0"), "{text}");
     assert_eq!(marks(&text, " 1.0.0"), 1 + 3, "what the failed migration wrote is nowhere: {text}");
     assert!(view(&host).kept_from[0].reason.contains("migration"), "{:?}", view(&host).kept_from);
-    host.stop();
+    host.stop().await;
     put(&host, "three.wasm", &build("3.0.0", &json!({"storage": 1 << 20})));
     host.start().await.unwrap();
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
     assert_eq!(marks(&text, "3.0.0 from 1.0.0"), 3, "{text}");
     // Once, and not again at the next start.
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
     assert_eq!(marks(&text, "3.0.0 from 1.0.0"), 3, "{text}");

@@ -53,7 +53,7 @@ async fn what_waits_is_returned_by_nothing_until_somebody_approves() {
     assert_eq!(sees(&api).await, (1, 1, false));
     // Also after a restart, and with `topK` 1 the one that may be seen is found behind it.
     drop(api);
-    host.stop();
+    host.stop().await;
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(sees(&api).await, (1, 1, false));
