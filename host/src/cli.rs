@@ -3,19 +3,25 @@
 
 mod backend;
 mod binding;
+mod company;
 mod config;
+mod cost;
 mod demo;
 mod demo_documents;
 mod doctor;
 mod error;
 mod evaluate;
+mod hook;
+mod job;
 mod memory;
 mod operation;
 mod output;
+mod page;
 mod plugin;
 mod secret;
 mod serve;
 mod telemetry;
+mod token;
 
 use std::path::PathBuf;
 
@@ -65,6 +71,32 @@ enum Command {
     /// What providers may put into their outgoing requests without seeing it.
     #[command(subcommand)]
     Secret(secret::SecretCommand),
+    /// Who may call.
+    #[command(subcommand)]
+    Token(token::TokenCommand),
+    /// What happened that memory should know of, and which binding took it.
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
+    /// What captures left to be done.
+    #[command(subcommand)]
+    Job(job::JobCommand),
+    /// What waits for a person before it counts.
+    #[command(subcommand)]
+    Review(job::ReviewCommand),
+    /// What memory costs.
+    #[command(subcommand)]
+    Cost(cost::CostCommand),
+    /// How much memory may cost.
+    #[command(subcommand)]
+    Budget(cost::BudgetCommand),
+    /// How good memory is, out of the records of what was done with it.
+    Evaluation(cost::EvaluationArgs),
+    /// What sessions and tools did.
+    #[command(subcommand)]
+    Event(hook::EventCommand),
+    /// A company as a whole: retention, export, import, erasure.
+    #[command(subcommand)]
+    Company(company::CompanyCommand),
     /// What was done, by whom, and how it ended.
     #[command(subcommand)]
     Operation(operation::OperationCommand),
@@ -78,8 +110,9 @@ enum Command {
     Eval(evaluate::EvalCommand),
     /// Look at a host, and say what to do.
     Doctor(doctor::DoctorArgs),
-    /// Check a data directory whose host is stopped.
-    Verify(operation::VerifyArgs),
+    /// The store of a host: check, compact, back up, restore.
+    #[command(subcommand)]
+    Store(company::StoreCommand),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -196,12 +229,21 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Correct(args) => memory::correct(args).await,
             Command::Binding(command) => binding::run(command).await,
             Command::Secret(command) => secret::run(command).await,
+            Command::Token(command) => token::run(command).await,
+            Command::Hook(command) => hook::run(command).await,
+            Command::Job(command) => job::run(command).await,
+            Command::Review(command) => job::review(command).await,
+            Command::Cost(command) => cost::run(command).await,
+            Command::Budget(command) => cost::budget(command).await,
+            Command::Evaluation(args) => cost::evaluation(args).await,
+            Command::Event(command) => hook::events(command).await,
+            Command::Company(command) => company::run(command).await,
             Command::Operation(command) => operation::run(command).await,
             Command::Activity(args) => operation::activity(args).await,
             Command::Plugin(command) => plugin::run(command).await,
             Command::Eval(command) => evaluate::run(command).await,
             Command::Doctor(args) => doctor::run(args).await,
-            Command::Verify(args) => operation::verify(args).await,
+            Command::Store(command) => company::store(command).await,
             Command::Completions { .. } => Ok(()),
         }
     });

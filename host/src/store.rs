@@ -209,6 +209,12 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<LogPage, StoreError>;
 
+    /// Lets a company that has no operations begin its numbers anew, so that those of another host fit.
+    ///
+    /// # Errors
+    /// Where it has operations.
+    fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError>;
+
     /// Takes in an operation that another host recorded, under its own number, which is behind all that there are.
     ///
     /// # Errors

@@ -59,6 +59,11 @@ impl Caller {
         Self::host("host")
     }
 
+    /// The host itself, when it takes a company out, in, or away: no budget and no switch keeps it from that.
+    pub(crate) fn keeper() -> Self {
+        Self::host("host:keeping")
+    }
+
     fn host(principal: &str) -> Self {
         let principal = principal.to_owned();
         Self { principal, role: Role::Operator, company: None, agent: None, run: None, operations: None }

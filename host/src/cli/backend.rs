@@ -79,7 +79,31 @@ impl Backend {
         self.call(Request { method: Method::Delete, path: path.to_owned(), body: None, headers: Vec::new() }).await
     }
 
+    /// Takes something away that nobody has changed since it was seen.
+    pub(super) async fn delete_if(&self, path: &str, tag: &str) -> Result<Value, CliError> {
+        let headers = vec![("if-match", tag.to_owned())];
+        self.call(Request { method: Method::Delete, path: path.to_owned(), body: None, headers }).await
+    }
+
+    /// What is no JSON.
+    pub(super) async fn download(&self, path: &str) -> Result<Vec<u8>, CliError> {
+        self.bytes(Request { method: Method::Get, path: path.to_owned(), body: None, headers: Vec::new() }).await
+    }
+
+    /// A body that is no JSON.
+    pub(super) async fn upload(&self, path: &str, body: String) -> Result<Value, CliError> {
+        self.call(Request { method: Method::Post, path: path.to_owned(), body: Some(body), headers: Vec::new() }).await
+    }
+
     async fn call(&self, request: Request) -> Result<Value, CliError> {
+        let body = self.bytes(request).await?;
+        if body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&body).map_err(|error| CliError::Host(format!("the host's answer is no JSON: {error}")))
+    }
+
+    async fn bytes(&self, request: Request) -> Result<Vec<u8>, CliError> {
         let (status, body) = match self {
             Self::Direct(host) => host.call(request).await,
             Self::Http { url, token, agent } => {
@@ -91,10 +115,7 @@ impl Backend {
         if !(200..300).contains(&status) {
             return Err(CliError::problem(status, &body));
         }
-        if body.is_empty() {
-            return Ok(Value::Null);
-        }
-        serde_json::from_slice(&body).map_err(|error| CliError::Host(format!("the host's answer is no JSON: {error}")))
+        Ok(body)
     }
 }
 
@@ -111,6 +132,9 @@ fn send(agent: &ureq::Agent, url: &str, token: Option<&str>, request: &Request) 
             };
             if let Some(bearer) = &bearer {
                 call = call.header("authorization", bearer);
+            }
+            for (name, value) in &request.headers {
+                call = call.header(*name, value);
             }
             call.call()
         }

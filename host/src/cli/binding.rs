@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use self::grant::{GrantArgs, SetArgs};
 use super::output::{escape, line, table, text};
-use super::{Backend, CliError, CompanyArgs, output};
+use super::{Backend, CliError, CompanyArgs, output, page};
 
 mod grant;
 
@@ -29,6 +29,22 @@ pub(super) enum BindingCommand {
         /// For this agent.
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
+        /// Where a request names this binding.
+        #[arg(long, value_name = "KEY")]
+        binding: Option<String>,
+        /// Show every rule and what it says.
+        #[arg(long)]
+        why: bool,
+        #[command(flatten)]
+        company: CompanyArgs,
+    },
+    /// Delete a binding, with what its provider has stored through the host.
+    Delete {
+        /// Its key.
+        key: String,
+        /// The revision that you have seen; another one is a conflict.
+        #[arg(long, value_name = "NUMBER")]
+        revision: Option<u64>,
         #[command(flatten)]
         company: CompanyArgs,
     },
@@ -83,6 +99,9 @@ pub(super) struct CreateArgs {
     /// What the provider may use, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
+    /// What it does with what passes, such as '{"pii":"redact"}': hooks, review, pii, onBudget, retention.
+    #[arg(long, value_name = "JSON")]
+    policy: Option<String>,
     /// Make it the company's default.
     #[arg(long)]
     default: bool,
@@ -100,15 +119,29 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
             let answer = Backend::open(&company.host).await?.get(&path).await?;
             output::json(&answer)
         }
-        BindingCommand::Resolve { agent, company } => {
-            let query = agent.map(|agent| format!("?agentId={}", escape(&agent))).unwrap_or_default();
-            let path = path(&company, &format!("resolve{query}"));
+        BindingCommand::Resolve { agent, binding, why, company } => {
+            let query = page::query(&[("agentId", agent.as_deref()), ("bindingKey", binding.as_deref())]);
+            let path = path(&company, &format!("resolve?{query}"));
             let answer = Backend::open(&company.host).await?.get(&path).await?;
             if company.host.json {
                 return output::json(&answer);
             }
             let (key, provider) = (text(&answer, "/binding/key"), text(&answer, "/binding/providerKey"));
-            line(&format!("{key} ({provider}), by {}", text(&answer, "/why").replace('_', " ")))
+            line(&format!("{key} ({provider}), by {}", text(&answer, "/why").replace('_', " ")))?;
+            for step in answer["steps"].as_array().into_iter().flatten().filter(|_| why) {
+                let mark = if step["decides"] == true { "decides" } else { "       " };
+                line(&format!("  {mark}  {}: {}", text(step, "/rule").replace('_', " "), text(step, "/says")))?;
+            }
+            Ok(())
+        }
+        BindingCommand::Delete { key, revision, company } => {
+            let path = path(&company, &format!("bindings/{}", escape(&key)));
+            let host = Backend::open(&company.host).await?;
+            match revision {
+                Some(revision) => host.delete_if(&path, &format!("\"{revision}\"")).await?,
+                None => host.delete(&path).await?,
+            };
+            line(&format!("{key} is deleted"))
         }
         BindingCommand::Set(args) => grant::set(args).await,
         BindingCommand::Grant(args) => grant::grant(args).await,
@@ -143,7 +176,9 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
     if let Some(version) = &args.versions {
         body["version"] = grant::version(version);
     }
-    for (name, argument, given) in [("grants", "--grants", args.grants), ("limits", "--limits", args.limits)] {
+    let given =
+        [("grants", "--grants", args.grants), ("limits", "--limits", args.limits), ("policy", "--policy", args.policy)];
+    for (name, argument, given) in given {
         if let Some(given) = given {
             body[name] = json_argument(argument, &given)?;
         }

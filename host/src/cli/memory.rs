@@ -278,7 +278,10 @@ fn written(what: &str, answer: &Value) -> Result<(), CliError> {
     for job in answer["jobs"].as_array().into_iter().flatten() {
         line(&format!("queued the extraction job {}", text(job, "/providerJobId")))?;
     }
-    Ok(())
+    match answer["held"]["reason"].as_str() {
+        Some(reason) => line(&format!("held as delivery {}: {reason}", text(answer, "/held/deliveryId"))),
+        None => Ok(()),
+    }
 }
 
 fn show(scope: &ScopeArgs, answer: &Value, human: impl FnOnce(&Value) -> Result<(), CliError>) -> Result<(), CliError> {

@@ -1,14 +1,10 @@
-//! The operation log, and the check of a stopped host's store.
-
-use std::path::PathBuf;
+//! The operation and activity logs.
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::config::HostConfig;
 use super::output::{escape, line, micros, table, text};
 use super::{Backend, CliError, CompanyArgs, output};
-use crate::service::Service;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationCommand {
@@ -42,7 +38,7 @@ pub(super) struct ListArgs {
     /// From this kind of source.
     #[arg(long, value_name = "KIND")]
     source_kind: Option<String>,
-    /// Of this kind: capture, record_upsert, query, list, get, forget or correct.
+    /// Of this kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
     #[arg(long)]
     kind: Option<String>,
     /// With this outcome, such as succeeded or timed_out.
@@ -72,16 +68,6 @@ pub(super) struct ActivityArgs {
     /// Where the page before ended.
     #[arg(long)]
     cursor: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct VerifyArgs {
-    /// The data directory.
-    #[arg(long, value_name = "DIR")]
-    data_dir: PathBuf,
-    /// The host's configuration file.
-    #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
-    config: Option<PathBuf>,
 }
 
 pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {
@@ -197,15 +183,4 @@ pub(super) fn print(page: &Value) -> Result<(), CliError> {
     };
     let items = page["items"].as_array().cloned().unwrap_or_default();
     table(&["started", "kind", "outcome", "records", "took", "source", "id"], items.iter().map(row).collect())
-}
-
-pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
-    let config = HostConfig::read("--config", args.config.as_deref())?;
-    let service = Service::open(config.options(&args.data_dir)?).await.map_err(CliError::host)?;
-    let findings = service.verify_store().map_err(CliError::host)?;
-    findings.iter().try_for_each(|finding| line(finding))?;
-    match findings.len() {
-        0 => line("the log and its indexes fit"),
-        count => Err(CliError::Failed(format!("{count} findings; keep a copy of the directory before you go on"))),
-    }
 }

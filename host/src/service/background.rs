@@ -23,7 +23,9 @@ pub(super) fn start(service: &Arc<Service>) {
     tokio::spawn(async move {
         let mut next_sweep = tokio::time::Instant::now() + SWEEP;
         loop {
-            let Some(service) = weak.upgrade().filter(|service| !service.is_resting.load(Ordering::Relaxed)) else { return };
+            let Some(service) = weak.upgrade().filter(|service| !service.is_resting.load(Ordering::Relaxed)) else {
+                return;
+            };
             let sleep = service.begin_due().unwrap_or_else(|error| {
                 tracing::error!(%error, "what is due cannot be read");
                 LONGEST_SLEEP

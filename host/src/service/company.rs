@@ -247,7 +247,7 @@ impl Service {
     /// there is none.
     async fn forget_everything(&self, binding: &Binding) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
-        let (caller, mut count) = (Caller::worker(), 0);
+        let (caller, mut count) = (Caller::keeper(), 0);
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
         let mut last: Vec<RecordHandle> = Vec::new();
         loop {

@@ -148,7 +148,7 @@ fn check_log(store: &dyn Store) -> Check {
         Ok(findings) if findings.is_empty() => Check::good("operation log", "the log and its indexes fit"),
         Ok(findings) => {
             let found = format!("{} findings, the first: {}", findings.len(), findings[0]);
-            Check::bad("operation log", found, "stop the host, copy the data directory, then `memhost verify`")
+            Check::bad("operation log", found, "stop the host, copy the data directory, then `memhost store verify`")
         }
         Err(error) => Check::bad("operation log", error.to_string(), "stop the host and copy the data directory"),
     }

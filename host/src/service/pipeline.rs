@@ -27,7 +27,7 @@ impl Service {
 
     /// Writes records of another host. How they stand with their reviews comes with them.
     pub(super) async fn take_in(&self, request: &UpsertRequest) -> Result<(), ServiceError> {
-        self.upsert_with(&Caller::worker(), request.clone(), false).await.map(drop)
+        self.upsert_with(&Caller::keeper(), request.clone(), false).await.map(drop)
     }
 
     async fn upsert_with(
@@ -289,9 +289,9 @@ impl Service {
         named: Option<&BindingKey>,
     ) -> Result<Arc<Serving>, Refusal> {
         checked?;
-        // The host itself still has to forget what there is.
-        let by_host = open.operation().is_some_and(|operation| operation.principal == Caller::worker().principal());
-        if self.is_erased(&scope.company_id) && !by_host {
+        // Whoever takes everything out or away is kept from it by nothing.
+        let is_keeper = open.operation().is_some_and(|operation| operation.principal == Caller::keeper().principal());
+        if self.is_erased(&scope.company_id) && !is_keeper {
             let message = format!("the company {} was erased; nothing is kept for it any more", scope.company_id);
             return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
         }
@@ -304,12 +304,15 @@ impl Service {
             operation.binding_key = Some(binding.key.clone());
             operation.provider_key = Some(binding.provider_key.clone());
         }
-        if !binding.enabled {
+        if !binding.enabled && !is_keeper {
             let message = format!("the binding `{}` is disabled; enable it or name another one", binding.key);
             return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
         }
         let serving = self.serving.get(&binding).await?;
         open.set_version(&serving.plugin.component.description().version);
+        if is_keeper {
+            return Ok(serving);
+        }
         if let Err(wait) = serving.rate.take() {
             let per_second = binding.limits.calls_per_second;
             let message = format!("the binding `{}` is over its limit `callsPerSecond` of {per_second}", binding.key);

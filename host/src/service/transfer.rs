@@ -167,7 +167,7 @@ impl Service {
                 limit: Some(500),
                 metadata_filter: None,
             };
-            let page = self.list_all(&Caller::worker(), request).await?;
+            let page = self.list_all(&Caller::keeper(), request).await?;
             for snippet in page.items {
                 let (binding_key, value) = (binding.key.clone(), Box::new(snippet));
                 out.line(&Line::Record { binding_key, value }).await?;
@@ -197,6 +197,7 @@ impl Service {
             let message = "has operations or bindings here already; a company is taken in as a whole or not at all";
             return Err(FieldError::new("companyId", message).into());
         }
+        self.store.begin_numbers(company)?;
         let mut importing = Importing { service: self, company, done: Imported::default(), number: 0, ended: false };
         let mut result = Ok(());
         while let Some(line) = lines.recv().await {

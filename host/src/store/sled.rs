@@ -249,6 +249,15 @@ impl Store for SledStore {
         self.reader(company)?.page(filter, before, limit)
     }
 
+    fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError> {
+        if self.operation_range(company)?.is_some() {
+            let message = format!("{company} has operations already");
+            return Err(StoreError::Corrupt { what: "import".to_owned(), message });
+        }
+        self.companies.lock().remove(company);
+        Ok(())
+    }
+
     fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
         let log = self.log()?;
         log.give_out(&operation.company_id, operation.id.sequence())?;
@@ -284,9 +293,9 @@ impl Store for SledStore {
     }
 
     fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
-        let erased = remove::company(&self.trees, company)?;
+        // Its numbers go on: what is refused from now on does not stand in the place of something else.
+        let erased = self.log()?.erase(company)?;
         self.partitions.lock().retain(|partition, _| !keys::is_of(partition, company));
-        self.companies.lock().remove(company);
         Ok(erased)
     }
 

@@ -70,6 +70,10 @@ async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
     bind(&api, "other", "extracts", &json!({})).await;
     api.capture("other", "the neighbours' fact").await.fine();
     assert_eq!(api.post(&path("erase"), &json!({"confirm": "other"})).await.json["field"], "confirm");
+    // Neither a budget nor a switch keeps anybody from being forgotten.
+    api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
+    assert_eq!(api.capture("acme", "x").await.status, 402);
+    api.patch(&path("bindings/careful"), &json!({"enabled": false})).await.fine();
     let tombstone = api.post(&path("erase"), &json!({"confirm": "acme"})).await.fine();
     assert_eq!((&tombstone["companyId"], &tombstone["erasedBy"]), (&json!("acme"), &json!("operator")));
     assert_eq!(tombstone["notForgotten"], json!([]), "{tombstone}");
@@ -87,6 +91,7 @@ async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
     assert_eq!(api.get("/control/v1/tombstones/acme").await, tombstone);
     assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
     assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
+    assert!(host.service().verify_store().unwrap().is_empty());
     // On the disk there is nothing left but its name in the tombstone and in what was refused since.
     drop(api);
     let data = host.data_dir().to_owned();
@@ -128,6 +133,7 @@ fn is_signed(tombstone: &Value) -> bool {
 async fn a_company_moves_to_another_host() {
     let (_host, api) = extracting().await;
     fill(&api).await;
+    api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
     let export = api.send(Method::Get, &path("export"), None, &[]).await;
     assert_eq!(export.headers["content-type"], "application/x-ndjson");
     let lines: Vec<&str> = export.text.lines().collect();
@@ -161,6 +167,9 @@ async fn a_company_moves_to_another_host() {
             page
         };
         assert_eq!(without(here), without(there), "{rest}");
+    }
+    for api in [&api, &there] {
+        api.send(Method::Delete, &path("budgets/day"), None, &[]).await.fine();
     }
     assert_eq!(there.query("acme", "fact").await.len(), 5);
     let ada = json!({"scope": {"companyId": "acme", "agentId": "ada"}, "query": "person"});

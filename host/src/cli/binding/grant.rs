@@ -22,6 +22,9 @@ pub(crate) struct SetArgs {
     /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
+    /// What it does with what passes, such as '{"pii":"redact"}'; what is left out is the default.
+    #[arg(long, value_name = "JSON")]
+    policy: Option<String>,
     /// Whether it takes operations.
     #[arg(long, value_name = "BOOL")]
     enabled: Option<bool>,
@@ -78,7 +81,12 @@ pub(super) fn version(text: &str) -> Value {
 
 pub(super) async fn set(args: SetArgs) -> Result<(), CliError> {
     let mut body = json!({});
-    for (name, argument, given) in [("config", "--config", &args.config), ("limits", "--limits", &args.limits)] {
+    let given = [
+        ("config", "--config", &args.config),
+        ("limits", "--limits", &args.limits),
+        ("policy", "--policy", &args.policy),
+    ];
+    for (name, argument, given) in given {
         if let Some(given) = given {
             body[name] = json_argument(argument, given)?;
         }

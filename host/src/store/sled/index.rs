@@ -2,7 +2,7 @@
 //! the index is brought up to the log from each company's watermark on.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use sled::{Batch, Tree};
@@ -10,7 +10,7 @@ use sled::{Batch, Tree};
 use super::log::Companies;
 use super::posting::Posting;
 use super::trees::Trees;
-use super::{failed, keys, sums};
+use super::{failed, keys, remove, sums};
 use crate::contract::{CompanyId, Operation, Outcome, Rollup, RollupKey};
 use crate::store::{StoreError, decode};
 
@@ -20,6 +20,13 @@ pub(super) struct Applied {
     pub(super) sequence: u64,
     pub(super) facets: Vec<Vec<u8>>,
     pub(super) sums: Vec<(RollupKey, Rollup)>,
+}
+
+/// What the log hands on, in the order in which it happened.
+pub(super) enum Message {
+    Applied(Applied),
+    /// A company is to be removed from everywhere; the log writes nothing until this is answered.
+    Erase(CompanyId, Sender<Result<u64, StoreError>>),
 }
 
 /// How long an operation waits for company before it is indexed.
@@ -33,21 +40,26 @@ const SHORT: usize = 256;
 const NICE: i32 = 19;
 
 /// Indexes what comes in until the sender is gone.
-pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Applied>) {
+pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Message>) {
     // Where it is not allowed, indexing takes its turns like everybody else.
     let _ = rustix::process::nice(NICE);
     while let Ok(first) = incoming.recv() {
-        let mut batch = vec![first];
+        let (mut batch, mut next) = (Vec::new(), Some(first));
         let until = Instant::now() + LINGER;
-        while batch.len() < MAX_BATCH {
-            match incoming.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(applied) => batch.push(applied),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
+        while let Some(Message::Applied(applied)) = next {
+            batch.push(applied);
+            next = match batch.len() < MAX_BATCH {
+                true => incoming.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
+                false => None,
+            };
         }
         if let Err(error) = add(trees, companies, &batch) {
             // They stay known in memory and are found from the log; the next opening indexes them.
             tracing::error!(%error, operations = batch.len(), "operations could not be indexed");
+        }
+        if let Some(Message::Erase(company, reply)) = next {
+            // What was written before this is indexed, and goes with the rest.
+            let _ = reply.send(remove::company(trees, &company));
         }
     }
 }

@@ -10,7 +10,7 @@ use sled::{Batch, Tree};
 use tokio::sync::oneshot;
 
 use super::gate::OPERATIONS;
-use super::index::Applied;
+use super::index::{Applied, Message};
 use super::trees::Trees;
 use super::{failed, keys};
 use crate::contract::{CompanyId, Operation, Outcome, Rollup};
@@ -50,6 +50,8 @@ struct Queue {
     items: VecDeque<Item>,
     /// Who waits for a flush without a record of its own.
     waiters: Vec<Waiter>,
+    /// Companies that are to be removed.
+    erasures: Vec<(CompanyId, Sender<Result<u64, StoreError>>)>,
     /// What the thread is writing now: still to be seen by readers.
     in_flight: Arc<Vec<Item>>,
     closed: bool,
@@ -83,7 +85,7 @@ impl Log {
     pub(super) fn start(
         trees: &Trees,
         companies: Companies,
-        index: Sender<Applied>,
+        index: Sender<Message>,
         max_batch: usize,
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared { queue: Mutex::default(), wake: Condvar::new() });
@@ -140,6 +142,14 @@ impl Log {
         commit
     }
 
+    /// Removes a company, after everything that was handed in so far.
+    pub(super) fn erase(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        self.shared.queue.lock().erasures.push((company.clone(), sender));
+        self.shared.wake.notify_one();
+        receiver.recv().unwrap_or_else(|_| Err(failed("erasing", &"the store was closed meanwhile")))
+    }
+
     /// A record as it was written last, whether or not it is applied yet.
     pub(super) fn read(&self, company: &CompanyId, sequence: u64) -> Result<Option<Operation>, StoreError> {
         {
@@ -192,16 +202,16 @@ impl Drop for Log {
 struct Worker {
     trees: Trees,
     shared: Arc<Shared>,
-    index: Sender<Applied>,
+    index: Sender<Message>,
     max_batch: usize,
 }
 
 impl Worker {
     fn run(self) {
         loop {
-            let (items, waiters) = {
+            let (items, waiters, erasures) = {
                 let mut queue = self.shared.queue.lock();
-                while queue.items.is_empty() && queue.waiters.is_empty() {
+                while queue.items.is_empty() && queue.waiters.is_empty() && queue.erasures.is_empty() {
                     if queue.closed {
                         return;
                     }
@@ -211,7 +221,7 @@ impl Worker {
                 let count = queue.items.len().min(self.max_batch);
                 let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
                 queue.in_flight = Arc::clone(&items);
-                (items, std::mem::take(&mut queue.waiters))
+                (items, std::mem::take(&mut queue.waiters), std::mem::take(&mut queue.erasures))
             };
             let applied = self.apply(&items);
             if applied.is_ok() {
@@ -236,14 +246,27 @@ impl Worker {
                         sums: Rollup::of(&item.operation),
                     };
                     // The indexer ends after this thread; what it did not take is indexed at the next opening.
-                    let _ = self.index.send(applied);
+                    let _ = self.index.send(Message::Applied(applied));
                 }
+            }
+            for (company, reply) in erasures {
+                self.erase(company, &reply);
             }
         }
     }
 }
 
 impl Worker {
+    /// Nothing is written until the indexer, which has everything that was written before, has removed the company.
+    fn erase(&self, company: CompanyId, reply: &Sender<Result<u64, StoreError>>) {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let gone = || failed("erasing", &"the store was closed meanwhile");
+        let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
+        let erased = sent.and_then(|()| receiver.recv().unwrap_or_else(|_| Err(gone())));
+        let flushed = self.trees.db.flush().map_err(|error| failed("flushing", &error));
+        let _ = reply.send(erased.and_then(|count| flushed.map(|_| count)));
+    }
+
     /// Records that stand alone share a batch. One that comes with something else is a transaction of its own, after the
     /// batch: the intent that it completes may be in there.
     fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
