@@ -46,6 +46,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench start -- {{ARGS}}
     cargo bench -p memhost-tests --bench platform -- {{ARGS}}
     cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
+    cargo bench -p memhost-tests --bench control -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
 
 # The pipeline beside Extism doing the same work, which is built first. Needs the target wasm32-unknown-unknown.
