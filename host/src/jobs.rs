@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::MutexGuard;
 
@@ -20,6 +20,8 @@ use crate::store::{self, DueKind, Expected, Found, Store, StoreError, Table, Tab
 const STRIPES: usize = 64;
 /// At most so many due jobs are looked at for one round: those of a binding that is at its limit do not hide the others.
 const LOOKS: usize = 10_000;
+/// How long until the next round goes on where one had to stop.
+const PAUSE: SignedDuration = SignedDuration::from_millis(50);
 
 /// What this room fails with.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,7 @@ pub struct Jobs {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     at_work: Arc<Mutex<HashMap<JobId, BindingId>>>,
+    resume: Mutex<Option<Vec<u8>>>,
     deciding: Vec<tokio::sync::Mutex<()>>,
 }
 
@@ -70,12 +73,16 @@ impl Jobs {
     /// All jobs are in the store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         let deciding = (0..STRIPES).map(|_| tokio::sync::Mutex::default()).collect();
-        Self { store, clock, at_work: Arc::default(), deciding }
+        Self { store, clock, at_work: Arc::default(), resume: Mutex::default(), deciding }
     }
 
     /// The jobs that a capture left. What the provider calls `running` goes on in its own system; anything else that has
     /// not ended is for the host to run.
-    pub fn left(&self, capture: &Operation, binding: &Binding, jobs: &[ExtractionJob]) -> Vec<Job> {
+    /// A job that the host has already, under its provider's name, is no other one.
+    ///
+    /// # Errors
+    /// Where it cannot be read which ones there are.
+    pub fn left(&self, capture: &Operation, binding: &Binding, jobs: &[ExtractionJob]) -> Result<Vec<Job>, StoreError> {
         let now = self.clock.now();
         let job = |left: &ExtractionJob| Job {
             id: JobId(new_id(&*self.clock)),
@@ -103,7 +110,14 @@ impl Jobs {
             records: Vec::new(),
             error: left.error.clone(),
         };
-        jobs.iter().map(job).collect()
+        let mut all: Vec<Job> = Vec::with_capacity(jobs.len());
+        for left in jobs.iter().map(job) {
+            let is_there = all.iter().any(|other| other.provider_job_id == left.provider_job_id);
+            if !is_there && self.store.get(Table::JobIndex, &name_key(&left))?.is_none() {
+                all.push(left);
+            }
+        }
+        Ok(all)
     }
 
     /// What must be written for a job to be as it is now.
@@ -120,6 +134,10 @@ impl Jobs {
         }
         if let Some(new) = new {
             writes.push(TableWrite { table: Table::Due, key: new, new: Some(Vec::new()) });
+        }
+        if before.is_none() {
+            let new = Some(after.id.0.as_bytes().to_vec());
+            writes.push(TableWrite { table: Table::JobIndex, key: name_key(after), new });
         }
         let value = Some(store::encode("job", after)?);
         writes.push(TableWrite { table: Table::Jobs, key, new: value });
@@ -184,7 +202,8 @@ impl Jobs {
         most: usize,
         limit: impl Fn(&Job) -> u32,
     ) -> Result<(Vec<Taken>, Option<Timestamp>), StoreError> {
-        let (mut taken, mut from, mut looks) = (Vec::new(), None, 0);
+        // Where the last round had to stop: what is behind a long row of those that cannot begin gets its turn, too.
+        let (mut taken, mut from, mut looks) = (Vec::new(), self.resume.lock().take(), 0);
         let now = self.clock.now();
         loop {
             let page = self.store.scan(Table::Due, &store::due_prefix(DueKind::Job), from.as_deref(), 256)?;
@@ -199,7 +218,8 @@ impl Jobs {
                     return Ok((taken, None));
                 }
                 if looks > LOOKS {
-                    return Ok((taken, Some(now)));
+                    *self.resume.lock() = Some(due.clone());
+                    return Ok((taken, Some(now.checked_add(PAUSE).unwrap_or(now))));
                 }
                 let Some(job) = self.due_job(due, key)? else { continue };
                 let most_of_binding = limit(&job);
@@ -239,6 +259,11 @@ impl Jobs {
             }
         }
     }
+}
+
+/// The provider's own name of a job, at its binding.
+fn name_key(job: &Job) -> Vec<u8> {
+    store::company_key(&job.company_id, &[job.binding_id.0.as_bytes(), job.provider_job_id.as_bytes()].concat())
 }
 
 fn key(company: &CompanyId, id: JobId) -> Vec<u8> {

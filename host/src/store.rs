@@ -209,6 +209,9 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<LogPage, StoreError>;
 
+    /// Whether every operation of a company that has begun has ended and is on disk and indexed.
+    fn is_settled(&self, company: &CompanyId) -> bool;
+
     /// Lets a company that has no operations begin its numbers anew, so that those of another host fit.
     ///
     /// # Errors

@@ -30,6 +30,8 @@ pub enum Act {
 /// Who calls. Edges make one for each request that they have authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
+    /// What tells this caller from every other one.
+    key: String,
     principal: String,
     role: Role,
     company: Option<CompanyId>,
@@ -66,7 +68,15 @@ impl Caller {
 
     fn host(principal: &str) -> Self {
         let principal = principal.to_owned();
-        Self { principal, role: Role::Operator, company: None, agent: None, run: None, operations: None }
+        Self {
+            key: principal.clone(),
+            principal,
+            role: Role::Operator,
+            company: None,
+            agent: None,
+            run: None,
+            operations: None,
+        }
     }
 
     /// The bearer of a token.
@@ -76,6 +86,7 @@ impl Caller {
             None => format!("{}:{}", token.role, token.name),
         };
         Self {
+            key: token.id.0.to_string(),
             principal,
             role: token.role,
             company: token.company_id.clone(),
@@ -83,6 +94,11 @@ impl Caller {
             run: token.run_id.clone(),
             operations: token.operations.clone(),
         }
+    }
+
+    /// What tells this caller from every other one: two tokens may have one name.
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
     /// The name under which operations are recorded.

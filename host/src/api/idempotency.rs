@@ -35,6 +35,11 @@ pub(super) async fn once(
         return Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("idempotency-key").into_response();
     };
     let company: Option<CompanyId> = names.and_then(|Path(names)| names.get("company")?.parse().ok());
+    // Whoever may not reach the company is refused before anything is looked up or kept for it.
+    let caller = request.extensions().get::<Caller>();
+    if caller.is_some_and(|caller| caller.company().is_some() && caller.company() != company.as_ref()) {
+        return next.run(request).await;
+    }
     match answer(&service, company.as_ref(), &key, request, next).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
@@ -55,24 +60,23 @@ async fn answer(
     })?;
     let caller = parts.extensions.get::<Caller>().cloned();
     let caller = caller.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", "send a token"))?;
-    let mut digest = blake3::Hasher::new();
-    for part in [parts.method.as_str().as_bytes(), parts.uri.to_string().as_bytes(), &body] {
-        digest.update(&(part.len() as u64).to_le_bytes()).update(part);
-    }
+    let (method, uri) = (parts.method.as_str().to_owned(), parts.uri.to_string());
+    let is_token = parts.uri.path().contains("/tokens");
     let conflict = |code, detail: &str| Err(Problem::new(StatusCode::CONFLICT, code, detail).at("idempotency-key"));
-    match service.idempotent(&caller, company, key, digest.finalize().to_hex().to_string()).await? {
+    match service.idempotent(&caller, company, key, &[method.as_bytes(), uri.as_bytes(), &body]).await? {
         Idempotent::New(ticket) => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
             let (parts, body) = response.into_parts();
             let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
             let status = parts.status;
-            // What may succeed at the next try is not an answer for good.
-            let is_final = status.is_success() || (status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS);
+            // Where nothing was done, the next try may go better. Where the provider was called and gave no answer, nobody
+            // knows what it did, and the key must not do it again.
+            let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503);
             let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
             let kept = is_final.then(|| KeptAnswer {
                 status: status.as_u16(),
                 content_type: media.to_owned(),
-                body: String::from_utf8_lossy(&body).into_owned(),
+                body: if is_token { without_value(&body) } else { String::from_utf8_lossy(&body).into_owned() },
             });
             service.answered(ticket, kept).await?;
             Ok(Response::from_parts(parts, Body::from(body)))
@@ -99,4 +103,13 @@ async fn answer(
              should have done, and send it again under a new key if that is missing",
         ),
     }
+}
+
+/// A token's value is shown once and kept nowhere.
+fn without_value(body: &[u8]) -> String {
+    let mut json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    if let Some(members) = json.as_object_mut() {
+        members.remove("value");
+    }
+    json.to_string()
 }

@@ -120,6 +120,7 @@ impl From<ServiceError> for Problem {
             ServiceError::Host(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             ServiceError::NoOperation { .. } => Self::new(StatusCode::NOT_FOUND, "no_operation", detail),
             ServiceError::Erased { .. } => Self::new(StatusCode::GONE, "company_erased", detail),
+            ServiceError::Importing { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "importing", detail),
             ServiceError::NoSecret { .. } => Self::new(StatusCode::NOT_FOUND, "no_secret", detail),
             ServiceError::Vault(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
             ServiceError::Binding(binding) => match binding {

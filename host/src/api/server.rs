@@ -64,6 +64,7 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
         .nest("/control/v1/companies/{company}", company)
         .nest("/control/v1", host)
         .route("/metrics", get(metrics))
+        .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.
         .route_layer(from_fn_with_state(Arc::clone(&service), idempotency::once))
         .layer(from_fn_with_state((token, Arc::clone(&service)), auth::require));
@@ -101,6 +102,17 @@ async fn readiness(State(service): State<Arc<Service>>) -> (StatusCode, String) 
             (StatusCode::SERVICE_UNAVAILABLE, format!("{} does not work\n", check.name))
         }
     }
+}
+
+/// A request that was begun is done, also where whoever asked hangs up: what was written is then known here, too, what was
+/// spent is counted, and the answer of an idempotency key is kept.
+async fn to_its_end(request: Request, next: Next) -> Response {
+    let doing = tokio::spawn(next.run(request).instrument(tracing::Span::current()));
+    doing.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a request was not done to its end");
+        let detail = "the host failed while it was at work on this; its log says more";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail).into_response()
+    })
 }
 
 /// Every answer names its request, so that a caller's log and ours can be put side by side.

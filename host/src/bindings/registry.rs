@@ -218,6 +218,13 @@ impl Bindings {
         targets
     }
 
+    /// Whether a binding of another company has this id.
+    pub fn has_id(&self, id: BindingId, not_of: &CompanyId) -> bool {
+        let companies = self.companies.read();
+        let others = companies.iter().filter(|(company, _)| *company != not_of);
+        others.flat_map(|(_, company)| company.bindings.values()).any(|binding| binding.id == id)
+    }
+
     /// The companies that have bindings.
     pub fn companies(&self) -> Vec<CompanyId> {
         let mut all: Vec<CompanyId> = self.companies.read().keys().cloned().collect();

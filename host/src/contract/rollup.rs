@@ -62,10 +62,10 @@ pub struct Rollup {
     /// Tokens that were embedded.
     pub embedding_tokens: u64,
     /// What was billed directly: the sum of the cost events.
-    #[serde(rename = "costCents")]
+    #[serde(rename = "costMicrocents", with = "super::usage::whole")]
     pub cost: Microcents,
     /// What the providers reported in all, whoever bills it.
-    #[serde(rename = "reportedCostCents")]
+    #[serde(rename = "reportedCostMicrocents", with = "super::usage::whole")]
     pub reported_cost: Microcents,
     /// How long operations took.
     pub latency: Latencies,
@@ -199,6 +199,14 @@ impl Rollup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_sum_is_read_back() {
+        let mut sum = Rollup { cost: Microcents(u64::MAX - 1), ..Rollup::default() };
+        sum.add(&Rollup { cost: Microcents(7), ..Rollup::default() });
+        let text = serde_json::to_string(&sum).unwrap();
+        assert_eq!(serde_json::from_str::<Rollup>(&text).unwrap().cost, Microcents(u64::MAX));
+    }
 
     #[test]
     fn percentiles_are_at_most_a_tenth_too_high_and_never_too_low() {

@@ -31,6 +31,21 @@ impl<'de> Deserialize<'de> for Microcents {
     }
 }
 
+/// Whole microcents, for what is stored: any sum comes back as it was.
+pub(super) mod whole {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Microcents;
+
+    pub(crate) fn serialize<S: Serializer>(amount: &Microcents, serializer: S) -> Result<S::Ok, S::Error> {
+        amount.0.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Microcents, D::Error> {
+        u64::deserialize(deserializer).map(Microcents)
+    }
+}
+
 /// How a metered call is billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,10 +1,10 @@
 //! Deliveries: accepted once for each event and binding, due when they are to be tried, ended or given up.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -13,6 +13,8 @@ use crate::store::{self, Change, DueKind, Expected, Found, Store, StoreError, Ta
 
 /// At most so many due deliveries are looked at for one round.
 const LOOKS: usize = 10_000;
+/// How long until the next round goes on where one had to stop.
+const PAUSE: SignedDuration = SignedDuration::from_millis(50);
 
 /// What this room fails with.
 #[derive(Debug, thiserror::Error)]
@@ -36,11 +38,17 @@ pub enum HookError {
     Store(#[from] StoreError),
 }
 
+/// Deliveries that somebody is at, and to which binding.
+type AtWork = Arc<Mutex<HashMap<DeliveryId, BindingId>>>;
+/// A provider that hangs keeps no more of them from everybody else.
+const MOST_OF_A_BINDING: usize = 8;
+
 /// Every delivery of this host.
 pub struct Hooks {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    at_work: Arc<Mutex<HashSet<DeliveryId>>>,
+    at_work: AtWork,
+    resume: Mutex<Option<Vec<u8>>>,
     /// Goes up whenever a delivery has got somewhere.
     moved: watch::Sender<u64>,
 }
@@ -49,7 +57,7 @@ pub struct Hooks {
 pub struct TakenDelivery {
     /// As it was when it was taken.
     pub delivery: Delivery,
-    at_work: Arc<Mutex<HashSet<DeliveryId>>>,
+    at_work: AtWork,
 }
 
 impl Drop for TakenDelivery {
@@ -61,7 +69,7 @@ impl Drop for TakenDelivery {
 impl Hooks {
     /// All deliveries are in the store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, at_work: Arc::default(), moved: watch::Sender::new(0) }
+        Self { store, clock, at_work: Arc::default(), resume: Mutex::default(), moved: watch::Sender::new(0) }
     }
 
     /// Accepts deliveries, durably, all or none. Where one of the same hook and binding is there already, that one is
@@ -77,7 +85,7 @@ impl Hooks {
                 debug_assert!(is_new);
                 changes.push(Change {
                     table: Table::Deliveries,
-                    key: hook_key(&delivery.company_id, &delivery.hook.hook_id, delivery.binding_id),
+                    key: hook_key(delivery),
                     expected: Expected::Absent,
                     new: Some(delivery.id.0.as_bytes().to_vec()),
                 });
@@ -97,13 +105,25 @@ impl Hooks {
                 }
                 Transacted::Conflict(at) => {
                     let (delivery, is_new) = &mut answer[owners[at]];
-                    let hook_id = delivery.hook.hook_id.clone();
-                    if let Some(known) = self.of_hook(&delivery.company_id, &hook_id, delivery.binding_id)? {
+                    if let Some(known) = self.known(delivery)? {
                         (*delivery, *is_new) = (known, false);
                     }
                 }
             }
         }
+    }
+
+    /// The changes that make a delivery what it is now, if it still is as it was.
+    ///
+    /// # Errors
+    /// Where it cannot be encoded.
+    pub fn changes(before: &Delivery, after: &Delivery) -> Result<Vec<Change>, StoreError> {
+        let mut changes: Vec<Change> = Self::writes(Some(before), after)?.into_iter().map(Change::from).collect();
+        let expected = Expected::Value(store::encode("delivery", before)?);
+        for change in changes.iter_mut().filter(|change| change.table == Table::Deliveries) {
+            change.expected = expected.clone();
+        }
+        Ok(changes)
     }
 
     /// What must be written for a delivery to be as it is now.
@@ -126,17 +146,18 @@ impl Hooks {
         Ok(writes)
     }
 
-    /// Writes a delivery that no operation is about; it is durable when this returns.
+    /// Writes a delivery that no operation is about, if it still is as it was; it is durable when this returns. Answers
+    /// whether it was.
     ///
     /// # Errors
     /// Where the disk fails.
-    pub async fn write(&self, before: Option<&Delivery>, after: &Delivery) -> Result<(), StoreError> {
-        let changes: Vec<_> = Self::writes(before, after)?.into_iter().map(Change::from).collect();
-        if let Transacted::Done(commit) = self.store.transact(&changes)? {
-            commit.await?;
+    pub async fn write(&self, before: &Delivery, after: &Delivery) -> Result<bool, StoreError> {
+        match self.store.transact(&Self::changes(before, after)?)? {
+            Transacted::Done(commit) => commit.await?,
+            Transacted::Conflict(_) => return Ok(false),
         }
         self.moved();
-        Ok(())
+        Ok(true)
     }
 
     /// Whoever waits for a delivery looks again.
@@ -172,22 +193,19 @@ impl Hooks {
         Ok(store::decode("delivery", &stored)?)
     }
 
-    /// The delivery of a hook to a binding, if there is one.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub fn of_hook(
-        &self,
-        company: &CompanyId,
-        hook_id: &str,
-        binding: BindingId,
-    ) -> Result<Option<Delivery>, StoreError> {
-        let Some(id) = self.store.get(Table::Deliveries, &hook_key(company, hook_id, binding))? else {
-            return Ok(None);
-        };
-        let Ok(id) = uuid::Uuid::from_slice(&id) else { return Ok(None) };
-        let stored = self.store.get(Table::Deliveries, &key(company, DeliveryId(id)))?;
-        stored.map(|value| store::decode("delivery", &value)).transpose()
+    /// The delivery of the same event to the same binding, if there is one.
+    fn known(&self, same: &Delivery) -> Result<Option<Delivery>, StoreError> {
+        let mark = hook_key(same);
+        let Some(id) = self.store.get(Table::Deliveries, &mark)? else { return Ok(None) };
+        if let Ok(uuid) = uuid::Uuid::from_slice(&id)
+            && let Some(stored) = self.store.get(Table::Deliveries, &key(&same.company_id, DeliveryId(uuid)))?
+        {
+            return store::decode("delivery", &stored).map(Some);
+        }
+        // A mark that leads nowhere would keep the event out for ever.
+        let (table, expected) = (Table::Deliveries, Expected::Value(id));
+        drop(self.store.transact(&[Change { table, key: mark, expected, new: None }])?);
+        Ok(None)
     }
 
     /// How many deliveries somebody is at.
@@ -211,10 +229,15 @@ impl Hooks {
         store::matching(&*self.store, table, &prefix, from, limit, |delivery| filter.matches(delivery))
     }
 
-    /// Takes one delivery, unless somebody is at it.
-    pub fn take(&self, delivery: Delivery) -> Option<TakenDelivery> {
-        let is_free = self.at_work.lock().insert(delivery.id);
-        is_free.then(|| TakenDelivery { delivery, at_work: Arc::clone(&self.at_work) })
+    /// Takes one delivery, unless somebody is at it, or at too many of its binding.
+    fn take(&self, delivery: Delivery) -> Option<TakenDelivery> {
+        let mut at_work = self.at_work.lock();
+        let of_binding = at_work.values().filter(|binding| **binding == delivery.binding_id).count();
+        if at_work.contains_key(&delivery.id) || of_binding >= MOST_OF_A_BINDING {
+            return None;
+        }
+        at_work.insert(delivery.id, delivery.binding_id);
+        Some(TakenDelivery { delivery, at_work: Arc::clone(&self.at_work) })
     }
 
     /// Deliveries that are due and that nobody is at, until so many are at work in all, and when the next one is.
@@ -222,7 +245,8 @@ impl Hooks {
     /// # Errors
     /// Where they cannot be read.
     pub fn take_due(&self, most: usize) -> Result<(Vec<TakenDelivery>, Option<Timestamp>), StoreError> {
-        let (mut taken, mut from, mut looks) = (Vec::new(), None, 0);
+        // Where the last round had to stop: what is behind a long row of those that cannot begin gets its turn, too.
+        let (mut taken, mut from, mut looks) = (Vec::new(), self.resume.lock().take(), 0);
         let now = self.clock.now();
         loop {
             let page = self.store.scan(Table::Due, &store::due_prefix(DueKind::Delivery), from.as_deref(), 256)?;
@@ -237,7 +261,8 @@ impl Hooks {
                     return Ok((taken, None));
                 }
                 if looks > LOOKS {
-                    return Ok((taken, Some(now)));
+                    *self.resume.lock() = Some(due.clone());
+                    return Ok((taken, Some(now.checked_add(PAUSE).unwrap_or(now))));
                 }
                 let Some(delivery) = self.due_delivery(due, key)? else { continue };
                 let Some(mut mine) = self.take(delivery) else { continue };
@@ -274,6 +299,11 @@ fn key(company: &CompanyId, id: DeliveryId) -> Vec<u8> {
     store::company_key(company, &[b"d".as_slice(), &inverted].concat())
 }
 
-fn hook_key(company: &CompanyId, hook_id: &str, binding: BindingId) -> Vec<u8> {
-    store::company_key(company, &[b"k", hook_id.as_bytes(), b"\0", binding.0.as_bytes()].concat())
+/// What tells one event from another: its kind, its id and whose scope it is in, so that nobody gets, or takes, the event of
+/// another agent by its id. Ids hold no zero byte.
+fn hook_key(delivery: &Delivery) -> Vec<u8> {
+    let (hook, agent) = (&delivery.hook, delivery.scope.agent_id.as_ref().map_or("", |id| id.as_str()));
+    let parts =
+        [b"k", hook.hook_kind.as_str().as_bytes(), b"\0", hook.hook_id.as_bytes(), b"\0", agent.as_bytes(), b"\0"];
+    store::company_key(&delivery.company_id, &[&parts.concat()[..], delivery.binding_id.0.as_bytes()].concat())
 }

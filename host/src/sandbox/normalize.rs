@@ -15,8 +15,8 @@ use crate::contract::{
     RecordHandle, RecordId, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
 };
 
-/// A hundred million cents: no call costs more, and sums of it stay exact.
-const MAX_COST: u64 = 100_000_000_000_000;
+/// A million cents: nothing that is billed by the call costs more.
+const MAX_COST: u64 = 1_000_000_000_000;
 
 type Checked<T> = Result<T, CallError>;
 

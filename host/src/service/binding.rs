@@ -168,11 +168,8 @@ impl Service {
         let turn = self.serving.turn(present.id);
         let _turn = turn.lock().await;
         let deleted = self.bindings.delete(company, key, revision, caller.principal()).await?;
-        if let Some(serving) = self.serving.warm(deleted.id) {
-            serving.instances.retire();
-            drop(serving.instances.quiet().await);
-        }
-        self.serving.forget(deleted.id);
+        self.serving.close(deleted.id).await;
+        self.reviews.forget(deleted.id);
         self.serving.remove_stored(&deleted).await.map_err(host)?;
         tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
         Ok(())
@@ -270,8 +267,8 @@ impl Service {
     /// An event of a company that never had a binding finds the built-in provider, as an operation does.
     pub(super) async fn ensure_default(&self, event: &HookEvent) -> Result<(), ServiceError> {
         let (scope, named) = (&event.scope, event.binding_key.as_ref());
-        if self.is_erased(&scope.company_id) {
-            return Err(ServiceError::Erased { company: scope.company_id.clone() });
+        if let Some(error) = self.closed(&scope.company_id) {
+            return Err(error);
         }
         match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
             Err(error @ BindingError::NoDefault { .. }) => {

@@ -97,8 +97,8 @@ impl Service {
             Ok(answer) => answer,
             Err(unanswered) => return give_up(open, unanswered, attempt).await,
         };
-        self.judge_new(&serving, &request.scope, operation_id, &answer.value.records).await?;
-        let jobs = left(&open, &self.jobs, &serving, &answer.value);
+        let judged = self.judge_new(&serving, &request.scope, operation_id, &answer.value.records).await?;
+        let jobs = left(&open, &self.jobs, &serving, &answer.value).map_err(ServiceError::Audit)?;
         let mut beside = attempt.ended(operation_id, Ok(&answer.value)).map_err(ServiceError::Audit)?;
         for job in &jobs {
             beside.extend(Jobs::writes(None, job).map_err(ServiceError::Audit)?);
@@ -108,7 +108,7 @@ impl Service {
             records: records.clone(),
             record_count: records.len(),
             jobs: left.clone(),
-            usage: usage.clone(),
+            usage: usage.iter().cloned().chain(judged).collect(),
             log: answer.log,
             provider_us: Some(answer.provider_us),
             beside,
@@ -165,10 +165,10 @@ impl Service {
 }
 
 /// The jobs that an answer leaves, with what the record says of the operation.
-fn left(open: &OpenOperation, jobs: &Jobs, serving: &Serving, answer: &CaptureAnswer) -> Vec<Job> {
+fn left(open: &OpenOperation, jobs: &Jobs, serving: &Serving, answer: &CaptureAnswer) -> Result<Vec<Job>, StoreError> {
     match open.operation() {
         Some(operation) => jobs.left(operation, &serving.binding, &answer.jobs),
-        None => Vec::new(),
+        None => Ok(Vec::new()),
     }
 }
 

@@ -1,11 +1,11 @@
 //! A company as a whole: how long its operations are kept, and its end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ed25519_dalek::Signer as _;
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 
 use super::{Caller, Service, ServiceError};
@@ -63,6 +63,8 @@ pub struct Erased {
 pub(super) struct Companies {
     retention: RwLock<HashMap<CompanyId, Retention>>,
     erased: RwLock<HashMap<CompanyId, Arc<Erased>>>,
+    /// Those that are being taken in; nobody else reaches them meanwhile.
+    pub(super) importing: Mutex<HashSet<CompanyId>>,
 }
 
 const TOMBSTONE: &[u8] = b"tombstone\0";
@@ -107,6 +109,15 @@ impl Service {
     /// Whether a company was erased.
     pub(super) fn is_erased(&self, company: &CompanyId) -> bool {
         self.companies.erased.read().contains_key(company)
+    }
+
+    /// Whether nobody may do anything in a company now, and why.
+    pub(super) fn closed(&self, company: &CompanyId) -> Option<ServiceError> {
+        if self.is_erased(company) {
+            return Some(ServiceError::Erased { company: company.clone() });
+        }
+        let is_importing = self.companies.importing.lock().contains(company);
+        is_importing.then(|| ServiceError::Importing { company: company.clone() })
     }
 
     /// What is left of an erased company.
@@ -175,6 +186,8 @@ impl Service {
         if let Some(erased) = self.tombstone(company)
             && erased.tombstone.removed_keys > 0
         {
+            // What was at work when it was erased may have left something behind.
+            self.remove_all(company).await?;
             return Ok(erased);
         }
         let mut tombstone = Tombstone {
@@ -197,18 +210,11 @@ impl Service {
         for binding in &bindings {
             let turn = self.serving.turn(binding.id);
             let _turn = turn.lock().await;
-            if let Some(serving) = self.serving.warm(binding.id) {
-                serving.instances.retire();
-                drop(serving.instances.quiet().await);
-            }
-            self.serving.forget(binding.id);
+            self.serving.close(binding.id).await;
             self.serving.remove_stored(binding).await.map_err(|refusal| ServiceError::Host(refusal.error.message))?;
             self.reviews.forget(binding.id);
         }
-        self.store.commit().await?;
-        let (store, erased) = (Arc::clone(&self.store), company.clone());
-        let removed = tokio::task::spawn_blocking(move || store.erase_company(&erased)).await;
-        tombstone.removed_keys = removed.map_err(|error| ServiceError::Host(error.to_string()))??;
+        tombstone.removed_keys = self.remove_all(company).await?;
         self.bindings.forget(company);
         self.tokens.forget(company);
         self.recorder.ledger.forget(company);
@@ -219,6 +225,21 @@ impl Service {
         let erased = self.bury(&tombstone).await?;
         tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a company was erased");
         Ok(erased)
+    }
+
+    /// Removes what the store has of a company, once the operations that had begun have ended.
+    pub(super) async fn remove_all(&self, company: &CompanyId) -> Result<u64, ServiceError> {
+        const MOST: u32 = 1_000;
+        for _ in 0..MOST {
+            self.store.commit().await?;
+            if self.store.is_settled(company) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        let (store, erased) = (Arc::clone(&self.store), company.clone());
+        let removed = tokio::task::spawn_blocking(move || store.erase_company(&erased)).await;
+        Ok(removed.map_err(|error| ServiceError::Host(error.to_string()))??)
     }
 
     async fn bury(&self, tombstone: &Tombstone) -> Result<Arc<Erased>, ServiceError> {
@@ -247,9 +268,10 @@ impl Service {
     /// there is none.
     async fn forget_everything(&self, binding: &Binding) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
-        let (caller, mut count) = (Caller::keeper(), 0);
+        const MOST: std::time::Duration = std::time::Duration::from_secs(600);
+        let (caller, mut count, started) = (Caller::keeper(), 0, std::time::Instant::now());
+        let mut seen: HashSet<RecordHandle> = HashSet::new();
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
-        let mut last: Vec<RecordHandle> = Vec::new();
         loop {
             let (binding_key, cursor) = (key.clone(), None);
             let list =
@@ -259,12 +281,13 @@ impl Service {
             if handles.is_empty() {
                 return Ok(count);
             }
-            if handles == last {
+            // A provider that goes on listing must not keep a company from being erased.
+            let is_new = handles.iter().filter(|handle| seen.insert((*handle).clone())).count();
+            if is_new == 0 || started.elapsed() > MOST {
                 let message = format!("{} records are still listed after they were forgotten", handles.len());
                 return Err(ServiceError::Host(message));
             }
-            count += handles.len() as u64;
-            last.clone_from(&handles);
+            count += is_new as u64;
             self.forget(&caller, ForgetRequest { binding_key: key.clone(), scope: scope.clone(), handles }).await?;
         }
     }

@@ -104,7 +104,7 @@ impl Service {
     }
 
     async fn recall(
-        &self,
+        self: &Arc<Self>,
         event: &HookEvent,
         before: Delivery,
         until: tokio::time::Instant,
@@ -118,8 +118,11 @@ impl Service {
             intent: Intent::AgentPreamble,
             metadata_filter: None,
         };
-        let caller = Caller::worker();
-        let asked = tokio::time::timeout_at(until, self.query_for(&caller, query, Some(&before.hook))).await;
+        // Only the waiting is cut off: what the provider does and costs is recorded however long it takes.
+        let (service, hook) = (Arc::clone(self), before.hook.clone());
+        let asking = tokio::spawn(async move { service.query_for(&Caller::worker(), query, Some(&hook)).await });
+        let asked = tokio::time::timeout_at(until, asking).await;
+        let asked = asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::Host(error.to_string()))));
         let (recall, operation_id) = match asked {
             Ok(Ok(bundle)) => {
                 let (snippets, profile_summary) = (bundle.snippets, bundle.profile_summary);
@@ -144,7 +147,7 @@ impl Service {
             recall: Some(recall),
             ..before.clone()
         };
-        self.hooks.write(Some(&before), &after).await?;
+        self.hooks.write(&before, &after).await?;
         Ok(after)
     }
 
@@ -225,7 +228,7 @@ impl Service {
         if !binding.is_ok_and(|binding| binding.id == delivery.binding_id) {
             let message = format!("the binding `{}` was deleted", delivery.binding_key);
             let after = attempt.failed(None, &Refusal::new(OperationErrorCode::NoBinding, message));
-            if let Err(error) = self.hooks.write(Some(delivery), &after).await {
+            if let Err(error) = self.hooks.write(delivery, &after).await {
                 tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be written");
             }
             return;
@@ -299,8 +302,7 @@ impl Service {
             ..before.clone()
         };
         let entry = NewActivity::new(caller.principal(), ActivityAction::DeliveryReplayed, id.0.to_string());
-        let changes = Hooks::writes(Some(&before), &after)?.into_iter().map(Into::into).collect();
-        self.bindings.record_with(company, entry, changes).await?;
+        self.bindings.record_with(company, entry, Hooks::changes(&before, &after)?).await?;
         self.hooks.moved();
         self.wake.notify_one();
         Ok(after)

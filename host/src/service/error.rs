@@ -111,6 +111,12 @@ pub enum ServiceError {
         /// Which.
         company: CompanyId,
     },
+    /// The company is on its way into this host.
+    #[error("the company {company} is being taken in; try again when that is done")]
+    Importing {
+        /// Which.
+        company: CompanyId,
+    },
     /// There is no such secret.
     #[error("the company has no secret `{name}`; `memhost secret list` shows those that are set")]
     NoSecret {

@@ -66,7 +66,7 @@ impl Service {
 
     fn known_event(&self, company: &CompanyId, event: &Event) -> Result<Option<Event>, StoreError> {
         let Some(event_id) = &event.event.event_id else { return Ok(None) };
-        let Some(id) = self.store.get(Table::EventIndex, &facet(company, b'e', event_id))? else { return Ok(None) };
+        let Some(id) = self.store.get(Table::EventIndex, &event_key(event, event_id))? else { return Ok(None) };
         let Ok(id) = Uuid::from_slice(&id) else { return Ok(None) };
         let stored = self.store.get(Table::Events, &store::newest_first(company, id))?;
         stored.map(|value| store::decode("event", &value)).transpose()
@@ -137,7 +137,7 @@ fn changes_of(event: &Event) -> Result<Vec<Change>, StoreError> {
     if let Some(event_id) = &event.event.event_id {
         changes.push(Change {
             table: Table::EventIndex,
-            key: facet(company, b'e', event_id),
+            key: event_key(event, event_id),
             expected: Expected::Absent,
             new: Some(event.id.as_bytes().to_vec()),
         });
@@ -158,6 +158,12 @@ fn changes_of(event: &Event) -> Result<Vec<Change>, StoreError> {
     }
     changes.push(put(Table::Events, key, store::encode("event", event)?));
     Ok(changes)
+}
+
+/// What tells one event from another: its sender's id of it, for the agent that it is of.
+fn event_key(event: &Event, event_id: &str) -> Vec<u8> {
+    let agent = event.event.agent_id.as_ref().map_or("", |id| id.as_str());
+    facet(&event.company_id, b'e', &format!("{agent}/{event_id}"))
 }
 
 /// Ids hold no zero byte, so that one value cannot be the beginning of another.

@@ -132,13 +132,15 @@ impl Service {
                 let (log, provider_us, record_count) = (answer.log, Some(answer.provider_us), records.len());
                 (after, refusal, Trace { records, record_count, usage, log, provider_us, ..Trace::default() })
             }
-            Err(Unanswered { refusal, log, provider_us }) => {
-                (self.failed(during, &refusal, serving), Some(refusal), Trace { log, provider_us, ..Trace::default() })
-            }
+            Err(Unanswered { refusal, log, provider_us }) => (
+                self.failed(before, during, &refusal, serving),
+                Some(refusal),
+                Trace { log, provider_us, ..Trace::default() },
+            ),
         };
         after.last_operation_id = open.operation().map(|operation| operation.id).or(after.last_operation_id);
         if let (Some(serving), Some(id)) = (serving, after.last_operation_id) {
-            self.judge_new(serving, &during.scope, id, &trace.records).await?;
+            trace.usage.extend(self.judge_new(serving, &during.scope, id, &trace.records).await?);
         }
         trace.jobs = vec![shown(&after)];
         let _decided = self.jobs.decide(during.id).await;
@@ -174,6 +176,10 @@ impl Service {
             after.record_count = after.record_count.or(u32::try_from(answer.records.len()).ok());
         }
         match found.status {
+            // Nobody is at it any more: what did not succeed is run again.
+            status if asked && status != JobStatus::Succeeded => {
+                (Job { status: JobStatus::Queued, due_at: Some(now), ..after }, None)
+            }
             JobStatus::Failed => {
                 let why = found.error.clone().unwrap_or_else(|| "the provider gives no reason".to_owned());
                 let message = format!("the job failed: {why}; `memhost job retry` runs it again");
@@ -202,7 +208,7 @@ impl Service {
     }
 
     /// The job after a call that gave no answer.
-    fn failed(&self, during: &Job, refusal: &Refusal, serving: Option<&Arc<Serving>>) -> Job {
+    fn failed(&self, before: &Job, during: &Job, refusal: &Refusal, serving: Option<&Arc<Serving>>) -> Job {
         let now = self.clock.now();
         let code = refusal.error.code;
         let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
@@ -210,7 +216,10 @@ impl Service {
         let waits = code.is_a_wait() || code == OperationErrorCode::BudgetExceeded;
         let failures = if waits { during.failures } else { during.failures + 1 };
         let error = Some(refusal.error.message.clone());
-        let came_back = Job { heartbeat_at: Some(now), lease_until: None, failures, ..during.clone() };
+        // As long as the provider has not said how the job stands, it is asked before the job is run again.
+        let is_unknown = before.lease_until.is_some() || refusal.outcome != Outcome::Failed && serving.is_some();
+        let lease_until = during.lease_until.filter(|_| is_unknown);
+        let came_back = Job { heartbeat_at: Some(now), lease_until, failures, ..during.clone() };
         let late = serving.and_then(|serving| too_late(during, now, serving.binding.limits.job_timeout_ms));
         let next = match code.is_worth_another_try() && late.is_none() {
             true => self.retry.next(&*self.clock, failures.max(1), asked),

@@ -53,7 +53,7 @@ impl Service {
                 return Err(status(&before, "only one that has not ended can be cancelled").into());
             }
             let (finished_at, due_at) = (Some(self.clock.now()), None);
-            let after = Job { status: JobStatus::Cancelled, due_at, finished_at, lease_until: None, ..before.clone() };
+            let after = Job { status: JobStatus::Cancelled, due_at, finished_at, ..before.clone() };
             self.change_job(caller, &before, &after).await?;
             after
         };
@@ -83,7 +83,8 @@ impl Service {
             due_at: Some(self.clock.now()),
             started_at: None,
             finished_at: None,
-            lease_until: None,
+            // What somebody was at when it was cancelled may have been done: the provider is asked first.
+            lease_until: before.lease_until,
             error: None,
             ..before.clone()
         };

@@ -58,6 +58,11 @@ impl Keys {
         self.derive("memhost 2026-11 compiled components")
     }
 
+    /// What requests with an idempotency key are told apart by.
+    pub(super) fn digests(&self) -> [u8; 32] {
+        self.derive("memhost 2026-11 requests")
+    }
+
     /// What tombstones are signed with.
     pub(super) fn signing(&self) -> SigningKey {
         SigningKey::from_bytes(&self.derive("memhost 2026-11 tombstones"))

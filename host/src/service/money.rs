@@ -12,7 +12,7 @@ use super::{Caller, Service, ServiceError};
 use crate::bindings::NewActivity;
 use crate::contract::{
     ActivityAction, BindingKey, Budget, BudgetView, CompanyId, CostEvent, Delivery, DeliveryFilter, DeliveryStatus,
-    FieldError, FinanceEvent, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
+    FieldError, FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
 };
 
 /// By what sums are told apart.
@@ -84,6 +84,12 @@ pub struct SumsView {
     /// Everything that is counted.
     #[serde(flatten)]
     pub counts: serde_json::Map<String, serde_json::Value>,
+    /// What was billed directly: the sum of the cost events.
+    #[serde(rename = "costCents")]
+    pub cost: Microcents,
+    /// What the providers reported in all, whoever bills it.
+    #[serde(rename = "reportedCostCents")]
+    pub reported_cost: Microcents,
     /// Microseconds that half of the operations stayed below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p50_us: Option<u64>,
@@ -98,8 +104,17 @@ impl From<&Rollup> for SumsView {
             Ok(serde_json::Value::Object(counts)) => counts,
             _ => serde_json::Map::new(),
         };
-        counts.remove("latency");
-        Self { counts, latency_p50_us: sums.latency.percentile(0.5), latency_p99_us: sums.latency.percentile(0.99) }
+        for name in ["latency", "costMicrocents", "reportedCostMicrocents"] {
+            counts.remove(name);
+        }
+        let (cost, reported_cost) = (sums.cost, sums.reported_cost);
+        Self {
+            counts,
+            cost,
+            reported_cost,
+            latency_p50_us: sums.latency.percentile(0.5),
+            latency_p99_us: sums.latency.percentile(0.99),
+        }
     }
 }
 
@@ -201,7 +216,8 @@ impl Service {
             };
             for before in waiting.into_iter().filter(for_budget) {
                 let after = Delivery { due_at: Some(self.clock.now()), ..before.clone() };
-                self.hooks.write(Some(&before), &after).await?;
+                // One that has got somewhere meanwhile is left alone.
+                self.hooks.write(&before, &after).await?;
             }
             match next {
                 Some(next) => from = Some(next),

@@ -15,6 +15,7 @@ use super::metrics::Metrics;
 use super::record::Recorder;
 use super::secrets::SecretStore;
 use super::serving::ServingBindings;
+use super::transfer;
 use super::vault::{Vault, VaultKey};
 use super::{OpenError, ServiceOptions};
 use crate::access::Tokens;
@@ -52,6 +53,7 @@ pub struct Service {
     pub(super) wake: Arc<Notify>,
     /// Nothing more is begun in the background.
     pub(super) is_resting: AtomicBool,
+    pub(super) digest_key: [u8; 32],
     pub(super) signing: SigningKey,
     pub(super) data_dir: PathBuf,
 }
@@ -76,6 +78,7 @@ impl Service {
             path: data_dir.clone(),
             message: error.to_string(),
         })??);
+        transfer::undo_cut_imports(&*store, &data_dir)?;
         let keys = Keys::open(&data_dir)?;
         let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
         let vault_key = options.vault_key.or_else(|| std::env::var("MEMHOST_VAULT_KEY").ok());
@@ -117,6 +120,7 @@ impl Service {
             retry: options.retry,
             wake: Arc::default(),
             is_resting: AtomicBool::new(false),
+            digest_key: keys.digests(),
             signing: keys.signing(),
             store,
             bindings,

@@ -102,6 +102,10 @@ impl Service {
         if let Ok(answer) = &mut called {
             self.hide(&binding, operation_id, &mut answer.value.snippets).await?;
             answer.value.snippets.truncate(wanted as usize);
+            // Nobody can tell out of which records it was made.
+            if binding.policy.review.is_some() {
+                answer.value.profile_summary = None;
+            }
         }
         let answer = end(open, called, |answer| Trace {
             records: first_handles(&answer.snippets),
@@ -294,6 +298,10 @@ impl Service {
         if self.is_erased(&scope.company_id) && !is_keeper {
             let message = format!("the company {} was erased; nothing is kept for it any more", scope.company_id);
             return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
+        }
+        if self.companies.importing.lock().contains(&scope.company_id) && !is_keeper {
+            let message = format!("the company {} is being taken in; try again when that is done", scope.company_id);
+            return Err(Refusal::new(OperationErrorCode::Unavailable, message));
         }
         let agent = scope.agent_id.as_ref();
         let binding = match self.bindings.resolve(&scope.company_id, agent, named) {

@@ -10,16 +10,25 @@ use crate::contract::{
     ActivityAction, Binding, CompanyId, CorrectRequest, CorrectionPatch, Decision, Delivery, DeliveryStatus,
     FieldError, ForgetRequest, GetRequest, OperationErrorCode, OperationId, RecordHandle, RecordWrite, ReviewDecision,
     ReviewFilter, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet, UpsertRequest,
-    limits, new_id,
+    Usage, limits, new_id,
 };
 use crate::hooks::Hooks;
 use crate::review::{self, ReviewError, Reviews, Verdict};
+use crate::store::{Change, Expected, encode};
 
 /// As much of a text as the queue keeps, in bytes.
 const MAX_QUEUED_TEXT: usize = 16 << 10;
 
 fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+/// Everything of a record that somebody may be shown: a summary is read in the place of its text.
+fn whole(text: &str, summary: Option<&str>) -> String {
+    match summary {
+        Some(summary) => format!("{text}\n\nSummary: {summary}"),
+        None => text.to_owned(),
+    }
 }
 
 fn queued(text: &str) -> String {
@@ -44,7 +53,11 @@ impl Service {
         operation_id: OperationId,
         found: &mut Vec<Snippet>,
     ) -> Result<(), ServiceError> {
-        let Some(policy) = &binding.policy.review else { return Ok(()) };
+        // What was held once stays so when the policy goes.
+        let policy = binding.policy.review.as_ref();
+        if policy.is_none() && self.reviews.hidden(binding.id) == 0 {
+            return Ok(());
+        }
         let mut shown = Vec::with_capacity(found.len());
         for snippet in found.drain(..) {
             if self.counts(binding, policy, operation_id, &snippet).await? {
@@ -59,20 +72,22 @@ impl Service {
     async fn counts(
         &self,
         binding: &Binding,
-        policy: &ReviewPolicy,
+        policy: Option<&ReviewPolicy>,
         operation_id: OperationId,
         snippet: &Snippet,
     ) -> Result<bool, ServiceError> {
-        let digest = digest(&snippet.text);
+        let text = whole(&snippet.text, snippet.summary.as_deref());
+        let digest = digest(&text);
         let standing = self.reviews.standing(binding.id, &snippet.handle.provider_record_id);
         if let Some(standing) = standing.filter(|standing| standing.digest == digest) {
             return Ok(standing.status == ReviewStatus::Approved);
         }
-        let verdict = review::judge(policy, &snippet.text, snippet.metadata.as_ref());
+        let Some(policy) = policy else { return Ok(true) };
+        let verdict = review::judge(policy, &text, snippet.metadata.as_ref());
         if verdict.reasons.is_empty() {
             return Ok(true);
         }
-        let item = self.item(binding, operation_id, &snippet.handle, &snippet.text, verdict, ReviewStatus::Pending);
+        let item = self.item(binding, operation_id, &snippet.handle, &text, verdict, ReviewStatus::Pending);
         self.reviews.put(&item).await?;
         Ok(false)
     }
@@ -107,25 +122,27 @@ impl Service {
     }
 
     /// Looks at the records that a capture or a job has made, so that they are in the queue before anybody asks for them.
-    /// It reads them from the provider as a part of that operation.
+    /// It reads them from the provider as a part of that operation; answers what that used.
     pub(super) async fn judge_new(
         &self,
         serving: &Arc<Serving>,
         scope: &Scope,
         operation_id: OperationId,
         records: &[RecordHandle],
-    ) -> Result<(), ServiceError> {
-        let Some(policy) = &serving.binding.policy.review else { return Ok(()) };
+    ) -> Result<Vec<Usage>, ServiceError> {
+        let Some(policy) = &serving.binding.policy.review else { return Ok(Vec::new()) };
+        let mut used = Vec::new();
         for handle in records {
             let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
             // What cannot be read now is judged when it turns up.
-            if let Ok(answer) = serving.instances.get(&request).await
-                && let Some(snippet) = answer.value.0
-            {
-                self.counts(&serving.binding, policy, operation_id, &snippet).await?;
+            let Ok(answer) = serving.instances.get(&request).await else { continue };
+            let (snippet, usage) = answer.value;
+            used.extend(usage);
+            if let Some(snippet) = snippet {
+                self.counts(&serving.binding, Some(policy), operation_id, &snippet).await?;
             }
         }
-        Ok(())
+        Ok(used)
     }
 
     /// What somebody writes as it is needs nobody else's look: where the policy would hold it, it is approved already.
@@ -137,11 +154,12 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let Some(policy) = &binding.policy.review else { return Ok(()) };
         for (handle, record) in records.iter().zip(&request.records) {
-            let verdict = review::judge(policy, &record.text, record.metadata.as_ref());
+            let text = whole(&record.text, record.summary.as_deref());
+            let verdict = review::judge(policy, &text, record.metadata.as_ref());
             let is_known = self.reviews.standing(binding.id, &handle.provider_record_id).is_some();
             if !verdict.reasons.is_empty() || is_known {
                 let operation = OperationId::new(0, 0, 0);
-                let item = self.item(binding, operation, handle, &record.text, verdict, ReviewStatus::Approved);
+                let item = self.item(binding, operation, handle, &text, verdict, ReviewStatus::Approved);
                 let item = ReviewItem {
                     operation_id: None,
                     decided_by: Some("written as it is".to_owned()),
@@ -243,7 +261,9 @@ impl Service {
         if let Some(text) = &decision.text {
             (after.text, after.digest) = (queued(text), digest(text));
         }
-        let mut changes = vec![Reviews::change(&after)?];
+        // Of two who decide at once, one is told that it was decided.
+        let mut changes =
+            vec![Change { expected: Expected::Value(encode("review", &before)?), ..Reviews::change(&after)? }];
         match &before.subject {
             ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision, &after).await?,
             ReviewSubject::Delivery(delivery) => {
@@ -259,7 +279,7 @@ impl Service {
                 if status == ReviewStatus::Rejected {
                     (released.payload, released.finished_at) = (None, Some(self.clock.now()));
                 }
-                changes.extend(Hooks::writes(Some(&held), &released)?.into_iter().map(Into::into));
+                changes.extend(Hooks::changes(&held, &released)?);
             }
         }
         let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());

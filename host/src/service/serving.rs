@@ -1,7 +1,7 @@
 //! Bindings at work: the build that serves each binding and its instances, made at the first operation and made anew
 //! when the binding or the plugins change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -85,6 +85,8 @@ pub(super) struct ServingBindings {
     secrets: Arc<SecretStore>,
     memory_dir: PathBuf,
     warm: RwLock<HashMap<BindingId, Arc<Serving>>>,
+    /// Bindings that nothing serves any more: they were deleted, or their company was erased.
+    closed: RwLock<HashSet<BindingId>>,
     /// One at a time decides for a binding.
     turns: Mutex<HashMap<BindingId, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -99,8 +101,8 @@ impl ServingBindings {
         data_dir: &Path,
     ) -> Self {
         let memory_dir = data_dir.join("memory");
-        let (warm, turns) = (RwLock::default(), Mutex::default());
-        Self { sandbox, plugins, store, bindings, secrets, memory_dir, warm, turns }
+        let (warm, turns, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
+        Self { sandbox, plugins, store, bindings, secrets, memory_dir, warm, turns, closed }
     }
 
     /// What serves a binding now.
@@ -124,6 +126,11 @@ impl ServingBindings {
     async fn renew(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
         let turn = self.turn(binding.id);
         let _turn = turn.lock().await;
+        // A call that waited while its binding was deleted must not make its storage anew.
+        if self.closed.read().contains(&binding.id) {
+            let message = format!("the binding `{}` was deleted", binding.key);
+            return Err(Refusal::new(OperationErrorCode::NoBinding, message));
+        }
         let present = self.warm(binding.id);
         if let Some(serving) = &present
             && self.is_current(serving, binding)
@@ -306,6 +313,17 @@ impl ServingBindings {
         self.memory_dir.join(binding.company_id.as_str()).join(name)
     }
 
+    /// Nothing serves a binding any more, and what was at work has ended when this returns. Whoever calls it holds the
+    /// binding's turn.
+    pub(super) async fn close(&self, binding: BindingId) {
+        self.closed.write().insert(binding);
+        if let Some(serving) = self.warm(binding) {
+            serving.instances.retire();
+            drop(serving.instances.quiet().await);
+        }
+        self.forget(binding);
+    }
+
     /// Removes what a deleted binding's provider has stored through the host.
     pub(super) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
         let partition = partition(&binding.company_id, binding.id);
@@ -328,7 +346,7 @@ impl ServingBindings {
 
     /// Copies of builds that serve nobody and whose files are gone are thrown away. Called when nothing serves yet.
     pub(super) fn drop_unneeded_copies(&self) {
-        let mut needed = std::collections::HashSet::new();
+        let mut needed = HashSet::new();
         for company in self.bindings.companies() {
             for binding in self.bindings.list(&company) {
                 match self.state(&binding) {

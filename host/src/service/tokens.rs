@@ -50,7 +50,10 @@ impl Service {
     /// Where it may not, or the refusal cannot be recorded.
     pub async fn allow(&self, caller: &Caller, act: Act, company: Option<&CompanyId>) -> Result<(), ServiceError> {
         match caller.may(act, company) {
-            Ok(()) => Ok(()),
+            Ok(()) => match company.and_then(|company| self.closed(company)) {
+                Some(error) if act != Act::Erase => Err(error),
+                _ => Ok(()),
+            },
             Err(denied) => Err(self.deny(caller, OperationKind::Control, company, &denied).await),
         }
     }

@@ -4,25 +4,26 @@
 //! same, so that nothing is lost; records come from the providers and are written through them. Secrets and tokens are
 //! named without their values: whoever takes the company in sets them anew.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{Caller, Service, ServiceError};
 use crate::bindings::NewActivity;
 use crate::contract::{
-    ActivityAction, Binding, BindingKey, CompanyId, FieldError, ListRequest, Operation, OperationFilter, RecordWrite,
-    Scope, Snippet, UpsertRequest,
+    ActivityAction, Binding, BindingKey, CompanyId, DeliveryFilter, FieldError, JobFilter, ListRequest, Operation,
+    OperationFilter, RecordWrite, Scope, Snippet, UpsertRequest,
 };
-use crate::store::{self, Change, Expected, Table, Transacted};
+use crate::store::{self, Change, Expected, Store, StoreError, Table, Transacted};
 
 /// The format of the lines.
 const FORMAT: u32 = 1;
 /// Tables whose rows go as they are.
-const TABLES: [Table; 12] = [
+const TABLES: [Table; 13] = [
     Table::Companies,
     Table::Bindings,
     Table::Targets,
@@ -35,7 +36,10 @@ const TABLES: [Table; 12] = [
     Table::Reviews,
     Table::Events,
     Table::EventIndex,
+    Table::Sums,
 ];
+/// Marks of imports that have begun and not ended.
+const IMPORTING: &[u8] = b"importing\0";
 /// Lines that are written at once when they come in.
 const AT_ONCE: usize = 256;
 
@@ -115,6 +119,10 @@ impl Service {
             loop {
                 let page = self.store.scan(table, &prefix, from.as_deref(), 500)?;
                 for (key, value) in page.entries {
+                    // What tells duplicates follows from the deliveries themselves.
+                    if table == Table::Deliveries && key[prefix.len()..].starts_with(b"k") {
+                        continue;
+                    }
                     let (name, key) = (table.name().to_owned(), hex(&key[prefix.len()..]));
                     let line = match store::decode::<Value>("row", &value) {
                         Ok(value) => Line::Row { table: name, key, value },
@@ -197,7 +205,24 @@ impl Service {
             let message = "has operations or bindings here already; a company is taken in as a whole or not at all";
             return Err(FieldError::new("companyId", message).into());
         }
+        if !self.companies.importing.lock().insert(company.clone()) {
+            return Err(ServiceError::Importing { company: company.clone() });
+        }
+        let done = self.import_alone(caller, company, &mut lines).await;
+        self.companies.importing.lock().remove(company);
+        self.wake.notify_one();
+        done
+    }
+
+    async fn import_alone(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        lines: &mut mpsc::Receiver<Result<String, String>>,
+    ) -> Result<Imported, ServiceError> {
         self.store.begin_numbers(company)?;
+        // A host that ends in the middle removes what it finds of it when it opens again.
+        self.mark_import(company, true).await?;
         let mut importing = Importing { service: self, company, done: Imported::default(), number: 0, ended: false };
         let mut result = Ok(());
         while let Some(line) = lines.recv().await {
@@ -213,14 +238,51 @@ impl Service {
             result = Err(importing.wrong("the last line is missing: the export was cut off"));
         }
         let done = importing.done;
+        if result.is_ok() {
+            result = self.begin_imported(company).await;
+        }
         if let Err(error) = result {
             self.undo_import(company).await?;
+            self.mark_import(company, false).await?;
             return Err(error);
         }
+        self.mark_import(company, false).await?;
         let entry = NewActivity::new(caller.principal(), ActivityAction::CompanyImported, company.as_str());
         self.bindings.record_with(company, entry.with(None::<&()>, Some(&done)), Vec::new()).await?;
-        self.wake.notify_one();
         Ok(done)
+    }
+
+    /// What was due there is due here, now that everything is in.
+    async fn begin_imported(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        let mut from = None;
+        loop {
+            let (jobs, next) = self.jobs.list(company, &JobFilter::default(), from.as_deref(), 500)?;
+            for job in &jobs {
+                self.jobs.write(None, job).await?;
+            }
+            match next {
+                Some(next) => from = Some(next),
+                None => break,
+            }
+        }
+        from = None;
+        loop {
+            let (deliveries, next) = self.hooks.list(company, &DeliveryFilter::default(), from.as_deref(), 500)?;
+            self.hooks.accept(deliveries).await?;
+            match next {
+                Some(next) => from = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn mark_import(&self, company: &CompanyId, is_begun: bool) -> Result<(), ServiceError> {
+        let key = [IMPORTING, company.as_str().as_bytes()].concat();
+        let change = Change { table: Table::Host, key, expected: Expected::Anything, new: is_begun.then(Vec::new) };
+        if let Transacted::Done(commit) = self.store.transact(&[change])? {
+            commit.await?;
+        }
+        Ok(())
     }
 
     async fn undo_import(&self, company: &CompanyId) -> Result<(), ServiceError> {
@@ -229,8 +291,7 @@ impl Service {
             self.serving.remove_stored(&binding).await.map_err(|refusal| ServiceError::Host(refusal.error.message))?;
             self.reviews.forget(binding.id);
         }
-        self.store.commit().await?;
-        self.store.erase_company(company)?;
+        self.remove_all(company).await?;
         self.bindings.forget(company);
         self.recorder.ledger.forget(company);
         Ok(())
@@ -294,7 +355,7 @@ impl Importing<'_> {
         let (Some(table), Some(key)) = (found, unhex(key)) else {
             return Err(self.wrong("has a table or a key that is none"));
         };
-        if is_of_another(self.company, &value) {
+        if is_of_another(self.company, &store::decode("row", &value).unwrap_or(Value::Null)) {
             return Err(self.wrong("belongs to another company"));
         }
         let key = store::company_key(self.company, &key);
@@ -314,6 +375,9 @@ impl Importing<'_> {
         match table {
             Table::Bindings => {
                 let binding: Binding = store::decode("binding", value)?;
+                if service.bindings.has_id(binding.id, self.company) {
+                    return Err(self.wrong("has the id of another company's binding"));
+                }
                 service.can_be_served(&binding).await?;
                 Ok(service.bindings.reload(self.company)?)
             }
@@ -321,18 +385,13 @@ impl Importing<'_> {
             Table::Reviews => Ok(service.reviews.reload(value)?),
             Table::Budgets => Ok(service.recorder.ledger.reload(value)?),
             Table::Companies => service.reload_retention(self.company),
-            // When they are due is not in the export: it follows from them.
-            Table::Jobs => Ok(service.jobs.write(None, &store::decode("job", value)?).await?),
-            Table::Deliveries => match store::decode("delivery", value) {
-                Ok(delivery) => Ok(service.hooks.write(None, &delivery).await?),
-                Err(_) => Ok(()),
-            },
             _ => Ok(()),
         }
     }
 
     fn operation(&mut self, operation: Operation) -> Result<(), ServiceError> {
-        if operation.company_id != *self.company || operation.scope.company_id != *self.company {
+        let value = serde_json::to_value(&operation).unwrap_or_default();
+        if operation.company_id != *self.company || is_of_another(self.company, &value) {
             return Err(self.wrong("belongs to another company"));
         }
         self.service.store.import_operation(operation)?;
@@ -358,8 +417,29 @@ impl Importing<'_> {
     }
 }
 
-/// A row says whose it is, in most tables.
-fn is_of_another(company: &CompanyId, value: &[u8]) -> bool {
-    let row = store::decode::<Value>("row", value).unwrap_or(json!({}));
-    row.get("companyId").is_some_and(|found| found != company.as_str())
+/// Whether anything in a value says that it is somebody else's: a scope or a source would be followed.
+fn is_of_another(company: &CompanyId, value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(name, value)| {
+            (name == "companyId" && value.as_str().is_some_and(|found| found != company.as_str()))
+                || is_of_another(company, value)
+        }),
+        Value::Array(items) => items.iter().any(|item| is_of_another(company, item)),
+        _ => false,
+    }
+}
+
+/// Removes what a host that ended in the middle of an import has taken in. Called before anything is served.
+pub(super) fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Result<(), StoreError> {
+    for (key, _) in store.scan(Table::Host, IMPORTING, None, 1_000)?.entries {
+        let name = String::from_utf8_lossy(&key[IMPORTING.len()..]).into_owned();
+        if let Ok(company) = name.parse::<CompanyId>() {
+            tracing::warn!(%company, "an import was cut off; what it had taken in is removed");
+            store.erase_company(&company)?;
+            drop(std::fs::remove_dir_all(data_dir.join("memory").join(company.as_str())));
+        }
+        let change = Change { table: Table::Host, key, expected: Expected::Anything, new: None };
+        drop(store.transact(&[change])?);
+    }
+    Ok(())
 }

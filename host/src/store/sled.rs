@@ -249,6 +249,10 @@ impl Store for SledStore {
         self.reader(company)?.page(filter, before, limit)
     }
 
+    fn is_settled(&self, company: &CompanyId) -> bool {
+        self.companies.lock().get(company).is_none_or(|state| state.open.is_empty())
+    }
+
     fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError> {
         if self.operation_range(company)?.is_some() {
             let message = format!("{company} has operations already");

@@ -56,6 +56,10 @@ tables! {
     Events = "events",
     /// Which events a project, session or tool has.
     EventIndex = "event_index",
+    /// Which provider's job is which of ours.
+    JobIndex = "job_index",
+    /// Sums over operations, and which operations are in them. Derived, and kept: what is thrown away stays in them.
+    Sums = "sums",
     /// What was answered to a request that came with an idempotency key.
     Idempotency = "idempotency",
 }

@@ -269,6 +269,59 @@ async fn a_write_with_a_key_is_done_once() {
     assert_eq!(api.send(Method::Patch, &binding, Some(patch), &key).await.json, first);
 }
 
+/// A key is one token's, a token's value is kept nowhere, and erasing a company with a short name erases no other one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_look_like_something_else_are_only_names() {
+    let (mut host, api) = extracting().await;
+    let key = [("idempotency-key", "k")];
+    let body = json!({"name": "ada", "role": "agent", "agentId": "ada"}).to_string();
+    let first = api.send(Method::Post, &path("tokens"), Some(body.clone()), &key).await.fine();
+    let again = api.send(Method::Post, &path("tokens"), Some(body.clone()), &key).await.fine();
+    assert!(first["value"].is_string() && again.get("value").is_none() && again["id"] == first["id"]);
+    // An agent of another company with the same name and key gets nothing of it, and leaves nothing behind.
+    bind(&api, "other", "extracts", &json!({})).await;
+    let made = api
+        .post("/control/v1/companies/other/tokens", &json!({"name": "ada", "role": "agent", "agentId": "ada"}))
+        .await
+        .fine();
+    let stranger = api.with(made["value"].as_str().unwrap());
+    let answer = stranger.send(Method::Post, &path("tokens"), Some(body), &key).await;
+    assert_eq!(answer.problem(), (403, "forbidden"));
+    // Deliveries that are due stand behind a `d`, jobs behind a `j`: so may companies.
+    api.patch(&path("bindings/extracts"), &json!({"enabled": false})).await.fine();
+    let hook = json!({"hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
+        "bindingKey": "extracts", "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
+        "payload": {"text": "a fact"}});
+    let waiting = api.post("/runtime/v1/companies/acme/hooks", &hook).await.fine();
+    for company in ["d", "j", "tombstone"] {
+        bind(&api, company, "extracts", &json!({})).await;
+        api.capture(company, "x").await.fine();
+        api.post(&format!("/control/v1/companies/{company}/erase"), &json!({"confirm": company})).await.fine();
+    }
+    drop((api, stranger));
+    host.stop().await;
+    let token = first["value"].as_str().unwrap();
+    let db = sled::open(host.data_dir().join("store")).unwrap();
+    for name in db.tree_names() {
+        for entry in &db.open_tree(&name).unwrap() {
+            let (_, value) = entry.unwrap();
+            assert!(!String::from_utf8_lossy(&value).contains(token), "in {}", String::from_utf8_lossy(&name));
+        }
+    }
+    drop(db);
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    for company in ["d", "j", "tombstone"] {
+        assert_eq!(api.capture(company, "x").await.problem(), (410, "company_erased"));
+        let token = json!({"name": "n", "role": "auditor"});
+        let answer = api.post(&format!("/control/v1/companies/{company}/tokens"), &token).await;
+        assert_eq!(answer.problem(), (410, "company_erased"));
+    }
+    api.patch(&path("bindings/extracts"), &json!({"enabled": true})).await.fine();
+    let delivery = path(&format!("deliveries/{}", waiting["deliveries"][0]["id"].as_str().unwrap()));
+    api.until(&delivery, |delivery| delivery["status"] == "delivered").await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bindings_are_changed_only_as_somebody_has_seen_them() {
     let (host, api) = extracting().await;

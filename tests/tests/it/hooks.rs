@@ -179,8 +179,9 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
     api.patch("/control/v1/companies/acme/bindings/extracts", &json!({"enabled": false})).await.fine();
     let none = api.post(HOOKS, &hydrate("h3", "gate", &json!({"bindingKey": "extracts"}))).await.fine();
     assert!(none["context"]["degraded"][0].as_str().unwrap().contains("disabled"), "{none}");
-    let outcomes = api.get("/control/v1/companies/acme/operations?hookKind=pre_run_hydrate").await;
-    assert_eq!(outcomes["items"].as_array().unwrap().len(), 3, "one each, also of what came to nothing");
+    // One each, also of what came to nothing; the slow one goes on, and is recorded with what it cost.
+    let operations = "/control/v1/companies/acme/operations?hookKind=pre_run_hydrate";
+    api.until(operations, |page| page["items"].as_array().unwrap().len() == 3).await;
     for (wrong, field) in [
         (json!({"tokenBudget": 0}), "tokenBudget"),
         (json!({"deadlineMs": 60_000}), "deadlineMs"),
@@ -190,4 +191,42 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
         let answer = api.post(HOOKS, &hydrate("h4", "gate", &wrong)).await;
         assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
     }
+}
+
+/// An event is its agent's: another one neither gets what was recalled for it nor takes its place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_is_of_no_use_to_another_agent() {
+    let (_host, api) = extracting().await;
+    let mut agents = Vec::new();
+    for name in ["ada", "bob"] {
+        let body = json!({"name": name, "role": "agent", "agentId": name});
+        let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
+        agents.push(api.with(made["value"].as_str().unwrap()));
+    }
+    api.capture("acme", "the gate is green").await.fine();
+    let recalled = agents[0].post(HOOKS, &hydrate("same", "gate", &json!({}))).await.fine();
+    assert!(recalled["context"]["text"].as_str().unwrap().contains("gate"));
+    let other = agents[1].post(HOOKS, &hydrate("same", "nothing of that kind", &json!({}))).await.fine();
+    assert_eq!((&other["isDuplicate"], &other["context"]["text"]), (&json!(false), &json!("")));
+    // Nor is a run's id, which many kinds of events have, the same event for each of them.
+    let captured = agents[0].post(HOOKS, &event("same", "a fact")).await.fine();
+    assert_eq!(captured["isDuplicate"], false);
+}
+
+/// A budget that is raised hurries what waits, and never what has gone meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hurrying_does_not_deliver_twice() {
+    let (_host, api) = extracting().await;
+    bind(&api, "acme", "patient", &json!({"onBudget": "queue"})).await;
+    let budget = "/control/v1/companies/acme/budgets/day";
+    api.put(budget, &json!({"limitCents": 1})).await.fine();
+    api.capture("acme", "metered 1").await.fine();
+    for n in 0..30 {
+        api.capture("acme", &format!("kept {n}")).await.fine();
+    }
+    for cents in 2..8 {
+        api.put(budget, &json!({"limitCents": cents})).await.fine();
+    }
+    api.until(&format!("{DELIVERIES}?status=pending"), |page| page["items"].as_array().unwrap().is_empty()).await;
+    assert_eq!(counted(&api, "calls/").await, "1 30");
 }

@@ -96,6 +96,20 @@ async fn one_job_of_a_binding_at_a_time_and_a_cancelled_one_stays_so() {
     assert_eq!(api.post(&format!("{JOBS}/{}/retry", uuid_of_nobody()), &json!({})).await.problem(), (404, "no_job"));
 }
 
+/// What was cancelled while somebody was at it may have been done all the same: it is asked about before it runs again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_was_done_is_not_run_again() {
+    let (_host, api) = extracting().await;
+    let path = left(&api, "job sleep 300").await;
+    api.until(&path, |job| job["status"] == "running").await;
+    api.post(&format!("{path}/cancel"), &json!({})).await.fine();
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    api.post(&format!("{path}/retry"), &json!({})).await.fine();
+    ended(&api, &path).await;
+    let counted = api.query("acme", "count successes/").await;
+    assert_eq!(counted, ["1 1"]);
+}
+
 fn uuid_of_nobody() -> &'static str {
     "0199f0a0-0000-7000-8000-000000000000"
 }

@@ -57,6 +57,11 @@ async fn what_waits_is_returned_by_nothing_until_somebody_approves() {
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(sees(&api).await, (1, 1, false));
+    // And when the policy goes: what was held once stays so.
+    let binding = "/control/v1/companies/acme/bindings/careful";
+    api.patch(binding, &json!({"policy": {}})).await.fine();
+    assert_eq!(sees(&api).await, (1, 1, false));
+    api.patch(binding, &json!({"policy": {"review": {}}})).await.fine();
     let one = json!({"scope": {"companyId": "acme"}, "query": "deadline", "topK": 1});
     let found = api.post("/runtime/v1/companies/acme/query", &one).await.fine();
     assert_eq!(found["snippets"][0]["text"], "the deadline is Friday");

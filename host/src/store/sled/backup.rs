@@ -79,7 +79,7 @@ pub(super) fn write(trees: &Trees, path: &Path, at_the_end: &mut dyn FnMut()) ->
     let mut out = Summed { inner: BufWriter::new(&file), hasher: blake3::Hasher::new(), bytes: 0 };
     let mut report = BackupReport::default();
     out.write(format!("{MAGIC}{FORMAT}\n").as_bytes()).map_err(|error| io(&error))?;
-    trees.gate.watch();
+    let _watching = trees.gate.watch();
     for (name, tree) in trees.kept() {
         for entry in tree {
             let (key, value) = entry.map_err(read)?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Which tree, and which key in it.
 pub(super) type Place = (&'static str, Vec<u8>);
@@ -19,6 +19,20 @@ pub(super) struct Gate {
     door: RwLock<()>,
     /// What was written since a backup began; none where none is being made.
     written: Mutex<Option<BTreeSet<Place>>>,
+    /// One backup at a time: what was written belongs to one of them.
+    turn: Mutex<()>,
+}
+
+/// A backup is being made; what is noted for it is forgotten when this is dropped.
+pub(super) struct Watching<'a> {
+    gate: &'a Gate,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        *self.gate.written.lock() = None;
+    }
 }
 
 /// Somebody is writing; a backup waits.
@@ -33,10 +47,12 @@ impl Gate {
         Writing { _door: self.door.read(), gate: self }
     }
 
-    /// From now on it is noted what is written.
-    pub(super) fn watch(&self) {
+    /// From now on it is noted what is written, until the answer is dropped. Waits for another backup to end.
+    pub(super) fn watch(&self) -> Watching<'_> {
+        let turn = self.turn.lock();
         let _door = self.door.write();
         *self.written.lock() = Some(BTreeSet::new());
+        Watching { gate: self, _turn: turn }
     }
 
     /// Nobody writes while the first half of the answer is held; the second is what was written since [`Gate::watch`].

@@ -82,9 +82,9 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
         offsets.into_iter().for_each(|offset| posting.insert(offset));
         batch.insert(key, posting.encode());
     }
-    sums::add(tree, applied, &mut batch)?;
     // Whoever reads sums sees an operation in the index or among those known in memory, and not in both.
     let _sums = trees.sums.write();
+    sums::add(trees, applied)?;
     tree.apply_batch(batch).map_err(|error| failed("indexing", &error))?;
     for (company, sequences) in touched {
         // Whoever begins an operation needs this lock, too: it is never held for long.

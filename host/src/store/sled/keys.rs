@@ -121,11 +121,6 @@ pub(super) fn summed(company: &CompanyId, block: u64) -> Vec<u8> {
     with(company, &[b"s", &block.to_be_bytes()])
 }
 
-/// What the keys of [`summed`] begin with.
-pub(super) fn all_summed(company: &CompanyId) -> Vec<u8> {
-    with(company, &[b"s"])
-}
-
 /// What all of a company's sums from a day on begin with; without a day, all of them.
 pub(super) fn sums(company: &CompanyId, day: Option<Date>) -> Vec<u8> {
     let day = day.map(|day| day.strftime("%Y%m%d").to_string()).unwrap_or_default();

@@ -48,13 +48,22 @@ impl Item {
 #[derive(Default)]
 struct Queue {
     items: VecDeque<Item>,
-    /// Who waits for a flush without a record of its own.
-    waiters: Vec<Waiter>,
-    /// Companies that are to be removed.
-    erasures: Vec<(CompanyId, Sender<Result<u64, StoreError>>)>,
+    /// How many were ever taken out of `items`.
+    taken: u64,
+    /// Who waits for a flush without a record of its own, and for how many items before.
+    waiters: Vec<(u64, Waiter)>,
+    /// Companies that are to be removed, after so many items.
+    erasures: Vec<(u64, CompanyId, Sender<Result<u64, StoreError>>)>,
     /// What the thread is writing now: still to be seen by readers.
     in_flight: Arc<Vec<Item>>,
     closed: bool,
+}
+
+impl Queue {
+    /// How many items were ever handed in.
+    fn handed_in(&self) -> u64 {
+        self.taken + self.items.len() as u64
+    }
 }
 
 struct Shared {
@@ -137,7 +146,10 @@ impl Log {
     /// Resolves when everything that was applied so far is on disk.
     pub(super) fn commit(&self) -> Commit {
         let (sender, commit) = Commit::pair();
-        self.shared.queue.lock().waiters.push(sender);
+        let mut queue = self.shared.queue.lock();
+        let after = queue.handed_in();
+        queue.waiters.push((after, sender));
+        drop(queue);
         self.shared.wake.notify_one();
         commit
     }
@@ -145,7 +157,10 @@ impl Log {
     /// Removes a company, after everything that was handed in so far.
     pub(super) fn erase(&self, company: &CompanyId) -> Result<u64, StoreError> {
         let (sender, receiver) = std::sync::mpsc::channel();
-        self.shared.queue.lock().erasures.push((company.clone(), sender));
+        let mut queue = self.shared.queue.lock();
+        let after = queue.handed_in();
+        queue.erasures.push((after, company.clone(), sender));
+        drop(queue);
         self.shared.wake.notify_one();
         receiver.recv().unwrap_or_else(|_| Err(failed("erasing", &"the store was closed meanwhile")))
     }
@@ -221,7 +236,11 @@ impl Worker {
                 let count = queue.items.len().min(self.max_batch);
                 let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
                 queue.in_flight = Arc::clone(&items);
-                (items, std::mem::take(&mut queue.waiters), std::mem::take(&mut queue.erasures))
+                queue.taken += count as u64;
+                let taken = queue.taken;
+                let waiters: Vec<_> = queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
+                let erasures: Vec<_> = queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
+                (items, waiters, erasures)
             };
             let applied = self.apply(&items);
             if applied.is_ok() {
@@ -233,7 +252,7 @@ impl Worker {
             if done.is_err() {
                 self.shared.queue.lock().in_flight = Arc::default();
             }
-            for waiter in waiters {
+            for (_, waiter) in waiters {
                 let _ = waiter.send(done.clone());
             }
             items.iter().for_each(|item| item.answer(done.clone()));
@@ -249,7 +268,7 @@ impl Worker {
                     let _ = self.index.send(Message::Applied(applied));
                 }
             }
-            for (company, reply) in erasures {
+            for (_, company, reply) in erasures {
                 self.erase(company, &reply);
             }
         }

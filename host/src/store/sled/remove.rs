@@ -7,7 +7,7 @@ use super::log::{Companies, CompanyState};
 use super::trees::Trees;
 use super::{failed, index, keys, partition};
 use crate::contract::CompanyId;
-use crate::store::StoreError;
+use crate::store::{StoreError, Table, due_at};
 
 const AT_ONCE: usize = 1_024;
 
@@ -16,11 +16,32 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
     let own = keys::all(company);
     let mut count = prefix(trees, "", &trees.index, &own)?;
     for (name, tree) in trees.kept() {
+        // The keys of these two do not begin with a company.
+        if [Table::Host.name(), Table::Due.name()].contains(&name) {
+            continue;
+        }
         count += prefix(trees, name, tree, &own)?;
     }
+    count += due(trees, &own)?;
     // What the host keeps of each partition stands before all companies.
     for own in [partition::state_key(&own), partition::sum_key(&own)] {
         count += prefix(trees, STORAGE, &trees.storage, &own)?;
+    }
+    Ok(count)
+}
+
+/// What is due of a company: its key stands behind the time.
+fn due(trees: &Trees, own: &[u8]) -> Result<u64, StoreError> {
+    let mut count = 0;
+    let tree = trees.table(Table::Due);
+    for key in tree.iter().keys() {
+        let key = key.map_err(reading)?;
+        if due_at(&key).is_some_and(|(_, rest)| rest.starts_with(own)) {
+            let writing = trees.gate.enter();
+            writing.note(|| [(Table::Due.name(), key.to_vec())]);
+            tree.remove(&key).map_err(|error| failed("erasing", &error))?;
+            count += 1;
+        }
     }
     Ok(count)
 }
@@ -74,12 +95,10 @@ pub(super) fn operations(
         count += some.len() as u64;
     }
     let mut batch = Batch::default();
-    for prefix in [keys::postings(company), keys::all_summed(company)] {
-        for key in trees.index.scan_prefix(prefix).keys() {
-            let key = key.map_err(reading)?;
-            if keys::sequence(&key).is_some_and(|block| block < below / keys::BLOCK) {
-                batch.remove(key);
-            }
+    for key in trees.index.scan_prefix(keys::postings(company)).keys() {
+        let key = key.map_err(reading)?;
+        if keys::sequence(&key).is_some_and(|block| block < below / keys::BLOCK) {
+            batch.remove(key);
         }
     }
     trees.index.apply_batch(batch).map_err(|error| failed("trimming", &error))?;

@@ -1,10 +1,10 @@
-//! Sums over operations, kept beside the index. Which operations are in them is known by block and bit: an operation that
-//! is indexed again after a crash is not summed again.
+//! Sums over operations. Which operations are in them is known by block and bit: an operation that
+//! is indexed again, after a crash or in a restored store, is not summed again.
 
 use std::collections::HashMap;
 
 use jiff::civil::Date;
-use sled::{Batch, Tree};
+use sled::Batch;
 
 use super::index::{self, Applied};
 use super::log::Log;
@@ -12,10 +12,11 @@ use super::posting::Posting;
 use super::trees::Trees;
 use super::{failed, keys};
 use crate::contract::{CompanyId, Rollup, RollupKey};
-use crate::store::{StoreError, decode, encode};
+use crate::store::{StoreError, Table, decode, encode};
 
-/// Adds operations to a batch that is about to be applied to the index.
-pub(super) fn add(tree: &Tree, applied: &[Applied], batch: &mut Batch) -> Result<(), StoreError> {
+/// Adds operations, each once.
+pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> {
+    let tree = trees.table(Table::Sums);
     let mut blocks: HashMap<Vec<u8>, Posting> = HashMap::new();
     let mut rows: HashMap<Vec<u8>, (RollupKey, Rollup)> = HashMap::new();
     for operation in applied {
@@ -37,6 +38,8 @@ pub(super) fn add(tree: &Tree, applied: &[Applied], batch: &mut Batch) -> Result
             row.or_insert_with(|| (key.clone(), Rollup::default())).1.add(sums);
         }
     }
+    let mut batch = Batch::default();
+    let mut written: Vec<Vec<u8>> = blocks.keys().chain(rows.keys()).cloned().collect();
     for (key, summed) in blocks {
         batch.insert(key, summed.encode());
     }
@@ -46,7 +49,9 @@ pub(super) fn add(tree: &Tree, applied: &[Applied], batch: &mut Batch) -> Result
         }
         batch.insert(key, encode("sums", &row)?);
     }
-    Ok(())
+    let writing = trees.gate.enter();
+    writing.note(|| written.drain(..).map(|key| (Table::Sums.name(), key)).collect::<Vec<_>>());
+    tree.apply_batch(batch).map_err(|error| failed("summing", &error))
 }
 
 /// The rows of some days, with what is known in memory only.
@@ -59,7 +64,7 @@ pub(super) fn rows(
 ) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
     let mut rows: HashMap<RollupKey, Rollup> = HashMap::new();
     let _moving = trees.sums.read();
-    for entry in trees.index.range(keys::sums(company, Some(since))..keys::behind(company)) {
+    for entry in trees.table(Table::Sums).range(keys::sums(company, Some(since))..keys::behind(company)) {
         let (key, value) = entry.map_err(|error| failed("reading", &error))?;
         if !key.starts_with(&keys::sums(company, None)) {
             break;
@@ -71,7 +76,20 @@ pub(super) fn rows(
         rows.insert(key, sums);
     }
     let open = log.companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
+    let mut blocks: HashMap<u64, Posting> = HashMap::new();
     for sequence in open {
+        // What another host has summed comes with its sums and is indexed here a moment later.
+        let block = sequence / keys::BLOCK;
+        let summed = match blocks.get(&block) {
+            Some(summed) => summed,
+            None => {
+                let stored = index::read(trees.table(Table::Sums), &keys::summed(company, block))?.unwrap_or_default();
+                blocks.entry(block).or_insert(stored)
+            }
+        };
+        if summed.contains(sequence % keys::BLOCK) {
+            continue;
+        }
         let Some(operation) = log.read(company, sequence)? else { continue };
         for (key, sums) in Rollup::of(&operation) {
             if (since..=until).contains(&key.day) {
