@@ -46,13 +46,15 @@ impl OperationErrorCode {
         matches!(self, Self::BindingDisabled | Self::Busy)
     }
 
-    /// Whether the same request may succeed later.
+    /// Whether the same request may succeed later, as `error` in `wit/types.wit` says it of a provider's.
     pub fn is_worth_another_try(self) -> bool {
         !matches!(
             self,
             Self::InvalidRequest
                 | Self::NotFound
                 | Self::Unsupported
+                | Self::Unauthorized
+                | Self::QuotaExceeded
                 | Self::NoBinding
                 | Self::Forbidden
                 | Self::CompanyErased
