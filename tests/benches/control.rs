@@ -30,7 +30,7 @@ async fn main() {
         hooks().await;
     }
     if runs("explorer") {
-        explorer();
+        tokio::task::spawn_blocking(explorer).await.unwrap();
     }
 }
 

@@ -45,18 +45,18 @@ mod tests {
 
     use super::*;
 
-    fn verdict(metadata: serde_json::Value, text: &str) -> usize {
+    fn verdict(metadata: &serde_json::Value, text: &str) -> usize {
         judge(&ReviewPolicy::default(), text, metadata.as_object()).reasons.len()
     }
 
     #[test]
     fn the_taxonomys_thresholds_hold() {
-        assert_eq!(verdict(json!({"kind": "profile", "confidence": 0.84}), "x"), 1);
-        assert_eq!(verdict(json!({"kind": "profile", "confidence": 0.85}), "x"), 0);
-        assert_eq!(verdict(json!({"kind": "hypothesis", "confidence": 0.55}), "x"), 0);
-        assert_eq!(verdict(json!({"kind": "unheard of", "confidence": 0.59}), "x"), 1);
-        assert_eq!(verdict(json!({}), "x"), 0);
-        assert_eq!(verdict(json!({"confidence": 0.9}), "write to jerry@mit.edu"), 1);
-        assert_eq!(verdict(json!({"confidence": 0.9}), "write to [EMAIL]"), 0, "level 1 is flagged and counts");
+        assert_eq!(verdict(&json!({"kind": "profile", "confidence": 0.84}), "x"), 1);
+        assert_eq!(verdict(&json!({"kind": "profile", "confidence": 0.85}), "x"), 0);
+        assert_eq!(verdict(&json!({"kind": "hypothesis", "confidence": 0.55}), "x"), 0);
+        assert_eq!(verdict(&json!({"kind": "unheard of", "confidence": 0.59}), "x"), 1);
+        assert_eq!(verdict(&json!({}), "x"), 0);
+        assert_eq!(verdict(&json!({"confidence": 0.9}), "write to jerry@mit.edu"), 1);
+        assert_eq!(verdict(&json!({"confidence": 0.9}), "write to [EMAIL]"), 0, "level 1 is flagged and counts");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Service;
-use crate::contract::{CompanyId, OperationFilter};
+use crate::contract::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter};
 use crate::store::Store;
 
 /// How long a probe of the disk may take.
@@ -82,6 +82,7 @@ impl Service {
         all.push(self.check_cache());
         all.push(self.check_plugins());
         all.push(self.check_bindings());
+        all.push(self.check_background());
         all
     }
 
@@ -138,6 +139,28 @@ impl Service {
             Some(first) => {
                 let found = format!("{} of {all} bindings have warnings, the first: {first}", troubled.len());
                 Check::warning("bindings", found, "`memhost binding list` shows them")
+            }
+        }
+    }
+}
+
+impl Service {
+    /// What was given up waits for somebody.
+    fn check_background(&self) -> Check {
+        let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
+        let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };
+        let has = |company: &CompanyId| {
+            let deliveries = self.hooks.list(company, &dead, None, 1).is_ok_and(|(found, _)| !found.is_empty());
+            let jobs = self.jobs.list(company, &failed, None, 1).is_ok_and(|(found, _)| !found.is_empty());
+            deliveries || jobs
+        };
+        let troubled: Vec<CompanyId> = self.bindings.companies().into_iter().filter(has).collect();
+        match troubled.first() {
+            None => Check::good("hooks and jobs", "none was given up"),
+            Some(first) => {
+                let found = format!("{} companies have some that were given up, the first is {first}", troubled.len());
+                let advice = "`memhost hook list --status dead` and `memhost job list --status failed` say why";
+                Check::warning("hooks and jobs", found, advice)
             }
         }
     }

@@ -113,6 +113,11 @@ impl Service {
         registry.register("limits_hit", "Calls that ran into a limit of their binding", counted.limits.clone());
         let help = "Requests that came with a token that is no good";
         registry.register("unauthenticated", help, counted.unauthenticated.clone());
+        let at_work = Family::<KindLabels, Gauge>::default();
+        for (kind, count) in [("deliveries", self.hooks.at_work()), ("jobs", self.jobs.at_work())] {
+            at_work.get_or_create(&KindLabels { kind }).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        registry.register("background_at_work", "Deliveries and jobs that are at work", at_work);
         self.register_sandbox(&mut registry);
         self.register_bindings(&mut registry);
         let states = Family::<StateLabels, Gauge>::default();

@@ -87,7 +87,7 @@ impl Service {
         if verdict.reasons.is_empty() {
             return Ok(true);
         }
-        let item = self.item(binding, operation_id, &snippet.handle, &text, verdict, ReviewStatus::Pending);
+        let item = self.item(binding, Some(operation_id), &snippet.handle, &text, verdict, ReviewStatus::Pending);
         self.reviews.put(&item).await?;
         Ok(false)
     }
@@ -95,7 +95,7 @@ impl Service {
     fn item(
         &self,
         binding: &Binding,
-        operation_id: OperationId,
+        operation_id: Option<OperationId>,
         handle: &RecordHandle,
         text: &str,
         verdict: Verdict,
@@ -107,7 +107,7 @@ impl Service {
             binding_id: binding.id,
             binding_key: binding.key.clone(),
             subject: ReviewSubject::Record(handle.clone()),
-            operation_id: Some(operation_id),
+            operation_id,
             kind: verdict.kind,
             confidence: verdict.confidence,
             pii_risk: verdict.pii_risk,
@@ -158,10 +158,8 @@ impl Service {
             let verdict = review::judge(policy, &text, record.metadata.as_ref());
             let is_known = self.reviews.standing(binding.id, &handle.provider_record_id).is_some();
             if !verdict.reasons.is_empty() || is_known {
-                let operation = OperationId::new(0, 0, 0);
-                let item = self.item(binding, operation, handle, &text, verdict, ReviewStatus::Approved);
+                let item = self.item(binding, None, handle, &text, verdict, ReviewStatus::Approved);
                 let item = ReviewItem {
-                    operation_id: None,
                     decided_by: Some("written as it is".to_owned()),
                     decided_at: Some(self.clock.now()),
                     ..item

@@ -2,12 +2,12 @@
 //! the index is brought up to the log from each company's watermark on.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use sled::{Batch, Tree};
 
-use super::log::Companies;
+use super::log::{Companies, Erased};
 use super::posting::Posting;
 use super::trees::Trees;
 use super::{failed, keys, remove, sums};
@@ -26,7 +26,7 @@ pub(super) struct Applied {
 pub(super) enum Message {
     Applied(Applied),
     /// A company is to be removed from everywhere; the log writes nothing until this is answered.
-    Erase(CompanyId, Sender<Result<u64, StoreError>>),
+    Erase(CompanyId, Erased),
 }
 
 /// How long an operation waits for company before it is indexed.

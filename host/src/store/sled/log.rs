@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::gate::OPERATIONS;
 use super::index::{Applied, Message};
-use super::trees::Trees;
+use super::trees::{KeyChange, Trees};
 use super::{failed, keys};
 use crate::contract::{CompanyId, Operation, Outcome, Rollup};
 use crate::store::{self, Commit, StoreError, TableWrite, decode};
@@ -20,6 +20,8 @@ use crate::store::{self, Commit, StoreError, TableWrite, decode};
 const BEHIND: usize = 2;
 
 type Waiter = oneshot::Sender<Result<(), StoreError>>;
+/// Where it is told how many keys of a company were removed.
+pub(super) type Erased = Sender<Result<u64, StoreError>>;
 
 /// A record on its way to the disk.
 struct Item {
@@ -53,7 +55,7 @@ struct Queue {
     /// Who waits for a flush without a record of its own, and for how many items before.
     waiters: Vec<(u64, Waiter)>,
     /// Companies that are to be removed, after so many items.
-    erasures: Vec<(u64, CompanyId, Sender<Result<u64, StoreError>>)>,
+    erasures: Vec<(u64, CompanyId, Erased)>,
     /// What the thread is writing now: still to be seen by readers.
     in_flight: Arc<Vec<Item>>,
     closed: bool,
@@ -277,7 +279,7 @@ impl Worker {
 
 impl Worker {
     /// Nothing is written until the indexer, which has everything that was written before, has removed the company.
-    fn erase(&self, company: CompanyId, reply: &Sender<Result<u64, StoreError>>) {
+    fn erase(&self, company: CompanyId, reply: &Erased) {
         let (sender, receiver) = std::sync::mpsc::channel();
         let gone = || failed("erasing", &"the store was closed meanwhile");
         let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
@@ -322,7 +324,7 @@ impl Worker {
 }
 
 /// What an operation's record is in the log's tree.
-fn record(item: &Item) -> Result<Vec<(Vec<u8>, Option<Vec<u8>>)>, StoreError> {
+fn record(item: &Item) -> Result<Vec<KeyChange>, StoreError> {
     let (company, sequence) = (&item.operation.company_id, item.sequence());
     let value = store::encode("operation", item.operation.as_ref())?;
     let mut changes = vec![(keys::record(company, sequence), Some(value))];

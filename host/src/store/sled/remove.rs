@@ -35,7 +35,7 @@ fn due(trees: &Trees, own: &[u8]) -> Result<u64, StoreError> {
     let mut count = 0;
     let tree = trees.table(Table::Due);
     for key in tree.iter().keys() {
-        let key = key.map_err(reading)?;
+        let key = key.map_err(|error| reading(&error))?;
         if due_at(&key).is_some_and(|(_, rest)| rest.starts_with(own)) {
             let writing = trees.gate.enter();
             writing.note(|| [(Table::Due.name(), key.to_vec())]);
@@ -82,8 +82,13 @@ pub(super) fn operations(
     let mut count = 0;
     loop {
         let range = keys::record(company, 0)..keys::record(company, below);
-        let some: Vec<_> =
-            trees.records.range(range).keys().take(AT_ONCE).collect::<Result<_, _>>().map_err(reading)?;
+        let some: Vec<_> = trees
+            .records
+            .range(range)
+            .keys()
+            .take(AT_ONCE)
+            .collect::<Result<_, _>>()
+            .map_err(|error| reading(&error))?;
         if some.is_empty() {
             break;
         }
@@ -96,7 +101,7 @@ pub(super) fn operations(
     }
     let mut batch = Batch::default();
     for key in trees.index.scan_prefix(keys::postings(company)).keys() {
-        let key = key.map_err(reading)?;
+        let key = key.map_err(|error| reading(&error))?;
         if keys::sequence(&key).is_some_and(|block| block < below / keys::BLOCK) {
             batch.remove(key);
         }
@@ -105,6 +110,6 @@ pub(super) fn operations(
     Ok(count)
 }
 
-fn reading(error: sled::Error) -> StoreError {
-    failed("reading", &error)
+fn reading(error: &sled::Error) -> StoreError {
+    failed("reading", error)
 }

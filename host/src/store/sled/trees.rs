@@ -10,6 +10,9 @@ use super::failed;
 use super::gate::{Gate, OPERATIONS, STORAGE};
 use crate::store::{Change, Expected, StoreError, Table, TableWrite};
 
+/// A key, and what will be there; none removes.
+pub(super) type KeyChange = (Vec<u8>, Option<Vec<u8>>);
+
 /// Every tree. What is derived is in `index` and nowhere else.
 #[derive(Clone)]
 pub(super) struct Trees {
@@ -75,11 +78,7 @@ impl Trees {
     }
 
     /// An operation's record with what is written beside it. The caller has entered the gate.
-    pub(super) fn transact(
-        &self,
-        records: &[(Vec<u8>, Option<Vec<u8>>)],
-        beside: &[TableWrite],
-    ) -> Result<(), StoreError> {
+    pub(super) fn transact(&self, records: &[KeyChange], beside: &[TableWrite]) -> Result<(), StoreError> {
         let trees = std::iter::once(&self.records).chain(beside.iter().map(|write| self.table(write.table)));
         let (distinct, places) = distinct(trees.collect());
         let done = distinct.as_slice().transaction(|views: &Vec<TransactionalTree>| {
