@@ -2,6 +2,7 @@
 //! answer. Every edge and every background worker comes through here, so that all of them are authorized, metered and
 //! audited in the same way.
 
+mod admit;
 mod background;
 mod backup;
 mod binding;
@@ -11,11 +12,13 @@ mod choice;
 mod company;
 mod control;
 mod deliver;
+mod delivery;
 mod error;
 mod evaluation;
 mod event;
 mod extract;
 mod health;
+mod hydrate;
 mod idempotency;
 mod job;
 mod keys;
