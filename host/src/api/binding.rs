@@ -11,13 +11,14 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::allowed::{Administering, Granting, In, Resolving, Viewing};
 use super::control::Items;
 use super::extract::{Body, Query, parse};
 use super::problem::Problem;
 use crate::contract::{AgentId, BindingKey, Grants};
-use crate::service::{BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
+use crate::service::{Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> Router<Arc<Service>> {
@@ -147,14 +148,20 @@ struct ResolveQuery {
     binding_key: Option<BindingKey>,
 }
 
-/// An agent asks for itself, and for nobody else.
+/// An agent asks for itself, and for nobody else; what a binding is made of is for those who may look at it.
 async fn resolve(
     State(service): State<Arc<Service>>,
     allowed: In<Resolving>,
     Query(query): Query<ResolveQuery>,
-) -> Result<Json<ResolvedView>, Problem> {
+) -> Result<Response, Problem> {
     let agent = service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
-    Ok(Json(service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref())?))
+    let resolved = service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref())?;
+    if service.allows(&allowed.caller, Act::View, &allowed.company) {
+        return Ok(Json(resolved).into_response());
+    }
+    let ResolvedView { binding: BindingView { binding, .. }, why, steps } = resolved;
+    let binding = json!({ "key": binding.key, "providerKey": binding.provider_key, "enabled": binding.enabled });
+    Ok(Json(json!({ "binding": binding, "why": why, "steps": steps })).into_response())
 }
 
 async fn set_target(

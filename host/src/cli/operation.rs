@@ -35,6 +35,12 @@ pub(super) struct ListArgs {
     /// In this run.
     #[arg(long, value_name = "ID")]
     run: Option<String>,
+    /// In this session.
+    #[arg(long, value_name = "KEY")]
+    session: Option<String>,
+    /// That this kind of hook caused.
+    #[arg(long, value_name = "KIND")]
+    hook_kind: Option<String>,
     /// From this kind of source.
     #[arg(long, value_name = "KIND")]
     source_kind: Option<String>,
@@ -88,6 +94,8 @@ async fn list(args: ListArgs) -> Result<(), CliError> {
         ("issueId", &args.issue),
         ("projectId", &args.project),
         ("runId", &args.run),
+        ("sessionKey", &args.session),
+        ("hookKind", &args.hook_kind),
         ("sourceKind", &args.source_kind),
         ("kind", &args.kind),
         ("outcome", &args.outcome),

@@ -1,5 +1,7 @@
 //! Events of sessions and tools: accepted once, found by project, session and tool.
 
+use std::collections::HashSet;
+
 use uuid::Uuid;
 
 use super::paging::Page;
@@ -24,7 +26,14 @@ impl Service {
         }
         let now = self.clock.now();
         let mut all: Vec<(Event, bool)> = Vec::with_capacity(events.len());
+        let mut ids = HashSet::new();
         for (index, mut event) in events.into_iter().enumerate() {
+            if let Some(id) = event.event_id.as_ref().filter(|id| !ids.insert((*id).clone())) {
+                let field = format!("events.{index}.eventId");
+                return Err(
+                    FieldError::new(field, format!("is `{id}`, as that of another event of this request")).into()
+                );
+            }
             let at = |error: FieldError| FieldError::new(format!("events.{index}.{}", error.field), error.message);
             event.check().map_err(at)?;
             let (agent_id, run_id) = (event.agent_id.take(), event.run_id.take());

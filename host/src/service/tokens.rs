@@ -58,6 +58,11 @@ impl Service {
         }
     }
 
+    /// Whether somebody may do something, without recording it where not: for leaving something out of an answer.
+    pub fn allows(&self, caller: &Caller, act: Act, company: &CompanyId) -> bool {
+        caller.may(act, Some(company)).is_ok()
+    }
+
     /// Whom a caller may ask for: an agent for itself, everybody else for anybody.
     ///
     /// # Errors

@@ -242,6 +242,9 @@ async fn a_token_ends_when_it_is_revoked_rotated_or_over() {
     let as_bob = json!({"scope": {"companyId": "acme", "agentId": "bob"}, "query": "x"});
     let answer = agent.post("/runtime/v1/companies/acme/query", &as_bob).await;
     assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!("scope.agentId")));
+    // Which binding answers, and not what it is made of.
+    let resolved = agent.get("/control/v1/companies/acme/resolve").await;
+    assert_eq!((&resolved["binding"]["key"], resolved["binding"].get("config")), (&json!("default"), None));
     // What is kept of it is a digest.
     let listed = operator.get(path).await;
     assert!(listed["items"][0].get("value").is_none() && !listed.to_string().contains(value));

@@ -232,6 +232,9 @@ async fn events_are_found_by_project_session_and_tool() {
         let answer = api.post(to, &json!({"events": [wrong]})).await;
         assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
     }
+    let twice = event("session.started", "s", json!({"eventId": "e2"}));
+    let answer = api.post(to, &json!({"events": [twice, twice]})).await;
+    assert_eq!((answer.status, &answer.json["field"]), (400, &json!("events.1.eventId")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -259,6 +262,8 @@ async fn a_write_with_a_key_is_done_once() {
     let made = api.post(&path("tokens"), &json!({"name": "a", "role": "agent", "agentId": "ada"})).await.fine();
     let agent = api.with(made["value"].as_str().unwrap());
     assert_eq!(send(&agent, &other, "k1").await.status, 200);
+    assert!(send(&agent, &other, "k1").await.headers.contains_key("idempotency-replayed"));
+    assert_eq!(send(&agent, &body, "k1").await.problem(), (409, "idempotency_key_reused"));
     // What was refused for good is refused again; what may go better is tried again.
     let bad = json!({"scope": {"companyId": "acme"}, "records": []}).to_string();
     assert_eq!((send(&api, &bad, "k2").await.status, send(&api, &bad, "k2").await.status), (400, 400));
