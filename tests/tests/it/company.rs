@@ -190,6 +190,27 @@ async fn a_company_moves_to_another_host() {
     assert!(other.service().verify_store().unwrap().is_empty());
 }
 
+/// The host ended in the middle: what had come in goes when it opens again, and the company may come once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_that_was_cut_off_leaves_nothing() {
+    let (mut host, api) = extracting().await;
+    api.capture("acme", "half of a company").await.fine();
+    bind(&api, "other", "extracts", &json!({})).await;
+    drop(api);
+    host.stop().await;
+    let db = sled::open(host.data_dir().join("store")).unwrap();
+    db.open_tree("host").unwrap().insert(b"importing\0acme", b"").unwrap();
+    db.flush().unwrap();
+    drop(db);
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert!(host.operations("acme").unwrap().is_empty());
+    assert_eq!(api.get(&path("bindings")).await["items"], json!([]));
+    assert_eq!(api.get("/control/v1/companies/other/bindings").await["items"].as_array().unwrap().len(), 1);
+    bind(&api, "acme", "extracts", &json!({})).await;
+    assert!(api.query("acme", "half").await.is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_are_found_by_project_session_and_tool() {
     let (_host, api) = extracting().await;

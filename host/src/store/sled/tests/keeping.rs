@@ -149,6 +149,46 @@ fn a_backup_holds_what_was_stored_at_its_end_although_writing_went_on() {
     assert!(error.contains("not a whole backup") && !directory.path().join("third").exists(), "{error}");
 }
 
+#[test]
+fn two_backups_at_once_are_both_whole() {
+    let directory = TempDir::new().unwrap();
+    let store = Arc::new(open(&directory.path().join("data")));
+    let change = |n: u32, value: u32| Change {
+        table: Table::Bindings,
+        key: company_key(&company("acme"), &n.to_be_bytes()),
+        expected: Expected::Anything,
+        new: Some(value.to_be_bytes().to_vec()),
+    };
+    for n in 0..KEYS {
+        drop(store.transact(&[change(n, 0)]).unwrap());
+    }
+    let is_over = AtomicBool::new(false);
+    let backup = |name: &str| {
+        let (file, mut seen) = (directory.path().join(name), Vec::new());
+        store.backup(&file, &mut || seen = everything(&store)).unwrap();
+        seen
+    };
+    let ends = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for step in 1_u32.. {
+                drop(store.transact(&[change(step.wrapping_mul(7_919) % KEYS, step)]).unwrap());
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let two = [scope.spawn(|| backup("a")), scope.spawn(|| backup("b"))];
+        let ends = two.map(|one| one.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        ends
+    });
+    for (name, end) in ["a", "b"].iter().zip(ends) {
+        let restored = directory.path().join(format!("restored-{name}"));
+        SledStore::restore(&directory.path().join(name), &restored).unwrap();
+        assert!(everything(&open(&restored)) == end, "{name}");
+    }
+}
+
 fn everything(store: &SledStore) -> Vec<(String, Vec<u8>, Vec<u8>)> {
     let entries = |(name, tree): (&'static str, &sled::Tree)| {
         let entry = move |entry: sled::Result<(sled::IVec, sled::IVec)>| {
