@@ -17,6 +17,10 @@ impl Service {
         scope: &mut Scope,
     ) -> Result<OpenOperation, ServiceError> {
         match caller.may_in(Act::Operate(kind), scope) {
+            // A company that is on its way in has no number to spare: those of its operations come with it.
+            Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::keeper() => {
+                Err(ServiceError::Importing { company: scope.company_id.clone() })
+            }
             Ok(()) => OpenOperation::begin(&self.recorder, caller, kind, scope),
             Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
         }
@@ -36,10 +40,6 @@ impl Service {
         if self.is_erased(&scope.company_id) && !is_keeper {
             let message = format!("the company {} was erased; nothing is kept for it any more", scope.company_id);
             return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
-        }
-        if self.companies.importing.lock().contains(&scope.company_id) && !is_keeper {
-            let message = format!("the company {} is being taken in; try again when that is done", scope.company_id);
-            return Err(Refusal::new(OperationErrorCode::Unavailable, message));
         }
         let agent = scope.agent_id.as_ref();
         let binding = match self.bindings.resolve(&scope.company_id, agent, named) {

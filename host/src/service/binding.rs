@@ -265,10 +265,10 @@ impl Service {
     }
 
     /// An event of a company that never had a binding finds the built-in provider, as an operation does.
-    pub(super) async fn ensure_default(&self, event: &HookEvent) -> Result<(), ServiceError> {
+    pub(super) async fn ensure_default(&self, caller: &Caller, event: &HookEvent) -> Result<(), ServiceError> {
         let (scope, named) = (&event.scope, event.binding_key.as_ref());
         if let Some(error) = self.closed(&scope.company_id) {
-            return Err(error);
+            return Err(self.shut_out(caller, Some(&scope.company_id), error).await);
         }
         match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
             Err(error @ BindingError::NoDefault { .. }) => {

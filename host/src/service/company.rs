@@ -116,8 +116,12 @@ impl Service {
         if self.is_erased(company) {
             return Some(ServiceError::Erased { company: company.clone() });
         }
-        let is_importing = self.companies.importing.lock().contains(company);
-        is_importing.then(|| ServiceError::Importing { company: company.clone() })
+        self.is_importing(company).then(|| ServiceError::Importing { company: company.clone() })
+    }
+
+    /// Whether a company is on its way in.
+    pub(super) fn is_importing(&self, company: &CompanyId) -> bool {
+        self.companies.importing.lock().contains(company)
     }
 
     /// What is left of an erased company.

@@ -29,7 +29,7 @@ impl Service {
         if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
             request(None, &event, source, payload.clone()).check()?;
         }
-        self.ensure_default(&event).await?;
+        self.ensure_default(caller, &event).await?;
         let bindings = hooks::subscribers(&self.bindings, &event)?;
         let deliveries: Vec<Delivery> = bindings.iter().map(|binding| self.delivery(caller, &event, binding)).collect();
         let accepted = self.hooks.accept(deliveries).await?;

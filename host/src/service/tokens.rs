@@ -51,7 +51,7 @@ impl Service {
     pub async fn allow(&self, caller: &Caller, act: Act, company: Option<&CompanyId>) -> Result<(), ServiceError> {
         match caller.may(act, company) {
             Ok(()) => match company.and_then(|company| self.closed(company)) {
-                Some(error) if act != Act::Erase => Err(error),
+                Some(error) if act != Act::Erase => Err(self.shut_out(caller, company, error).await),
                 _ => Ok(()),
             },
             Err(denied) => Err(self.deny(caller, OperationKind::Control, company, &denied).await),
@@ -77,6 +77,24 @@ impl Service {
         match caller.may_in(Act::Resolve, &mut scope) {
             Ok(()) => Ok(scope.agent_id),
             Err(denied) => Err(self.deny(caller, OperationKind::Control, Some(company), &denied).await),
+        }
+    }
+
+    /// Records that a company was erased and takes nothing. One that is on its way in has no number for a record yet.
+    pub(super) async fn shut_out(
+        &self,
+        caller: &Caller,
+        company: Option<&CompanyId>,
+        error: ServiceError,
+    ) -> ServiceError {
+        match (&error, company) {
+            (ServiceError::Erased { .. }, Some(company)) => {
+                let refusal = Refusal::new(OperationErrorCode::CompanyErased, error.to_string());
+                match self.refusal(caller, OperationKind::Control, company.clone(), refusal).await {
+                    Ok(error) | Err(error) => error,
+                }
+            }
+            _ => error,
         }
     }
 

@@ -190,6 +190,33 @@ async fn a_company_moves_to_another_host() {
     assert!(other.service().verify_store().unwrap().is_empty());
 }
 
+/// Whoever calls while a company comes in is told to wait, and takes none of its numbers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_reaches_a_company_that_is_on_its_way_in() {
+    let (_host, api) = extracting().await;
+    api.capture("acme", "a fact").await.fine();
+    let export = api.send(Method::Get, &path("export"), None, &[]).await.text;
+    let other = TestHost::new(&["extracts"]).await.unwrap();
+    let there = Api::new(&other);
+    let (lines, receiver) = tokio::sync::mpsc::channel(1_000);
+    let service = std::sync::Arc::clone(other.service());
+    let importing =
+        tokio::spawn(async move { service.import(&memhost_tests::caller(), &parse("acme"), receiver).await });
+    let mut rest = export.lines().map(|line| format!("{line}\n"));
+    lines.send(Ok(rest.next().unwrap())).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(there.capture("acme", "too early").await.problem(), (503, "importing"));
+    assert_eq!(there.send(Method::Get, &path("bindings"), None, &[]).await.problem(), (503, "importing"));
+    let second = there.send(Method::Post, &path("import"), Some(export.clone()), &[]).await;
+    assert_eq!(second.problem(), (503, "importing"));
+    for line in rest {
+        lines.send(Ok(line)).await.unwrap();
+    }
+    drop(lines);
+    importing.await.unwrap().unwrap();
+    assert_eq!(there.query("acme", "fact").await, ["a fact"]);
+}
+
 /// The host ended in the middle: what had come in goes when it opens again, and the company may come once more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_import_that_was_cut_off_leaves_nothing() {
@@ -342,6 +369,8 @@ async fn names_that_look_like_something_else_are_only_names() {
         let token = json!({"name": "n", "role": "auditor"});
         let answer = api.post(&format!("/control/v1/companies/{company}/tokens"), &token).await;
         assert_eq!(answer.problem(), (410, "company_erased"));
+        let last = &host.operations(company).unwrap()[0];
+        assert_eq!((last.kind.as_str(), last.outcome.as_str()), ("control", "refused"));
     }
     api.patch(&path("bindings/extracts"), &json!({"enabled": true})).await.fine();
     let delivery = path(&format!("deliveries/{}", waiting["deliveries"][0]["id"].as_str().unwrap()));
