@@ -20,6 +20,7 @@ mod extract;
 mod health;
 mod hydrate;
 mod idempotency;
+mod import;
 mod job;
 mod keys;
 mod metrics;
@@ -59,7 +60,7 @@ pub use options::{Audit, ServiceOptions};
 pub use tokens::Authenticated;
 
 pub use crate::access::{Act, Caller, CreateToken};
+pub use import::Imported;
 pub use paging::Page;
 pub use secrets::{SecretView, SetSecret};
-pub use transfer::Imported;
 pub use vault::VaultError;

@@ -10,12 +10,12 @@ use tokio::sync::Notify;
 use super::background;
 use super::company::Companies;
 use super::idempotency::AtWork;
+use super::import;
 use super::keys::Keys;
 use super::metrics::Metrics;
 use super::record::Recorder;
 use super::secrets::SecretStore;
 use super::serving::ServingBindings;
-use super::transfer;
 use super::vault::{Vault, VaultKey};
 use super::{OpenError, ServiceOptions};
 use crate::access::Tokens;
@@ -78,7 +78,7 @@ impl Service {
             path: data_dir.clone(),
             message: error.to_string(),
         })??);
-        transfer::undo_cut_imports(&*store, &data_dir)?;
+        import::undo_cut_imports(&*store, &data_dir)?;
         let keys = Keys::open(&data_dir)?;
         let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
         let vault_key = options.vault_key.or_else(|| std::env::var("MEMHOST_VAULT_KEY").ok());

@@ -19,3 +19,4 @@ mod operations;
 mod plugins;
 mod review;
 mod support;
+mod transfer;

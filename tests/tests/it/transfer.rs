@@ -1,0 +1,119 @@
+//! A company out of one host and into another.
+
+use std::time::Duration;
+
+use memhost::api::Method;
+use memhost_tests::{TestHost, parse};
+use serde_json::{Value, json};
+
+use super::company::{fill, path};
+use super::support::{Api, bind, extracting};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_company_moves_to_another_host() {
+    let (_host, api) = extracting().await;
+    fill(&api).await;
+    api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
+    let export = api.send(Method::Get, &path("export"), None, &[]).await;
+    assert_eq!(export.headers["content-type"], "application/x-ndjson");
+    let lines: Vec<&str> = export.text.lines().collect();
+    assert!(lines[0].contains("\"company\"") && lines.last().unwrap().contains("\"end\""));
+    assert!(
+        !export.text.contains("a value of eight") && !export.text.contains("digest\":\"")
+            || export.text.contains("waits")
+    );
+    let other = TestHost::new(&["extracts"]).await.unwrap();
+    let there = Api::new(&other);
+    let import = |text: String| {
+        let there = there.with_same();
+        async move { there.send(Method::Post, &path("import"), Some(text), &[]).await }
+    };
+    // Cut off, changed, or of somebody else: nothing is taken in.
+    let cut = lines[..lines.len() - 1].join("\n");
+    let renamed = export.text.replacen("\"acme\"", "\"emca\"", 1);
+    let twice = [lines[..2].join("\n"), lines[1..].join("\n")].concat();
+    for wrong in [cut, renamed, twice, "not json\n".to_owned(), String::new()] {
+        let answer = import(wrong).await;
+        assert_eq!(answer.status, 400, "{}", answer.text);
+        assert!(there.get(&path("bindings")).await["items"].as_array().unwrap().is_empty());
+    }
+    let done = import(export.text.clone()).await.fine();
+    assert!(done["operations"].as_u64().unwrap() >= 10 && done["records"].as_u64().unwrap() >= 7, "{done}");
+    assert_eq!(import(export.text.clone()).await.status, 400, "it is there already");
+    for rest in ["cost-events", "finance-events", "events", "budgets", "retention", "deliveries", "jobs", "reviews"] {
+        let (here, there) = (api.get(&path(rest)).await, there.get(&path(rest)).await);
+        let without = |mut page: Value| {
+            page.as_object_mut().map(|page| page.remove("nextCursor"));
+            page
+        };
+        assert_eq!(without(here), without(there), "{rest}");
+    }
+    for api in [&api, &there] {
+        api.send(Method::Delete, &path("budgets/day"), None, &[]).await.fine();
+    }
+    assert_eq!(there.query("acme", "fact").await.len(), 5);
+    let ada = json!({"scope": {"companyId": "acme", "agentId": "ada"}, "query": "person"});
+    let found = there.post("/runtime/v1/companies/acme/query", &ada).await.fine();
+    assert_eq!(found["snippets"], json!([]), "what waits for a person waits there, too");
+    let first = |api: &Api| {
+        let api = api.with_same();
+        async move {
+            api.get(&path("operations?kind=capture&until=2100-01-01T00:00:00Z")).await["items"]
+                .as_array()
+                .unwrap()
+                .last()
+                .unwrap()
+                .clone()
+        }
+    };
+    assert_eq!(first(&api).await, first(&there).await, "operations keep their ids");
+    assert!(other.service().verify_store().unwrap().is_empty());
+}
+
+/// Whoever calls while a company comes in is told to wait, and takes none of its numbers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_reaches_a_company_that_is_on_its_way_in() {
+    let (_host, api) = extracting().await;
+    api.capture("acme", "a fact").await.fine();
+    let export = api.send(Method::Get, &path("export"), None, &[]).await.text;
+    let other = TestHost::new(&["extracts"]).await.unwrap();
+    let there = Api::new(&other);
+    let (lines, receiver) = tokio::sync::mpsc::channel(1_000);
+    let service = std::sync::Arc::clone(other.service());
+    let importing =
+        tokio::spawn(async move { service.import(&memhost_tests::caller(), &parse("acme"), receiver).await });
+    let mut rest = export.lines().map(|line| format!("{line}\n"));
+    lines.send(Ok(rest.next().unwrap())).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(there.capture("acme", "too early").await.problem(), (503, "importing"));
+    assert_eq!(there.send(Method::Get, &path("bindings"), None, &[]).await.problem(), (503, "importing"));
+    let second = there.send(Method::Post, &path("import"), Some(export.clone()), &[]).await;
+    assert_eq!(second.problem(), (503, "importing"));
+    for line in rest {
+        lines.send(Ok(line)).await.unwrap();
+    }
+    drop(lines);
+    importing.await.unwrap().unwrap();
+    assert_eq!(there.query("acme", "fact").await, ["a fact"]);
+}
+
+/// The host ended in the middle: what had come in goes when it opens again, and the company may come once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_that_was_cut_off_leaves_nothing() {
+    let (mut host, api) = extracting().await;
+    api.capture("acme", "half of a company").await.fine();
+    bind(&api, "other", "extracts", &json!({})).await;
+    drop(api);
+    host.stop().await;
+    let db = sled::open(host.data_dir().join("store")).unwrap();
+    db.open_tree("host").unwrap().insert(b"importing\0acme", b"").unwrap();
+    db.flush().unwrap();
+    drop(db);
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert!(host.operations("acme").unwrap().is_empty());
+    assert_eq!(api.get(&path("bindings")).await["items"], json!([]));
+    assert_eq!(api.get("/control/v1/companies/other/bindings").await["items"].as_array().unwrap().len(), 1);
+    bind(&api, "acme", "extracts", &json!({})).await;
+    assert!(api.query("acme", "half").await.is_empty());
+}
