@@ -1,24 +1,40 @@
 //! HTTP: the runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`, bindings, operation
 //! log, plugins). Turns a request into one call of `service`, and its answer or error back.
 
-mod allowed;
-mod auth;
 mod binding;
 mod company;
 mod control;
 mod event;
-mod extract;
 mod hook;
-mod idempotency;
-mod in_process;
 mod job;
 mod money;
-mod problem;
 mod review;
 mod runtime;
-mod server;
 mod token;
 
-pub use auth::{AdminToken, AuthError};
-pub use in_process::{InProcess, Method, Request};
-pub use server::{ServeError, bind, router, run};
+use std::sync::Arc;
+
+use axum::Router;
+
+use crate::service::Service;
+
+/// Memory traffic.
+pub(crate) fn runtime() -> Router<Arc<Service>> {
+    let routes = runtime::routes().merge(hook::runtime_routes()).merge(event::runtime_routes());
+    Router::new().nest("/runtime/v1/companies/{company}", routes)
+}
+
+/// Governance, and what an operator looks at.
+pub(crate) fn control() -> Router<Arc<Service>> {
+    let company = control::company_routes()
+        .merge(binding::routes())
+        .merge(token::company_routes())
+        .merge(hook::routes())
+        .merge(job::routes())
+        .merge(review::routes())
+        .merge(money::routes())
+        .merge(event::routes())
+        .merge(company::company_routes());
+    let host = control::routes().merge(token::routes()).merge(company::routes());
+    Router::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host)
+}

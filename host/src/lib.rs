@@ -4,8 +4,12 @@
 
 pub mod cli;
 
+pub mod server;
+
 pub mod api;
 pub mod eval;
+
+pub mod edge;
 
 pub mod service;
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::post;
-use memhost::api::{AdminToken, router};
 use memhost::contract::BindingLimits;
+use memhost::server::{AdminToken, router};
 use memhost::service::Audit;
 use memhost_tests::TestHost;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};

@@ -13,11 +13,11 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::allowed::{Administering, Granting, In, Resolving, Viewing};
 use super::control::Items;
-use super::extract::{Body, Query, parse};
-use super::problem::Problem;
 use crate::contract::{AgentId, BindingKey, Grants};
+use crate::edge::Problem;
+use crate::edge::{Administering, Granting, In, Resolving, Viewing};
+use crate::edge::{Body, Query, parse};
 use crate::service::{Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
 
 /// The routes below `/control/v1/companies/{company}`.

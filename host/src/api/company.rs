@@ -16,10 +16,10 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::allowed::{Administering, Erasing, Host, Hosting, In, Viewing};
-use super::extract::{Body, parse};
-use super::problem::Problem;
 use crate::contract::CompanyId;
+use crate::edge::Problem;
+use crate::edge::{Administering, Erasing, Host, Hosting, In, Viewing};
+use crate::edge::{Body, parse};
 use crate::service::{BackupRequest, BackupView, Erased, Imported, Retention, Service, ServiceError};
 
 /// The longest line of an import, in bytes: a record of 1 MiB whose every byte is escaped fits.

@@ -8,10 +8,10 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
-use super::allowed::{Administering, Host, Hosting, In, Viewing};
-use super::extract::{Body, Query, parse};
-use super::problem::Problem;
 use crate::contract::{ActivityPage, CompanyId, Operation, OperationFilter, OperationPage, limits};
+use crate::edge::Problem;
+use crate::edge::{Administering, Host, Hosting, In, Viewing};
+use crate::edge::{Body, Query, parse};
 use crate::service::{Check, PluginView, SecretView, Service, SetSecret};
 
 /// The routes below `/control/v1/companies/{company}`.

@@ -9,11 +9,11 @@ use axum::{Json, Router};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::allowed::{Emitting, In, Viewing};
 use super::control::Items;
-use super::extract::{Body, Query};
-use super::problem::Problem;
 use crate::contract::{Event, EventFilter, EventType, NewEvent};
+use crate::edge::Problem;
+use crate::edge::{Body, Query};
+use crate::edge::{Emitting, In, Viewing};
 use crate::service::{Page, Service};
 
 /// The route below `/runtime/v1/companies/{company}`.

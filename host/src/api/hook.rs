@@ -8,13 +8,13 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 
-use super::allowed::{Administering, By, In, Viewing};
-use super::extract::{Body, Company, Query, parse};
-use super::problem::Problem;
 use super::runtime::same_company;
 use crate::contract::{
     BindingKey, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt,
 };
+use crate::edge::Problem;
+use crate::edge::{Administering, By, In, Viewing};
+use crate::edge::{Body, Company, Query, parse};
 use crate::service::{Page, Service};
 
 /// The route below `/runtime/v1/companies/{company}`.

@@ -8,10 +8,10 @@ use axum::{Json, Router};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::allowed::{Administering, In, Viewing};
-use super::extract::{Query, parse};
-use super::problem::Problem;
 use crate::contract::{BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, SourceKind};
+use crate::edge::Problem;
+use crate::edge::{Administering, In, Viewing};
+use crate::edge::{Query, parse};
 use crate::service::{Page, Service};
 
 /// The routes below `/control/v1/companies/{company}`.

@@ -9,11 +9,11 @@ use axum::{Json, Router};
 use jiff::civil::Date;
 use serde::Deserialize;
 
-use super::allowed::{Administering, In, Viewing};
 use super::control::Items;
-use super::extract::{Body, Query, parse};
-use super::problem::Problem;
 use crate::contract::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, SetBudget};
+use crate::edge::Problem;
+use crate::edge::{Administering, In, Viewing};
+use crate::edge::{Body, Query, parse};
 use crate::service::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
 
 /// The routes below `/control/v1/companies/{company}`.

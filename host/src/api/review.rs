@@ -7,10 +7,10 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 
-use super::allowed::{Administering, In, Viewing};
-use super::extract::{Body, Query, parse};
-use super::problem::Problem;
 use crate::contract::{BindingKey, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus};
+use crate::edge::Problem;
+use crate::edge::{Administering, In, Viewing};
+use crate::edge::{Body, Query, parse};
 use crate::service::{Page, Service};
 
 /// The routes below `/control/v1/companies/{company}`.

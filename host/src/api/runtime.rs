@@ -7,13 +7,13 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
 
-use super::allowed::By;
-use super::extract::{Body, Company};
-use super::problem::Problem;
 use crate::contract::{
     CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest, CorrectResponse, ForgetRequest,
     ForgetResponse, GetRequest, GetResponse, ListPage, ListRequest, QueryRequest, Scope, UpsertRequest, UpsertResponse,
 };
+use crate::edge::By;
+use crate::edge::Problem;
+use crate::edge::{Body, Company};
 use crate::service::Service;
 
 /// The routes below `/runtime/v1/companies/{company}`.

@@ -7,11 +7,11 @@ use axum::http::StatusCode;
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 
-use super::allowed::{Administering, Host, Hosting, In, Viewing};
 use super::control::Items;
-use super::extract::{Body, parse};
-use super::problem::Problem;
 use crate::contract::{NewToken, Token, TokenId};
+use crate::edge::Problem;
+use crate::edge::{Administering, Host, Hosting, In, Viewing};
+use crate::edge::{Body, parse};
 use crate::service::{CreateToken, Service};
 
 /// The routes below `/control/v1/companies/{company}`.

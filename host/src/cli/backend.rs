@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::config::HostConfig;
 use super::{CliError, HostArgs};
-use crate::api::{InProcess, Method, Request};
+use crate::server::{InProcess, Method, Request};
 use crate::service::Service;
 
 /// A host.

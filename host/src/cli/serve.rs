@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use super::CliError;
 use super::config::HostConfig;
 use super::output::line;
-use crate::api::{self, AdminToken};
 use crate::contract::Digest;
 use crate::plugins::TrustedKey;
+use crate::server::{self, AdminToken};
 use crate::service::{Audit, Service};
 
 /// Where a host listens unless told otherwise: nobody outside of the machine reaches it.
@@ -101,10 +101,10 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
             token
         }
     };
-    let listener = api::bind(listen).await.map_err(CliError::host)?;
+    let listener = server::bind(listen).await.map_err(CliError::host)?;
     let address = listener.local_addr().map_err(CliError::host)?;
     line(&format!("memhost listens on http://{address}"))?;
-    api::run(listener, service, token, stop()).await.map_err(CliError::host)
+    server::run(listener, service, token, stop()).await.map_err(CliError::host)
 }
 
 /// Resolves when the process is asked to end.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use memhost::api::Method;
+use memhost::server::Method;
 use memhost_tests::{TestHost, parse, repository};
 use serde_json::{Value, json};
 

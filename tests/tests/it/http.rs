@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memhost::api::{AdminToken, InProcess, Method, Request};
+use memhost::server::{AdminToken, InProcess, Method, Request};
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
@@ -134,11 +134,11 @@ async fn bindings_are_made_once_with_a_configuration_that_fits() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
     let (host, _) = host().await;
-    let listener = memhost::api::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let listener = memhost::server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();
     let token = AdminToken::known("a token of the test").unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(memhost::api::run(listener, Arc::clone(host.service()), token, async move {
+    let serving = tokio::spawn(memhost::server::run(listener, Arc::clone(host.service()), token, async move {
         let _ = stopped.await;
     }));
     let of = move |path: &'static str, token: Option<&'static str>| {
@@ -161,7 +161,7 @@ async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
     stop.send(()).unwrap();
     serving.await.unwrap().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let error = memhost::api::bind(taken.local_addr().unwrap()).await.unwrap_err();
+    let error = memhost::server::bind(taken.local_addr().unwrap()).await.unwrap_err();
     assert!(error.to_string().contains("--listen"), "{error}");
 }
 

@@ -118,7 +118,7 @@ fn uuid_of_nobody() -> &'static str {
 async fn a_job_of_a_deleted_binding_fails_and_says_why() {
     let (_host, api) = extracting().await;
     let path = left(&api, "job unavailable 3").await;
-    api.send(memhost::api::Method::Delete, "/control/v1/companies/acme/bindings/extracts", None, &[]).await.fine();
+    api.send(memhost::server::Method::Delete, "/control/v1/companies/acme/bindings/extracts", None, &[]).await.fine();
     let job = ended(&api, &path).await;
     assert!(job["error"].as_str().unwrap().contains("was deleted"), "{job}");
 }

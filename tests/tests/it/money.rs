@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memhost::api::Method;
+use memhost::server::Method;
 use serde_json::{Value, json};
 
 use super::support::{Api, bind, extracting};

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use memhost::api::{InProcess, Method, Request};
 use memhost::contract::BindingLimits;
+use memhost::server::{InProcess, Method, Request};
 use memhost::service::{Check, Health};
 use memhost_tests::{TestHost, parse};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost::api::{InProcess, Method, Request};
+use memhost::server::{InProcess, Method, Request};
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 

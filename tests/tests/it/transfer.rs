@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memhost::api::Method;
+use memhost::server::Method;
 use memhost_tests::{TestHost, parse};
 use serde_json::{Value, json};
 

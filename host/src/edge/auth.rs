@@ -56,7 +56,7 @@ impl AdminToken {
         Ok(Self::of(token))
     }
 
-    pub(super) fn of(token: &str) -> Self {
+    pub(crate) fn of(token: &str) -> Self {
         Self(blake3::hash(token.as_bytes()))
     }
 
@@ -98,7 +98,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// Lets through who has a token, and says who that is.
-pub(super) async fn require(
+pub(crate) async fn require(
     State((admin, service)): State<(AdminToken, Arc<Service>)>,
     mut request: Request,
     next: Next,

@@ -7,11 +7,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
+use super::MAX_BODY_BYTES;
 use super::problem::Problem;
 use crate::contract::CompanyId;
 
 /// A JSON body of a known type. Unknown fields are errors.
-pub(super) struct Body<T>(pub(super) T);
+pub(crate) struct Body<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
@@ -26,7 +27,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
             let status = rejection.status();
             if status == StatusCode::PAYLOAD_TOO_LARGE {
-                let max = super::server::MAX_BODY_BYTES;
+                let max = MAX_BODY_BYTES;
                 let detail = format!("the body is larger than {max} bytes; send it in parts");
                 return Problem::new(status, "body_too_large", detail);
             }
@@ -47,7 +48,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 }
 
 /// The company of the path.
-pub(super) struct Company(pub(super) CompanyId);
+pub(crate) struct Company(pub(crate) CompanyId);
 
 impl<S: Send + Sync> FromRequestParts<S> for Company {
     type Rejection = Problem;
@@ -61,7 +62,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Company {
 }
 
 /// The query of the address. Unknown parameters are errors.
-pub(super) struct Query<T>(pub(super) T);
+pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
@@ -74,7 +75,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 }
 
 /// An id from the address.
-pub(super) fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Problem> {
+pub(crate) fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Problem> {
     text.parse()
         .map_err(|error: T::Err| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", error.to_string()).at(field))
 }

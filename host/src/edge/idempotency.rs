@@ -11,8 +11,8 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::MAX_BODY_BYTES;
 use super::problem::Problem;
-use super::server::MAX_BODY_BYTES;
 use crate::contract::CompanyId;
 use crate::service::{Caller, Idempotent, KeptAnswer, Service};
 
@@ -20,7 +20,7 @@ static KEY: HeaderName = HeaderName::from_static("idempotency-key");
 static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Does what a key stands for once.
-pub(super) async fn once(
+pub(crate) async fn once(
     State(service): State<Arc<Service>>,
     names: Option<Path<HashMap<String, String>>>,
     request: Request,

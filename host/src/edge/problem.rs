@@ -17,7 +17,7 @@ use crate::service::ServiceError;
 /// A problem. `type` is an identifier that stays the same for a kind of problem.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     r#type: String,
     title: &'static str,
     status: u16,
@@ -40,7 +40,7 @@ struct Complaint {
 }
 
 impl Problem {
-    pub(super) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self {
             r#type: format!("https://memhost.dev/problems/{}", code.replace('_', "-")),
             title: status.canonical_reason().unwrap_or("Error"),
@@ -55,7 +55,7 @@ impl Problem {
     }
 
     /// The request's field at fault.
-    pub(super) fn at(mut self, field: impl Into<String>) -> Self {
+    pub(crate) fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
     }

@@ -6,8 +6,8 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use tower::ServiceExt;
 
-use super::auth::AdminToken;
-use super::server;
+use super::routes::router;
+use crate::edge::AdminToken;
 use crate::service::Service;
 
 /// What a request does.
@@ -49,7 +49,7 @@ impl InProcess {
     /// In front of an open host.
     pub fn new(service: Arc<Service>) -> Self {
         let token = uuid::Uuid::new_v4().to_string();
-        Self { router: server::router(service, AdminToken::of(&token)), token }
+        Self { router: router(service, AdminToken::of(&token)), token }
     }
 
     /// Answers with a status and a body.

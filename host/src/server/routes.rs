@@ -1,8 +1,6 @@
-//! The router as a whole, and serving it until it is told to stop.
+//! The router as a whole: every surface behind what all of them share.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -11,63 +9,24 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tokio::net::TcpListener;
 use tracing::Instrument;
 
-use super::allowed::{Host, Hosting};
-use super::auth::{self, AdminToken};
-use super::problem::Problem;
-use super::{binding, company, control, event, hook, idempotency, job, money, review, runtime, token};
-use crate::service::{Health, Service, ServiceError};
-
-/// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
-pub(super) const MAX_BODY_BYTES: usize = 8 << 20;
-/// How long calls that are under way may take after the host was told to stop.
-const GRACE: Duration = Duration::from_secs(10);
+use crate::api;
+use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem};
+use crate::service::{Health, Service};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Why the host does not serve.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The address cannot be had.
-    #[error("cannot listen on {address}: {message}; choose another one with --listen")]
-    Bind {
-        /// Which.
-        address: SocketAddr,
-        /// What the system said.
-        message: String,
-    },
-    /// Serving ended.
-    #[error("serving ended: {0}")]
-    Serve(String),
-    /// The last flush failed.
-    #[error("the last flush failed: {0}")]
-    Flush(#[from] ServiceError),
-}
-
 /// Every route, behind the token.
 pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
-    let runtime = runtime::routes().merge(hook::runtime_routes()).merge(event::runtime_routes());
-    let company = control::company_routes()
-        .merge(binding::routes())
-        .merge(token::company_routes())
-        .merge(hook::routes())
-        .merge(job::routes())
-        .merge(review::routes())
-        .merge(money::routes())
-        .merge(event::routes())
-        .merge(company::company_routes());
-    let host = control::routes().merge(token::routes()).merge(company::routes());
     let planes = Router::new()
-        .nest("/runtime/v1/companies/{company}", runtime)
-        .nest("/control/v1/companies/{company}", company)
-        .nest("/control/v1", host)
+        .merge(api::runtime())
+        .merge(api::control())
         .route("/metrics", get(metrics))
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.
-        .route_layer(from_fn_with_state(Arc::clone(&service), idempotency::once))
-        .layer(from_fn_with_state((token, Arc::clone(&service)), auth::require));
+        .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
+        .layer(from_fn_with_state((token, Arc::clone(&service)), edge::require));
     Router::new()
         .merge(planes)
         .route("/healthz", get(|| async { "ok\n" }))
@@ -130,41 +89,4 @@ async fn request_id(request: Request, next: Next) -> Response {
     tracing::debug!(parent: &span, status = response.status().as_u16(), "answered");
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     response
-}
-
-/// Takes the address.
-///
-/// # Errors
-/// Where it is in use or not this machine's.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address).await.map_err(|error| ServeError::Bind { address, message: error.to_string() })
-}
-
-/// Serves until `stop` resolves; then finishes what is under way and flushes.
-///
-/// # Errors
-/// Where accepting or the last flush fails.
-pub async fn run(
-    listener: TcpListener,
-    service: Arc<Service>,
-    token: AdminToken,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), ServeError> {
-    let (stopped, was_stopped) = tokio::sync::oneshot::channel();
-    let serving = axum::serve(listener, router(Arc::clone(&service), token)).with_graceful_shutdown(async move {
-        stop.await;
-        let _ = stopped.send(());
-    });
-    let too_long = async {
-        if was_stopped.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        tokio::time::sleep(GRACE).await;
-    };
-    tokio::select! {
-        served = serving.into_future() => served.map_err(|error| ServeError::Serve(error.to_string()))?,
-        () = too_long => tracing::warn!("calls were still under way after {} s; they are cut off", GRACE.as_secs()),
-    }
-    service.rest(GRACE).await;
-    Ok(service.flush().await?)
 }

@@ -14,7 +14,7 @@ use crate::contract::CompanyId;
 use crate::service::{Act, Caller, Service};
 
 /// Who calls, as the token says.
-pub(super) struct By(pub(super) Caller);
+pub(crate) struct By(pub(crate) Caller);
 
 impl<S: Sync> FromRequestParts<S> for By {
     type Rejection = Problem;
@@ -28,7 +28,7 @@ impl<S: Sync> FromRequestParts<S> for By {
 }
 
 /// What a handler does.
-pub(super) trait Doing {
+pub(crate) trait Doing {
     /// As the rules name it.
     const ACT: Act;
 }
@@ -36,7 +36,7 @@ pub(super) trait Doing {
 macro_rules! doing {
     ($($(#[$doc:meta])* $name:ident = $act:expr),+ $(,)?) => {$(
         $(#[$doc])*
-        pub(super) struct $name;
+        pub(crate) struct $name;
         impl Doing for $name {
             const ACT: Act = $act;
         }
@@ -61,9 +61,9 @@ doing! {
 }
 
 /// A caller who may do this in the company of the address.
-pub(super) struct In<D> {
-    pub(super) caller: Caller,
-    pub(super) company: CompanyId,
+pub(crate) struct In<D> {
+    pub(crate) caller: Caller,
+    pub(crate) company: CompanyId,
     doing: PhantomData<D>,
 }
 
@@ -79,8 +79,8 @@ impl<D: Doing> FromRequestParts<Arc<Service>> for In<D> {
 }
 
 /// A caller who may do this with the host itself.
-pub(super) struct Host<D> {
-    pub(super) caller: Caller,
+pub(crate) struct Host<D> {
+    pub(crate) caller: Caller,
     doing: PhantomData<D>,
 }
 

@@ -1,0 +1,10 @@
+//! The host as a server: all surfaces in one router, and the addresses that it listens on.
+
+mod in_process;
+mod listen;
+mod routes;
+
+pub use self::in_process::{InProcess, Method, Request};
+pub use self::listen::{ServeError, bind, run};
+pub use self::routes::router;
+pub use crate::edge::{AdminToken, AuthError};
