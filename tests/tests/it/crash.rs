@@ -66,22 +66,37 @@ fn one_round(data: &Path, plugins: &Path, round: usize, lifetime: Duration, seen
 
 /// Runs a worker, kills it after its lifetime, and answers the whole lines that it has written.
 fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Duration) -> String {
-    let mut worker =
-        Command::new(worker).args([data, plugins]).arg(round.to_string()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut worker = Command::new(worker)
+        .args([data, plugins])
+        .arg(round.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut complaints = worker.stderr.take().unwrap();
+    let complaints = std::thread::spawn(move || {
+        let mut text = String::new();
+        complaints.read_to_string(&mut text).map(|_| text)
+    });
     let mut out = worker.stdout.take().unwrap();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
         let mut first = [0; 6];
-        out.read_exact(&mut first).unwrap();
-        ready.send(()).unwrap();
-        out.read_to_string(&mut text).unwrap();
+        if out.read_exact(&mut first).is_ok() {
+            ready.send(()).unwrap();
+            out.read_to_string(&mut text).unwrap();
+        }
         text
     });
-    is_ready.recv_timeout(Duration::from_secs(120)).expect("the host did not come up after a crash");
+    if is_ready.recv_timeout(Duration::from_secs(120)).is_err() {
+        let _ = worker.kill();
+        panic!("the host did not come up after a crash:\n{}", complaints.join().unwrap().unwrap());
+    }
     std::thread::sleep(lifetime);
     worker.kill().unwrap();
     worker.wait().unwrap();
+    complaints.join().unwrap().unwrap();
     let text = reader.join().unwrap();
     // A last line without its end was not acknowledged.
     text.rsplit_once('\n').map_or(String::new(), |(whole, _)| whole.to_owned())

@@ -3,6 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::migrate::FORMAT;
 use crate::store::StoreError;
@@ -12,6 +13,10 @@ const LOCK_FILE: &str = "LOCK";
 const FORMAT_NAME: &str = "memhost-data";
 /// Where a compaction puts the old store for a moment.
 const BEFORE_COMPACTION: &str = "store.before";
+/// A host that is just ending may have the lock for a moment more, and so does whatever process it was starting meanwhile:
+/// between fork and exec a child has its parent's files.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Takes the directory for this process, until the file that it answers is closed, and says which format it has. A
 /// directory that is refused is left as it was.
 pub(super) fn take(path: &Path) -> Result<(File, u32), StoreError> {
@@ -119,10 +124,14 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         .write(true)
         .open(&lock_path)
         .map_err(|error| io("opening the lock of the data directory", &lock_path, &error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.display().to_string() }),
-        Err(TryLockError::Error(error)) => Err(io("locking the data directory", &lock_path, &error)),
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
+            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.display().to_string() }),
+            Err(TryLockError::Error(error)) => return Err(io("locking the data directory", &lock_path, &error)),
+        }
     }
 }
 
