@@ -1,6 +1,7 @@
 //! The operation record: what memory work happened, for whom, why, and how it ended.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -115,7 +116,7 @@ named!(
 );
 
 /// Why an operation did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationError {
     /// What kind of failure.
@@ -131,7 +132,7 @@ pub struct OperationError {
 }
 
 /// A line that a guest logged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
     /// `error`, `warn`, `info`, `debug`, `trace`, or `stdout` and `stderr` for lines without a level.
     pub level: String,
@@ -140,7 +141,7 @@ pub struct LogLine {
 }
 
 /// One memory operation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Operation {
     /// Finds the record; carries its number in the company's log.
@@ -213,7 +214,7 @@ pub struct Operation {
 }
 
 /// What was asked, as far as the binding's policy keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PayloadSnapshot {
     /// The request as JSON, or its beginning.
@@ -278,7 +279,7 @@ impl OperationFilter {
 }
 
 /// One page of the operation log, newest first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationPage {
     /// At most as many as asked for.
