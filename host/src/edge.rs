@@ -2,16 +2,21 @@
 //! details. The one place that knows which error is which status.
 
 mod allowed;
+mod answer;
 mod auth;
+pub(crate) mod document;
 mod extract;
 mod idempotency;
+mod part;
 mod problem;
 
 pub(crate) use allowed::{Administering, By, Emitting, Erasing, Granting, Host, Hosting, In, Resolving, Viewing};
+pub(crate) use answer::{Created, Done, JsonLines};
 pub(crate) use auth::require;
 pub use auth::{AdminToken, AuthError};
 pub(crate) use extract::{Body, Company, Query, parse};
 pub(crate) use idempotency::once;
+pub(crate) use part::{At, SecretName};
 pub(crate) use problem::Problem;
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.

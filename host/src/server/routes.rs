@@ -12,16 +12,14 @@ use axum::routing::get;
 use tracing::Instrument;
 
 use crate::api;
-use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem};
+use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
 use crate::service::{Health, Service};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Every route, behind the token.
 pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
-    let planes = Router::new()
-        .merge(api::runtime())
-        .merge(api::control())
+    let planes = document::undocumented(|| Router::from(api::runtime().merge(api::control())))
         .route("/metrics", get(metrics))
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.

@@ -9,6 +9,7 @@ use crate::contract::{CompanyId, FieldError, QueryDigest, limits};
 /// One page of a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// At most as many as asked for. There may be fewer, or none, although more follow.
     pub items: Vec<T>,

@@ -28,8 +28,10 @@ const MAX_ORIGINS: usize = 64;
 #[allow(missing_debug_implementations, reason = "the value must not be shown")]
 pub struct SetSecret {
     /// 1 to 8,192 bytes in one line.
+    #[schemars(length(min = 8, max = 8192))]
     pub value: String,
     /// Where it may be sent; at least one.
+    #[schemars(length(min = 1, max = 64))]
     pub origins: Vec<Origin>,
     /// Whether it may be put into JSON bodies too. Texts of third parties are in bodies, and one that names the secret
     /// would then have it sent to these origins as part of the text.
