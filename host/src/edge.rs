@@ -14,10 +14,10 @@ pub(crate) use allowed::{Administering, By, Emitting, Erasing, Granting, Host, H
 pub(crate) use answer::{Created, Done, JsonLines};
 pub(crate) use auth::require;
 pub use auth::{AdminToken, AuthError};
-pub(crate) use extract::{Body, Company, Query, parse};
+pub(crate) use extract::{Body, Company, Query};
 pub(crate) use idempotency::once;
 pub(crate) use part::{At, SecretName};
-pub(crate) use problem::Problem;
+pub(crate) use problem::{CODES, Code, Problem};
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
 pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;

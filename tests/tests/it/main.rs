@@ -15,6 +15,7 @@ mod jobs;
 mod layers;
 mod money;
 mod observability;
+mod openapi;
 mod operations;
 mod plugins;
 mod review;
