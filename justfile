@@ -49,6 +49,11 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench control -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
 
+# The release binary under a load generator, beside a bare axum handler in the same run. Needs wrk.
+load:
+    cargo build --release -p memhost
+    cargo bench -p memhost-tests --bench load
+
 # The pipeline beside Extism doing the same work, which is built first. Needs the target wasm32-unknown-unknown.
 bench-peer:
     rustup target add wasm32-unknown-unknown

@@ -25,6 +25,7 @@ mod response;
 mod retry;
 mod review;
 mod rollup;
+pub(crate) mod schema;
 mod storage;
 mod usage;
 mod version;

@@ -27,6 +27,13 @@ pub enum Act {
     Host,
 }
 
+impl Act {
+    /// The roles that may do this, in a company that they reach.
+    pub fn roles(self) -> impl Iterator<Item = Role> {
+        Role::ALL.iter().copied().filter(move |role| rules::allows(*role, self))
+    }
+}
+
 /// Who calls. Edges make one for each request that they have authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
 use super::{FieldError, HookKind};
 
 /// A kind of hook that a binding takes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookSubscription {
     /// Which kind. Kinds that the plan does not name are taken by name.
@@ -40,14 +41,16 @@ pub fn default_hooks() -> Vec<HookSubscription> {
 
 /// What a provider extracts and a person must approve before it is returned. The defaults are those of the PaperBot memory
 /// taxonomy, "Status Workflow" and its table of kinds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ReviewPolicy {
     /// Confidence below this waits, from 0 to 1. A record without `confidence` in its metadata counts as certain.
+    #[schemars(transform = super::schema::share)]
     pub threshold: f64,
     /// The same for records whose metadata has this `kind`.
     pub thresholds: BTreeMap<String, f64>,
     /// A PII risk of this level or more waits: 1 or 2; 3 for none.
+    #[schemars(range(min = 1, max = 3))]
     pub pii_risk: u8,
     /// Everything waits.
     pub all: bool,
@@ -114,7 +117,7 @@ named!(
 );
 
 /// What a binding keeps.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BindingRetention {
     /// How much of requests is kept in operations.
@@ -122,7 +125,7 @@ pub struct BindingRetention {
 }
 
 /// What a binding does with what passes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BindingPolicy {
     /// Which hooks it takes.

@@ -3,6 +3,7 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use crate::access::AccessError;
@@ -14,29 +15,53 @@ use crate::jobs::JobError;
 use crate::review::ReviewError;
 use crate::service::ServiceError;
 
+mod codes;
+
+pub(crate) use codes::{CODES, Code};
+
 /// A problem. `type` is an identifier that stays the same for a kind of problem.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Problem {
+    /// An absolute URI that stays the same for a kind of problem and tells the same as `code`.
+    #[schemars(extend("format" = "uri"))]
     r#type: String,
+    /// The status in words.
     title: &'static str,
+    /// The answer's status.
+    #[schemars(range(min = 400, max = 599))]
     status: u16,
+    /// What happened, to which thing, and what to do next. For people; it may change.
     detail: String,
+    /// What a client switches on.
+    #[schemars(transform = known_codes)]
     code: &'static str,
+    /// The request's field, parameter or header at fault, such as `records.0.text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// The operation whose record has more.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation_id: Option<OperationId>,
+    /// Milliseconds until another try makes sense.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    /// What a provider does not accept in its configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     complaints: Vec<Complaint>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// One thing that is wrong with a configuration.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Complaint {
+    /// Where, as a JSON pointer.
     pointer: String,
+    /// What, and what is allowed.
     message: String,
+}
+
+fn known_codes(schema: &mut Schema) {
+    let names: Vec<&str> = CODES.iter().map(|code| code.name).collect();
+    schema.ensure_object().insert("enum".to_owned(), names.into());
 }
 
 impl Problem {
@@ -199,6 +224,18 @@ mod tests {
         assert_eq!(status(OperationErrorCode::InvalidRequest), StatusCode::BAD_REQUEST);
         assert_eq!(status(OperationErrorCode::TimedOut), StatusCode::GATEWAY_TIMEOUT);
         assert_eq!(status(OperationErrorCode::Trapped), StatusCode::BAD_GATEWAY);
+    }
+
+    #[test]
+    fn every_code_of_an_operation_is_listed_with_its_status() {
+        for code in OperationErrorCode::ALL {
+            let known = CODES.iter().find(|known| known.name == code.as_str());
+            assert_eq!(known.map(|known| known.status), Some(status(*code).as_u16()), "{code}");
+        }
+        let mut names: Vec<&str> = CODES.iter().map(|code| code.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CODES.len(), "a code is listed once");
     }
 
     #[test]

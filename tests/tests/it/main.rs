@@ -16,6 +16,7 @@ mod layers;
 mod look;
 mod money;
 mod observability;
+mod openapi;
 mod operations;
 mod plugins;
 mod review;
