@@ -19,7 +19,7 @@ pub struct HookEvent {
     /// What happened.
     pub hook_kind: HookKind,
     /// The same for every delivery of one event: 1 to 128 bytes.
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_id: String,
     /// When it happened.
     pub triggered_at: Timestamp,

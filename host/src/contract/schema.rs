@@ -1,7 +1,7 @@
 //! How ids, digests, origins and amounts are written, as JSON Schema: what their parsers take, so that a client can check
 //! before it sends. Lengths are counted in characters there; the parsers count bytes where `limits` says so.
 
-use schemars::Schema;
+use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
 use super::limits;
@@ -43,9 +43,22 @@ pub(crate) fn record_id(schema: &mut Schema) {
     set(schema, json!({ "minLength": 1, "maxLength": limits::MAX_RECORD_ID_BYTES, "pattern": pattern }));
 }
 
-/// A name without control characters of at most 512 bytes.
-pub(crate) fn printable(schema: &mut Schema) {
-    record_id(schema);
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident = $transform:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(JsonSchema)]
+        #[schemars(transform = $transform)]
+        #[expect(dead_code, reason = "it describes a field that is a plain text to us")]
+        pub(crate) struct $name(String);
+    )+};
+}
+
+texts! {
+    /// An id that Paperclip or another embedder gives out: 1 to 128 bytes, no `/`, `\\`, control characters or outer spaces,
+    /// not `.` or `..`.
+    OutsideId = outside_id,
+    /// 1 to 512 bytes without control characters, such as a path, an address or a name.
+    Reference = record_id,
 }
 
 /// The id of an operation.

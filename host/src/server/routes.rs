@@ -1,6 +1,6 @@
 //! The router as a whole: every surface behind what all of them share.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use aide::OperationOutput;
 use aide::axum::ApiRouter;
@@ -8,10 +8,11 @@ use aide::axum::routing::get_with;
 use aide::generate::GenContext;
 use aide::openapi::{self as openapi_types, MediaType, Operation};
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use axum::{Json, Router};
 use tracing::Instrument;
 
@@ -19,6 +20,7 @@ use super::openapi;
 use crate::api;
 use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
 use crate::service::{Health, Service};
+use crate::ui::{REFERENCE_STYLE, reference_page};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -63,6 +65,25 @@ fn open() -> ApiRouter<Arc<Service>> {
         .with_path_items(|item| item.tag("host"))
 }
 
+/// The reference, for people. It is the document as a page: made once, and no secret either.
+async fn reference() -> Response {
+    const POLICY: &str =
+        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    static PAGE: LazyLock<String> =
+        LazyLock::new(|| reference_page(&openapi(), "reference.css").into_string());
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (CACHE_CONTROL, "public, max-age=300"),
+    ];
+    (headers, PAGE.as_str()).into_response()
+}
+
+async fn reference_style() -> Response {
+    ([(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "public, max-age=300")], REFERENCE_STYLE)
+        .into_response()
+}
+
 /// Every route; what is asked for without a token is behind none.
 pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
     let (planes, open) = document::undocumented(|| (Router::from(behind_the_token()), Router::from(open())));
@@ -74,6 +95,8 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
     Router::new()
         .merge(planes)
         .merge(open)
+        .route("/reference", get(reference))
+        .route("/reference.css", get(reference_style))
         .fallback(|request: Request| async move {
             let detail = format!("there is nothing at {}", request.uri().path());
             Problem::new(StatusCode::NOT_FOUND, "no_route", detail)
