@@ -152,7 +152,7 @@ impl SourceRef {
 /// without a change of the core.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
-#[schemars(transform = super::schema::outside_id)]
+#[schemars(transform = super::schema::hook_kind)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub enum HookKind {
     PreRunHydrate,
@@ -201,6 +201,7 @@ impl From<HookKind> for String {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookContext {
     /// What triggered it.
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_kind: HookKind,
     /// The same for every delivery of one event.
     #[schemars(with = "super::schema::OutsideId")]

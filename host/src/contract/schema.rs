@@ -103,6 +103,18 @@ pub(crate) fn share(schema: &mut Schema) {
     set(schema, json!({ "minimum": 0, "maximum": 1 }));
 }
 
+/// A cursor as `CursorKey::seal` makes it.
+pub(crate) fn cursor(schema: &mut Schema) {
+    set(schema, json!({ "minLength": 1, "pattern": "^[A-Za-z0-9_-]+$" }));
+}
+
+/// The kinds of hooks that the plan names. Others are carried by name.
+pub(crate) fn hook_kind(schema: &mut Schema) {
+    let known =
+        ["pre_run_hydrate", "post_run_capture", "issue_comment_capture", "issue_document_capture", "manual_capture"];
+    set(schema, json!({ "examples": known }));
+}
+
 /// How many elements one page may have.
 pub(crate) fn page_size(schema: &mut Schema) {
     set(schema, json!({ "minimum": 1, "maximum": limits::MAX_PAGE, "default": limits::DEFAULT_LIMIT }));

@@ -69,8 +69,7 @@ fn open() -> ApiRouter<Arc<Service>> {
 async fn reference() -> Response {
     const POLICY: &str =
         "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    static PAGE: LazyLock<String> =
-        LazyLock::new(|| reference_page(&openapi(), "reference.css").into_string());
+    static PAGE: LazyLock<String> = LazyLock::new(|| reference_page(&openapi(), "reference.css").into_string());
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, POLICY),
