@@ -8,7 +8,7 @@ use aide::axum::routing::get_with;
 use aide::generate::GenContext;
 use aide::openapi::{self as openapi_types, MediaType, Operation};
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -133,14 +133,15 @@ impl OperationOutput for Metrics {
 }
 
 /// For load balancers: whether operations can be taken now.
-async fn readiness(State(service): State<Arc<Service>>) -> (StatusCode, String) {
+async fn readiness(State(service): State<Arc<Service>>) -> Response {
     let check = service.readiness().await;
     match check.health {
-        Health::Good | Health::Warning => (StatusCode::OK, "ready\n".to_owned()),
+        Health::Good | Health::Warning => "ready\n".into_response(),
         // The rest is in the log: whoever asks here has no token.
         Health::Bad => {
             tracing::error!(found = check.found, advice = check.advice, "the host is not ready");
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{} does not work\n", check.name))
+            let text = format!("{} does not work\n", check.name);
+            (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
         }
     }
 }

@@ -19,5 +19,6 @@ mod openapi;
 mod operations;
 mod plugins;
 mod review;
+mod schemathesis;
 mod support;
 mod transfer;
