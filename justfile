@@ -64,6 +64,12 @@ bench-peer:
 eval FILE *ARGS:
     cargo run --release -- eval locomo {{FILE}} {{ARGS}}
 
+# A host against its own OpenAPI document: schemathesis, in a pinned version, looks for any answer that is not in it.
+schemathesis *ARGS:
+    test -x target/venv/bin/schemathesis || (python3 -m venv target/venv && target/venv/bin/pip install --quiet -r tests/schemathesis/requirements.txt)
+    cargo build --release -p memhost
+    tests/schemathesis/run target/release/memhost target/venv/bin/schemathesis {{ARGS}}
+
 # Every fuzz target for so many seconds each.
 fuzz SECONDS="20":
     cargo fuzz --version > /dev/null || cargo install --locked cargo-fuzz

@@ -23,6 +23,7 @@ const MAX_TOKENS: usize = 10_000;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateToken {
     /// What to call it: 1 to 64 printable characters.
+    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$"))]
     pub name: String,
     /// What its bearer is.
     pub role: Role,

@@ -123,7 +123,7 @@ impl OperationInput for IfMatch {
 /// A revision between quotation marks, or `*` for any.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it describes a header")]
-struct EntityTag(#[schemars(regex(pattern = "^(\\*|\"[0-9]+\")$"))] String);
+struct EntityTag(#[schemars(length(min = 1), regex(pattern = "^(\\*|\"[0-9]+\")$"))] String);
 
 /// A binding with its entity tag.
 struct Tagged<const STATUS: u16>(BindingView);

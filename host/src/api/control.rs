@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::about;
-use crate::contract::schema::page_size;
+use crate::contract::schema::{cursor, page_size};
 use crate::contract::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits};
 use crate::edge::Problem;
 use crate::edge::{Administering, Host, Hosting, In, Viewing};
@@ -126,6 +126,7 @@ async fn remove_secret(
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ActivityQuery {
     /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
 }
 
@@ -161,6 +162,7 @@ struct OperationQuery {
     /// Began before this moment.
     until: Option<jiff::Timestamp>,
     /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
     /// How many at most.
     #[schemars(transform = page_size)]

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::about;
 use super::control::Items;
-use crate::contract::schema::page_size;
+use crate::contract::schema::{cursor, items, page_size};
 use crate::contract::{Event, EventFilter, EventType, NewEvent};
 use crate::edge::Problem;
 use crate::edge::{Body, Created, Query};
@@ -39,6 +39,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NewEvents {
     /// In the order in which they happened.
+    #[schemars(transform = items)]
     events: Vec<NewEvent>,
 }
 
@@ -64,6 +65,7 @@ struct EventQuery {
     /// Came in before this moment.
     until: Option<Timestamp>,
     /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
     /// How many at most.
     #[schemars(transform = page_size)]

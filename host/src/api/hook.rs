@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::about;
 use super::runtime::same_company;
-use crate::contract::schema::page_size;
+use crate::contract::schema::{cursor, page_size};
 use crate::contract::{
     BindingKey, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt,
 };
@@ -104,6 +104,7 @@ struct DeliveryQuery {
     hook_kind: Option<HookKind>,
     hook_id: Option<String>,
     /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
     /// How many at most.
     #[schemars(transform = page_size)]

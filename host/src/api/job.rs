@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::about;
-use crate::contract::schema::page_size;
+use crate::contract::schema::{cursor, page_size};
 use crate::contract::{BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, SourceKind};
 use crate::edge::Problem;
 use crate::edge::{Administering, In, Viewing};
@@ -40,6 +40,7 @@ struct JobQuery {
     /// Submitted before this moment.
     until: Option<Timestamp>,
     /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
     /// How many at most.
     #[schemars(transform = page_size)]

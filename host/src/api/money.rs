@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::about;
 use super::control::Items;
-use crate::contract::schema::page_size;
+use crate::contract::schema::{cursor, page_size};
 use crate::contract::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, Period, SetBudget};
 use crate::edge::Problem;
 use crate::edge::{Administering, In, Viewing};
@@ -114,6 +114,7 @@ async fn evaluation(
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct PageQuery {
     /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
     /// How many at most.
     #[schemars(transform = page_size)]

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::about;
-use crate::contract::schema::page_size;
+use crate::contract::schema::{cursor, page_size};
 use crate::contract::{BindingKey, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus};
 use crate::edge::Problem;
 use crate::edge::{Administering, In, Viewing};
@@ -37,6 +37,7 @@ struct ReviewQuery {
     status: Option<ReviewStatus>,
     binding_key: Option<BindingKey>,
     /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
     /// How many at most.
     #[schemars(transform = page_size)]

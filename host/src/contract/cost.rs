@@ -118,14 +118,14 @@ named!(
 #[allow(missing_docs, reason = "the names are those of Paperclip's columns")]
 pub struct NewFinanceEvent {
     /// Such as `platform_fee` or `log_storage_charge`.
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "super::schema::OutsideId")]
     pub event_kind: String,
     #[serde(default)]
     pub direction: Direction,
-    #[schemars(transform = super::schema::printable)]
+    #[schemars(with = "super::schema::Reference")]
     pub biller: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::printable)]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub provider: Option<String>,
     /// Which binding it is for, if it is for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,10 +133,10 @@ pub struct NewFinanceEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::printable)]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::printable)]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub billing_code: Option<String>,
     #[serde(rename = "amountCents")]
     pub amount: Microcents,
@@ -147,7 +147,7 @@ pub struct NewFinanceEvent {
     #[serde(default)]
     pub estimated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::printable)]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub external_invoice_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata_json: Option<JsonObject>,

@@ -17,9 +17,10 @@ use super::{
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookEvent {
     /// What happened.
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_kind: HookKind,
     /// The same for every delivery of one event: 1 to 128 bytes.
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_id: String,
     /// When it happened.
     pub triggered_at: Timestamp,

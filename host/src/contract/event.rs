@@ -41,26 +41,26 @@ impl EventType {
 pub struct NewEvent {
     /// The sender's own id: the same event twice under one id is one event. 1 to 128 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub event_id: Option<String>,
     pub r#type: EventType,
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "super::schema::OutsideId")]
     pub project_id: String,
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "super::schema::OutsideId")]
     pub session_id: String,
     /// Such as `claude` or `codex`.
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "super::schema::OutsideId")]
     pub agent_kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub tool_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub status: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,

@@ -129,7 +129,7 @@ text_id!(
     BindingKey, "bindingKey", check_key, schema::key
 );
 text_id!(
-    /// The provider's own name, as its `describe` gives it: the same rule as [`BindingKey`].
+    /// The provider's own name, as its `describe` gives it: the same rule as a binding's key.
     ProviderKey, "providerKey", check_key, schema::key
 );
 text_id!(

@@ -13,6 +13,7 @@ use super::{FieldError, HookKind};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookSubscription {
     /// Which kind. Kinds that the plan does not name are taken by name.
+    #[schemars(with = "super::schema::OutsideId")]
     pub kind: HookKind,
     /// For which events.
     #[serde(default)]

@@ -19,27 +19,27 @@ pub struct Scope {
     pub agent_id: Option<AgentId>,
     /// The project, as context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub project_id: Option<String>,
     /// The issue, as context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub issue_id: Option<String>,
     /// The heartbeat run, as context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
     /// An external or user identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub subject_id: Option<String>,
     /// For providers that organize memory around sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub session_key: Option<String>,
     /// For providers that need an explicit partition hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub namespace: Option<String>,
 }
 
@@ -113,22 +113,22 @@ pub struct SourceRef {
     pub kind: SourceKind,
     pub company_id: CompanyId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub issue_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub comment_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::record_id)]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub document_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub activity_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::record_id)]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub external_ref: Option<String>,
 }
 
@@ -152,7 +152,7 @@ impl SourceRef {
 /// without a change of the core.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
-#[schemars(transform = super::schema::outside_id)]
+#[schemars(transform = super::schema::hook_kind)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub enum HookKind {
     PreRunHydrate,
@@ -201,9 +201,10 @@ impl From<HookKind> for String {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookContext {
     /// What triggered it.
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_kind: HookKind,
     /// The same for every delivery of one event.
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_id: String,
     /// When it happened.
     pub triggered_at: Timestamp,
@@ -212,7 +213,7 @@ pub struct HookContext {
     pub actor_agent_id: Option<AgentId>,
     /// The run that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = super::schema::outside_id)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub heartbeat_run_id: Option<String>,
 }
 

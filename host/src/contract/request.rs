@@ -112,6 +112,7 @@ pub struct ListRequest {
     pub binding_key: Option<BindingKey>,
     pub scope: Scope,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::cursor)]
     pub cursor: Option<String>,
     /// 1 to 1,000; 50 where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

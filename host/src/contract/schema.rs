@@ -1,7 +1,7 @@
 //! How ids, digests, origins and amounts are written, as JSON Schema: what their parsers take, so that a client can check
 //! before it sends. Lengths are counted in characters there; the parsers count bytes where `limits` says so.
 
-use schemars::Schema;
+use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
 use super::limits;
@@ -43,9 +43,22 @@ pub(crate) fn record_id(schema: &mut Schema) {
     set(schema, json!({ "minLength": 1, "maxLength": limits::MAX_RECORD_ID_BYTES, "pattern": pattern }));
 }
 
-/// A name without control characters of at most 512 bytes.
-pub(crate) fn printable(schema: &mut Schema) {
-    record_id(schema);
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident = $transform:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(JsonSchema)]
+        #[schemars(transform = $transform)]
+        #[expect(dead_code, reason = "it describes a field that is a plain text to us")]
+        pub(crate) struct $name(String);
+    )+};
+}
+
+texts! {
+    /// An id that Paperclip or another embedder gives out: 1 to 128 bytes, no `/`, `\\`, control characters or outer spaces,
+    /// not `.` or `..`.
+    OutsideId = outside_id,
+    /// 1 to 512 bytes without control characters, such as a path, an address or a name.
+    Reference = record_id,
 }
 
 /// The id of an operation.
@@ -88,6 +101,18 @@ pub(crate) fn ip_ranges(schema: &mut Schema) {
 /// A share.
 pub(crate) fn share(schema: &mut Schema) {
     set(schema, json!({ "minimum": 0, "maximum": 1 }));
+}
+
+/// A cursor as `CursorKey::seal` makes it.
+pub(crate) fn cursor(schema: &mut Schema) {
+    set(schema, json!({ "minLength": 1, "pattern": "^[A-Za-z0-9_-]+$" }));
+}
+
+/// The kinds of hooks that the plan names. Others are carried by name.
+pub(crate) fn hook_kind(schema: &mut Schema) {
+    let known =
+        ["pre_run_hydrate", "post_run_capture", "issue_comment_capture", "issue_document_capture", "manual_capture"];
+    set(schema, json!({ "examples": known }));
 }
 
 /// How many elements one page may have.

@@ -23,7 +23,8 @@ pub(crate) use codes::{CODES, Code};
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Problem {
-    /// An absolute URI that stays the same for a kind of problem and tells the same as `code`.
+    /// A URI that stays the same for a kind of problem and tells the same as `code`. The host's page `/reference#problems`
+    /// says of each what it means and what to do.
     #[schemars(extend("format" = "uri"))]
     r#type: String,
     /// The status in words.
@@ -99,7 +100,8 @@ impl IntoResponse for Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         // Whole seconds, never less than what was asked for.
         let retry = self.retry_after_ms.map(|ms| ms.div_ceil(1_000));
-        let retry = retry.or((status == StatusCode::SERVICE_UNAVAILABLE).then_some(1));
+        let waits = matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+        let retry = retry.or(waits.then_some(1));
         if let Some(seconds) = retry {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -247,5 +249,9 @@ mod tests {
         let response = problem.into_response();
         assert_eq!(response.headers()[RETRY_AFTER], "2");
         assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+        for status in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
+            let response = Problem::new(status, "busy", "nobody knows how long").into_response();
+            assert_eq!(response.headers()[RETRY_AFTER], "1", "{status}");
+        }
     }
 }

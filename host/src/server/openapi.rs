@@ -20,7 +20,7 @@ const ABOUT: &str = "A host that lets a company of AI agents use any memory prov
     Two planes: memory traffic is below `/runtime/v1`, governance below `/control/v1`. Every request but those of health \
     and of this document needs a token, `authorization: Bearer …`; `x-roles` names the roles whose tokens will do.\n\n\
     Requests refuse fields and parameters that they do not know; answers leave absent fields out, and get new ones in \
-    time: ignore what you do not know. Times are RFC 3339 in UTC, ids from outside 1 to 128 bytes.\n\n\
+    time: ignore what you do not know. Times are RFC 3339 in UTC, ids from outside 1 to 128 bytes, whole numbers without a fraction.\n\n\
     Whatever fails is answered with a problem (RFC 9457). Its `code` and its `type` stay the same; its `detail` is for \
     people. Lists that have pages answer with `nextCursor` while there is more; a cursor is good for the same list, \
     company and filter only.";

@@ -1,6 +1,6 @@
 //! The router as a whole: every surface behind what all of them share.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use aide::OperationOutput;
 use aide::axum::ApiRouter;
@@ -8,10 +8,11 @@ use aide::axum::routing::get_with;
 use aide::generate::GenContext;
 use aide::openapi::{self as openapi_types, MediaType, Operation};
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use axum::{Json, Router};
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
@@ -21,6 +22,7 @@ use super::openapi;
 use crate::api;
 use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
 use crate::service::{Health, Service};
+use crate::ui::{REFERENCE_STYLE, reference_page};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -87,6 +89,24 @@ fn open() -> ApiRouter<Arc<Service>> {
         .with_path_items(|item| item.tag("host"))
 }
 
+/// The reference, for people. It is the document as a page: made once, and no secret either.
+async fn reference() -> Response {
+    const POLICY: &str =
+        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    static PAGE: LazyLock<String> = LazyLock::new(|| reference_page(&openapi(), "reference.css").into_string());
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (CACHE_CONTROL, "public, max-age=300"),
+    ];
+    (headers, PAGE.as_str()).into_response()
+}
+
+async fn reference_style() -> Response {
+    ([(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "public, max-age=300")], REFERENCE_STYLE)
+        .into_response()
+}
+
 /// Every route; what is asked for without a token is behind none.
 pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
     router_of(Surfaces::All, service, token)
@@ -103,6 +123,8 @@ pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminT
     Router::new()
         .merge(planes)
         .merge(open)
+        .route("/reference", get(reference))
+        .route("/reference.css", get(reference_style))
         .fallback(|request: Request| async move {
             let detail = format!("there is nothing at {}", request.uri().path());
             Problem::new(StatusCode::NOT_FOUND, "no_route", detail)
@@ -146,14 +168,15 @@ impl OperationOutput for Metrics {
 }
 
 /// For load balancers: whether operations can be taken now.
-async fn readiness(State(service): State<Arc<Service>>) -> (StatusCode, String) {
+async fn readiness(State(service): State<Arc<Service>>) -> Response {
     let check = service.readiness().await;
     match check.health {
-        Health::Good | Health::Warning => (StatusCode::OK, "ready\n".to_owned()),
+        Health::Good | Health::Warning => "ready\n".into_response(),
         // The rest is in the log: whoever asks here has no token.
         Health::Bad => {
             tracing::error!(found = check.found, advice = check.advice, "the host is not ready");
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{} does not work\n", check.name))
+            let text = format!("{} does not work\n", check.name);
+            (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
         }
     }
 }

@@ -67,6 +67,7 @@ pub struct UpdateBinding {
 /// A request to point the company or an agent at a binding.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("required" = ["bindingKey"]))]
 pub struct SetTarget {
     /// Absent: the company's default.
     #[serde(default)]

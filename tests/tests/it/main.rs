@@ -20,6 +20,7 @@ mod openapi;
 mod operations;
 mod plugins;
 mod review;
+mod schemathesis;
 mod stream;
 mod support;
 mod surfaces;

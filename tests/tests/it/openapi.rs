@@ -119,3 +119,59 @@ async fn the_document_is_for_everybody_and_is_sent_once() {
     let other = nobody.send(Method::Get, "/openapi.json", None, &[("if-none-match", "\"other\"")]).await;
     assert_eq!(other.status, 200);
 }
+
+/// The reference page shows all of it, and asks for nothing but its own stylesheet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_reference_shows_every_operation_type_and_code() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let nobody = Api::new(&host).with("");
+    let page = nobody.send(Method::Get, "/reference", None, &[]).await;
+    assert_eq!((page.status, page.headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"));
+    assert!(
+        page.headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'; style-src 'self'")
+    );
+    let document = openapi();
+    let ids =
+        operations(&document).into_values().map(|operation| operation["operationId"].as_str().unwrap().to_owned());
+    let types = document["components"]["schemas"].as_object().unwrap().keys().map(|name| format!("type-{name}"));
+    let codes = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"].as_array().unwrap();
+    let codes = codes.iter().map(|code| format!("problem-{}", code.as_str().unwrap()));
+    let missing: Vec<_> =
+        ids.chain(types).chain(codes).filter(|id| !page.text.contains(&format!("id=\"{id}\""))).collect();
+    assert!(missing.is_empty(), "the page does not show {missing:?}");
+    // Every anchor is there; nothing is fetched from elsewhere, and nothing runs.
+    for rest in page.text.split("href=\"").skip(1) {
+        let target = rest.split('"').next().unwrap();
+        let is_there = target.strip_prefix('#').is_none_or(|id| page.text.contains(&format!("id=\"{id}\"")));
+        assert!(is_there && !target.contains("://"), "{target}");
+    }
+    assert!(!page.text.contains("<script") && !page.text.contains("style=") && !page.text.contains(" src="));
+    let style = nobody.send(Method::Get, "/reference.css", None, &[]).await;
+    assert_eq!((style.status, style.headers["content-type"].to_str().unwrap()), (200, "text/css; charset=utf-8"));
+    assert!(!style.text.contains("url(") && !style.text.contains("@import"));
+}
+
+/// Codes that are in the source are in the document, so that a client that switches on them knows all.
+#[test]
+fn every_code_of_a_problem_is_listed() {
+    let document = openapi();
+    let known = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"].as_array().unwrap();
+    let mut files = vec![repository().join("host/src")];
+    let mut found = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        for call in text.split("Problem::new(").chain(text.split("Self::new(StatusCode::")).skip(1) {
+            let Some(code) = call.split(");").next().and_then(|call| call.split('"').nth(1)) else { continue };
+            let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            if is_code && call.starts_with(|c: char| c.is_ascii_uppercase() || c == 's') {
+                found += 1;
+                assert!(known.iter().any(|one| one == code), "{} has the code `{code}`", path.display());
+            }
+        }
+    }
+    assert!(found > 40, "the scan found only {found}");
+}

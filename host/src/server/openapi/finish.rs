@@ -13,6 +13,7 @@ const PROBLEMS: &[(u16, &str, &str)] = &[
     (402, "PaymentRequired", "A budget is used up."),
     (403, "Forbidden", "The token does not allow this."),
     (404, "NotFound", "There is no such thing, or nothing that could answer."),
+    (405, "MethodNotAllowed", "The address does not take this method."),
     (409, "Conflict", "It cannot be done as things are, or the idempotency key says something else."),
     (410, "Gone", "The company was erased."),
     (412, "PreconditionFailed", "Somebody changed it meanwhile."),
@@ -188,6 +189,11 @@ fn problems() -> Value {
     let mut all = Map::new();
     for (status, name, description) in PROBLEMS {
         let mut one = answer(description, CODES.iter().filter(|code| code.status == *status).collect());
+        let codes = CODES.iter().filter(|code| code.status == *status);
+        let codes = codes.map(
+            |code| json!({ "code": code.name, "status": code.status, "means": code.means, "advice": code.advice }),
+        );
+        one["x-codes"] = codes.collect();
         if matches!(status, 429 | 503) {
             one["headers"]["retry-after"] = reference("headers", "RetryAfter");
         }
