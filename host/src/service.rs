@@ -24,6 +24,7 @@ mod idempotency;
 mod import;
 mod job;
 mod keys;
+mod look;
 mod metrics;
 mod money;
 mod open;

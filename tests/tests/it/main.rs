@@ -13,6 +13,7 @@ mod hostile;
 mod http;
 mod jobs;
 mod layers;
+mod look;
 mod money;
 mod observability;
 mod operations;
