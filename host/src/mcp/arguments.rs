@@ -19,6 +19,10 @@ pub(super) const MAX_TEXT: usize = 1_048_576;
 pub(super) const MAX_SUMMARY: usize = 65_536;
 /// The most records that one call forgets or cites.
 pub(super) const MAX_IDS: usize = 100;
+/// The longest path and cursor, in characters.
+pub(super) const MAX_PATH: usize = 4_096;
+/// The most nodes of one page.
+pub(super) const MAX_NODES: u32 = 200;
 /// The longest fact of `save_memory`, in characters: the limit of the system whose tool it is.
 pub(super) const MAX_FACT: usize = 200;
 
@@ -96,6 +100,24 @@ pub(super) struct Forget {
     /// The records, as a search gave their ids.
     #[schemars(length(min = 1, max = MAX_IDS), inner(length(min = 1, max = 2_048)))]
     pub(super) ids: Vec<String>,
+}
+
+/// `memory.browse`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Browse {
+    /// The node whose children you want, as this tool gave its path; the root where absent.
+    #[serde(default)]
+    #[schemars(length(max = MAX_PATH))]
+    pub(super) path: String,
+    /// Where the page begins: the `nextCursor` of the page before.
+    #[serde(default)]
+    #[schemars(with = "String", length(min = 1, max = MAX_PATH))]
+    pub(super) cursor: Option<String>,
+    /// At most this many nodes; 50 where absent.
+    #[serde(default)]
+    #[schemars(with = "u32", range(min = 1, max = MAX_NODES))]
+    pub(super) limit: Option<u32>,
 }
 
 /// Whose memory `save_memory` and `remove_memory` mean, of those that the client's configuration names.

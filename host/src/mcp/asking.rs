@@ -122,7 +122,10 @@ mod tests {
         assert_eq!((asking.scope.issue_id.as_deref(), asking.scope.namespace.as_deref()), (None, Some("drive-1")));
         assert_eq!(asking.binding.as_ref().map(AsRef::as_ref), Some("research"));
         let source = asking.source();
-        assert_eq!((source.external_ref.as_deref(), source.run_id.as_deref()), (Some("mcp:claude-code/2.1"), Some("rün")));
+        assert_eq!(
+            (source.external_ref.as_deref(), source.run_id.as_deref()),
+            (Some("mcp:claude-code/2.1"), Some("rün"))
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use axum::body::to_bytes;
 use axum::extract::Request;
-use axum::http::header::{CONTENT_TYPE, ORIGIN};
+use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -27,8 +27,8 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     let text = to_bytes(body, MAX_TEXT).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut refused = problem(parts.status, &text).into_response();
-    if let Some(allow) = parts.headers.get(axum::http::header::ALLOW) {
-        refused.headers_mut().insert(axum::http::header::ALLOW, allow.clone());
+    if let Some(allow) = parts.headers.get(ALLOW) {
+        refused.headers_mut().insert(ALLOW, allow.clone());
     }
     refused
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::uri::uri;
 use crate::contract::{
-    CorrectResponse, ForgetEffect, ForgetResponse, JsonObject, RecordHandle, Snippet, SourceRef,
+    BrowsePage, CorrectResponse, ForgetEffect, ForgetResponse, JsonObject, RecordHandle, Snippet, SourceRef,
 };
 
 /// A record by its names.
@@ -230,6 +230,48 @@ impl From<ForgetResponse> for Forgotten {
     }
 }
 
+/// A node of the provider's own tree.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Node {
+    /// Names it in the next call.
+    pub(super) path: String,
+    /// For a person.
+    pub(super) label: String,
+    /// Whether there is more below it.
+    pub(super) has_children: bool,
+    /// The record behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Named")]
+    pub(super) record: Option<Named>,
+}
+
+/// The answer to `memory.browse`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Browsed {
+    /// Where it is recorded.
+    pub(super) operation_id: String,
+    /// The children, in the provider's own order.
+    pub(super) nodes: Vec<Node>,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) next_cursor: Option<String>,
+}
+
+impl From<BrowsePage> for Browsed {
+    fn from(page: BrowsePage) -> Self {
+        let nodes = page.nodes.into_iter().map(|node| Node {
+            record: node.record.as_ref().map(Named::of),
+            path: node.path,
+            label: node.label,
+            has_children: node.has_children,
+        });
+        Self { operation_id: page.operation_id.to_string(), nodes: nodes.collect(), next_cursor: page.next_cursor }
+    }
+}
+
 /// The answer to `save_memory`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -251,4 +293,3 @@ pub(super) struct Removed {
     /// False: there was no such fact.
     pub(super) is_removed: bool,
 }
-

@@ -32,6 +32,9 @@ pub(super) fn rules(tools: &[Tool]) -> String {
     if has(Tool::Forget) {
         lines.push("- Use `memory.forget` only when somebody asks for a record to be forgotten: it cannot be undone.");
     }
+    if has(Tool::Browse) {
+        lines.push("- Use `memory.browse` to look around in what is there when you do not know what to search for.");
+    }
     if has(Tool::SaveMemory) {
         lines.push(
             "- `save_memory` and `remove_memory` are `memory.note` and `memory.forget` under other names, for one short fact \
@@ -75,7 +78,9 @@ mod tests {
     #[test]
     fn the_rules_are_those_of_the_tools_that_are_there() {
         let all = rules(Tool::ALL);
-        assert!(all.contains("prior decisions, people, projects, or long-running context") && all.contains("save_memory"));
+        assert!(
+            all.contains("prior decisions, people, projects, or long-running context") && all.contains("save_memory")
+        );
         let reading = rules(&[Tool::Search]);
         assert!(reading.contains("memory.search") && !reading.contains("memory.note") && !reading.contains("forget"));
     }

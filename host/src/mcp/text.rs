@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::results::{Corrected, Effect, Forgotten, Found, Noted, Removed, Saved, Searched};
+use super::results::{Browsed, Corrected, Effect, Forgotten, Found, Noted, Removed, Saved, Searched};
 
 pub(super) fn searched(answer: &Searched) -> String {
     let mut text = match answer.records.len() {
@@ -66,13 +66,33 @@ fn effect(effect: Effect) -> &'static str {
     }
 }
 
+pub(super) fn browsed(answer: &Browsed) -> String {
+    if answer.nodes.is_empty() {
+        return "There is nothing below this.".to_owned();
+    }
+    let mut lines: Vec<String> = Vec::with_capacity(answer.nodes.len() + 1);
+    for node in &answer.nodes {
+        let record = node.record.as_ref().map(|record| format!(" [{}]", record.id)).unwrap_or_default();
+        let below = if node.has_children { format!(" (more below path {})", node.path) } else { String::new() };
+        lines.push(format!("- {}{record}{below}", node.label));
+    }
+    if let Some(cursor) = &answer.next_cursor {
+        lines.push(format!("There are more, with cursor {cursor}"));
+    }
+    lines.join("\n")
+}
+
 pub(super) fn saved(answer: &Saved) -> String {
     format!("Saved as [{}].", answer.fact_id)
 }
 
 pub(super) fn removed(answer: &Removed) -> String {
     let id = &answer.fact_id;
-    if answer.is_removed { format!("Removed [{id}].") } else { format!("There is no fact [{id}]: nothing was removed.") }
+    if answer.is_removed {
+        format!("Removed [{id}].")
+    } else {
+        format!("There is no fact [{id}]: nothing was removed.")
+    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn other_schemes_and_cut_addresses_are_none() {
-        for text in ["file:///etc/passwd", "memory://", "memory://p", "memory:///x", "memory://P/x", "memory://p/", "m"] {
+        for text in ["file:///etc/passwd", "memory://", "memory://p", "memory:///x", "memory://P/x", "memory://p/", "m"]
+        {
             assert_eq!(parse(text), None, "{text}");
         }
     }

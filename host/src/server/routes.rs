@@ -13,6 +13,7 @@ use tracing::Instrument;
 
 use crate::api;
 use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem};
+use crate::mcp;
 use crate::service::{Health, Service};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -26,9 +27,13 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.
         .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
+        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require));
+    let mcp = mcp::routes(&service)
+        .layer(from_fn(to_its_end))
         .layer(from_fn_with_state((token, Arc::clone(&service)), edge::require));
     Router::new()
         .merge(planes)
+        .merge(mcp)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readiness))
         .fallback(|request: Request| async move {

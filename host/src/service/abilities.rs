@@ -70,8 +70,7 @@ impl Service {
         let Ok(key) = LOCAL_MARKDOWN_KEY.parse::<ProviderKey>() else { return Abilities::default() };
         let newest = VersionChoice::default();
         let builds = self.plugins.builds(&key);
-        let build =
-            builds.iter().find(|build| newest.allows(&build.component.description().version, build.digest()));
+        let build = builds.iter().find(|build| newest.allows(&build.component.description().version, build.digest()));
         Abilities { provider_key: Some(key), capabilities: capabilities(build), ..Abilities::default() }
     }
 }
