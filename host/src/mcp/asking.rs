@@ -97,11 +97,12 @@ fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(name: &'static str, text:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::{HeaderName, HeaderValue};
 
     fn asking(headers: &[(&'static str, &str)]) -> Result<Asking, McpError> {
-        let headers = headers.iter().map(|(name, value)| {
-            (axum::http::HeaderName::from_static(name), axum::http::HeaderValue::from_bytes(value.as_bytes()).unwrap())
-        });
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap()));
         Asking::from_headers(Caller::operator(), &headers.collect(), None)
     }
 
@@ -136,9 +137,8 @@ mod tests {
             [("memhost-company-id", "acme"), ("memhost-agent-id", "%FF")],
             [("memhost-company-id", "acme"), ("memhost-company-id", "other")],
         ] {
-            let built = headers.iter().map(|(name, value)| {
-                (axum::http::HeaderName::from_static(name), axum::http::HeaderValue::from_static(value))
-            });
+            let built =
+                headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
             let mut map = HeaderMap::new();
             built.for_each(|(name, value)| drop(map.append(name, value)));
             let error = Asking::from_headers(Caller::operator(), &map, None).unwrap_err();
