@@ -137,10 +137,10 @@ mod tests {
             [("memhost-company-id", "acme"), ("memhost-agent-id", "%FF")],
             [("memhost-company-id", "acme"), ("memhost-company-id", "other")],
         ] {
-            let built =
-                headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
             let mut map = HeaderMap::new();
-            built.for_each(|(name, value)| drop(map.append(name, value)));
+            for (name, value) in headers {
+                map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
             let error = Asking::from_headers(Caller::operator(), &map, None).unwrap_err();
             assert!(matches!(error, McpError::Header { .. }), "{headers:?}: {error}");
         }
