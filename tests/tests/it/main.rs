@@ -13,6 +13,8 @@ mod hostile;
 mod http;
 mod jobs;
 mod layers;
+mod mcp;
+mod mcp_clients;
 mod look;
 mod money;
 mod observability;
