@@ -167,7 +167,10 @@ async fn each_tool_does_its_work_and_leaves_its_operation() {
         assert_eq!(operation.principal, "agent:ada");
         assert_eq!(operation.scope.agent_id.as_ref().unwrap().as_str(), "ada");
         assert_eq!(operation.scope.run_id.as_deref(), Some("run-7"));
-        assert_eq!((source.kind.as_str(), source.external_ref.as_deref()), ("manual_note", Some("mcp:claude-code/2.1")));
+        assert_eq!(
+            (source.kind.as_str(), source.external_ref.as_deref()),
+            ("manual_note", Some("mcp:claude-code/2.1"))
+        );
         assert_eq!((source.run_id.as_deref(), source.issue_id.as_deref()), (Some("run-7"), Some("issue-3")));
         operation.id.to_string()
     };
@@ -185,7 +188,10 @@ async fn each_tool_does_its_work_and_leaves_its_operation() {
     left("browse");
     let listed = agent.ask("resources/list", json!({})).await;
     left("list");
-    assert!(listed["result"]["resources"].as_array().unwrap().iter().any(|resource| resource["uri"] == uri), "{listed}");
+    assert!(
+        listed["result"]["resources"].as_array().unwrap().iter().any(|resource| resource["uri"] == uri),
+        "{listed}"
+    );
     let read = agent.ask("resources/read", json!({"uri": uri})).await;
     left("get");
     let contents = &read["result"]["contents"][0];
@@ -270,7 +276,10 @@ async fn whose_memory_it_is_comes_from_the_token() {
         let read = bob.ask("resources/read", json!({"uri": record["uri"]})).await;
         assert_eq!(read["error"]["code"], -32002, "{read}");
     }
-    assert_eq!(ada.does("memory.search", json!({"query": "own thought"})).await["records"][0]["id"], noted["record"]["id"]);
+    assert_eq!(
+        ada.does("memory.search", json!({"query": "own thought"})).await["records"][0]["id"],
+        noted["record"]["id"]
+    );
     let log = host.operations("other").unwrap();
     assert_eq!(log.len(), theirs + 1, "nobody but the operator left anything there");
     // A token that is nobody's company's says which one is meant, or is told how.
