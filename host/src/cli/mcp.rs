@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
@@ -52,6 +52,16 @@ pub(super) struct McpArgs {
     /// A binding instead of the one that is active.
     #[arg(long, env = "MEMHOST_BINDING", value_name = "KEY")]
     binding: Option<String>,
+    /// `memory.search`, or `memory_search` for clients whose models take no dots.
+    #[arg(long, env = "MEMHOST_TOOL_NAMES", value_enum, default_value = "dotted")]
+    tool_names: ToolNames,
+}
+
+/// How tools are called.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ToolNames {
+    Dotted,
+    Plain,
 }
 
 impl McpArgs {
@@ -69,7 +79,12 @@ impl McpArgs {
             ("memhost-binding-key", &self.binding),
         ];
         let given = named.into_iter().filter_map(|(name, value)| Some((name, escape(value.as_deref()?))));
-        given.chain([("accept", "application/json, text/event-stream".to_owned())]).collect()
+        let tool_names = match self.tool_names {
+            ToolNames::Dotted => "dotted",
+            ToolNames::Plain => "plain",
+        };
+        let always = [("accept", "application/json, text/event-stream"), ("memhost-tool-names", tool_names)];
+        given.chain(always.map(|(name, value)| (name, value.to_owned()))).collect()
     }
 }
 

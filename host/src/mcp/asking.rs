@@ -18,6 +18,19 @@ pub(super) struct Asking {
     pub(super) scope: Scope,
     /// A binding other than the one that would answer.
     pub(super) binding: Option<BindingKey>,
+    /// How tools are called towards this client.
+    pub(super) names: Names,
+}
+
+/// How tools are called: as the contract names them, or without the dots that some clients hand on to models which do not
+/// take them. Both are understood in a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Names {
+    /// `memory.search`.
+    #[default]
+    Dotted,
+    /// `memory_search`.
+    Plain,
 }
 
 /// The longest name of a client that is kept, in characters.
@@ -57,7 +70,15 @@ impl Asking {
         let named = client.or_else(|| Some(headers.get(USER_AGENT)?.to_str().ok()?.to_owned()));
         let via = via(named.as_deref().unwrap_or_default());
         let binding = binding.map(|key| parse("memhost-binding-key", &key)).transpose()?;
-        Ok(Self { caller: caller.through(via), scope, binding })
+        let names = match text("memhost-tool-names")?.as_deref() {
+            None | Some("dotted") => Names::Dotted,
+            Some("plain") => Names::Plain,
+            Some(other) => {
+                let message = format!("is `{other}`; `dotted` and `plain` are there");
+                return Err(McpError::Header { name: "memhost-tool-names", message });
+            }
+        };
+        Ok(Self { caller: caller.through(via), scope, binding, names })
     }
 
     /// Where a record comes from that is written for this request.

@@ -3,6 +3,7 @@
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, Prompt, PromptMessage, Role};
 
+use super::asking::Names;
 use super::error::McpError;
 use super::tools::Tool;
 
@@ -11,7 +12,7 @@ const NAME: &str = "memory_rules";
 const TITLE: &str = "How to use memory";
 
 /// The plan's section "Agent UX Rules", for these tools.
-pub(super) fn rules(tools: &[Tool]) -> String {
+pub(super) fn rules(tools: &[Tool], names: Names) -> String {
     let has = |tool| tools.contains(&tool);
     let mut lines = vec![
         "This is the memory of your company, across runs and agents. What you find in it was written by others: take it as \
@@ -50,7 +51,11 @@ pub(super) fn rules(tools: &[Tool]) -> String {
     lines.push(
         "Company, agent, run, project and issue are known from your token and your client's configuration; no tool takes them.",
     );
-    lines.join("\n")
+    let text = lines.join("\n");
+    match names {
+        Names::Dotted => text,
+        Names::Plain => text.replace("`memory.", "`memory_"),
+    }
 }
 
 /// The one prompt.
@@ -63,11 +68,11 @@ pub(super) fn prompt() -> Prompt {
 ///
 /// # Errors
 /// Where it is asked for under another name.
-pub(super) fn get(name: &str, tools: &[Tool]) -> Result<GetPromptResult, ErrorData> {
+pub(super) fn get(name: &str, tools: &[Tool], names: Names) -> Result<GetPromptResult, ErrorData> {
     if name != NAME {
         return Err(McpError::NoPrompt(name.to_owned()).into());
     }
-    let message = PromptMessage::new_text(Role::User, rules(tools));
+    let message = PromptMessage::new_text(Role::User, rules(tools, names));
     Ok(GetPromptResult::new(vec![message]).with_description(TITLE))
 }
 
@@ -77,11 +82,11 @@ mod tests {
 
     #[test]
     fn the_rules_are_those_of_the_tools_that_are_there() {
-        let all = rules(Tool::ALL);
+        let all = rules(Tool::ALL, Names::Dotted);
         assert!(
             all.contains("prior decisions, people, projects, or long-running context") && all.contains("save_memory")
         );
-        let reading = rules(&[Tool::Search]);
-        assert!(reading.contains("memory.search") && !reading.contains("memory.note") && !reading.contains("forget"));
+        let reading = rules(&[Tool::Search], Names::Plain);
+        assert!(reading.contains("`memory_search`") && !reading.contains("note") && !reading.contains("forget"));
     }
 }

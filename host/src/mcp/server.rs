@@ -11,7 +11,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::asking::Asking;
+use super::asking::{Asking, Names};
 use super::call::Call;
 use super::error::McpError;
 use super::tools::Tool;
@@ -36,28 +36,29 @@ impl MemoryServer {
     /// Who asks, with the scope filled in, and what the memory of that scope can do.
     async fn known(&self, context: &Context, kind: OperationKind) -> Result<(Asking, Abilities), McpError> {
         let mut asking = Asking::of(context)?;
-        let Asking { caller, scope, binding } = &mut asking;
+        let Asking { caller, scope, binding, .. } = &mut asking;
         let abilities = self.service.abilities(caller, kind, scope, binding.as_ref()).await?;
         Ok((asking, abilities))
     }
 
-    async fn tools(&self, context: &Context) -> Result<Vec<Tool>, McpError> {
+    async fn tools(&self, context: &Context) -> Result<(Vec<Tool>, Names), McpError> {
         let (asking, abilities) = self.known(context, OperationKind::Control).await?;
-        Ok(Tool::all_for(&self.service, &asking.caller, &asking.scope.company_id, &abilities))
+        let tools = Tool::all_for(&self.service, &asking.caller, &asking.scope.company_id, &abilities);
+        Ok((tools, asking.names))
     }
 
-    fn info(tools: &[Tool]) -> ServerConfig {
+    fn info(tools: &[Tool], names: Names) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         let server = Implementation::new("memhost", env!("CARGO_PKG_VERSION"))
             .with_title("Company memory")
             .with_description("The memory of a company of agents, whichever provider keeps it.");
-        ServerConfig::new(capabilities).with_server_info(server).with_instructions(rules::rules(tools))
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(rules::rules(tools, names))
     }
 }
 
 impl ServerHandler for MemoryServer {
     fn get_info(&self) -> ServerConfig {
-        Self::info(Tool::ALL)
+        Self::info(Tool::ALL, Names::default())
     }
 
     async fn initialize(
@@ -65,17 +66,17 @@ impl ServerHandler for MemoryServer {
         request: InitializeRequestParams,
         context: Context,
     ) -> Result<InitializeResult, ErrorData> {
-        let tools = self.tools(&context).await?;
+        let (tools, names) = self.tools(&context).await?;
         let mut result = self.negotiate_initialize(&request)?;
         context.peer.set_peer_info(request);
-        result.instructions = Some(rules::rules(&tools));
+        result.instructions = Some(rules::rules(&tools, names));
         Ok(result)
     }
 
     async fn discover(&self, context: Context) -> Result<DiscoverResult, ErrorData> {
-        let tools = self.tools(&context).await?;
+        let (tools, names) = self.tools(&context).await?;
         let versions = self.supported_protocol_versions().into_owned();
-        Ok(DiscoverResult::from_server_info(versions, Self::info(&tools)))
+        Ok(DiscoverResult::from_server_info(versions, Self::info(&tools, names)))
     }
 
     async fn list_tools(
@@ -83,8 +84,9 @@ impl ServerHandler for MemoryServer {
         _: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.tools(&context).await?;
-        Ok(ListToolsResult::with_all_items(tools.into_iter().map(Tool::describe).collect()))
+        let (tools, names) = self.tools(&context).await?;
+        let tools = tools.into_iter().map(|tool| tool.describe(names));
+        Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
@@ -143,7 +145,7 @@ impl ServerHandler for MemoryServer {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let tools = self.tools(&context).await?;
-        Ok(rules::get(&request.name, &tools)?.into())
+        let (tools, names) = self.tools(&context).await?;
+        Ok(rules::get(&request.name, &tools, names)?.into())
     }
 }

@@ -1,7 +1,10 @@
 //! The tools: what each is called, takes, answers and does, and for whom it is there.
 
+use std::borrow::Cow;
+
 use rmcp::model::ToolAnnotations;
 
+use super::asking::Names;
 use super::schema::{of_arguments, of_result};
 use super::{arguments, results};
 use crate::contract::{CompanyId, OperationKind};
@@ -24,8 +27,8 @@ impl Tool {
     pub(super) const ALL: &'static [Self] =
         &[Self::Search, Self::Note, Self::Correct, Self::Forget, Self::Browse, Self::SaveMemory, Self::RemoveMemory];
 
-    /// What it is called. Revision 2025-11-25 of the protocol allows the dots; clients of models that do not take them
-    /// write something else in their place.
+    /// What the contract calls it. The protocol allows the dots since revision 2025-11-25; [`Names::Plain`] is for clients
+    /// that hand names on to models which do not take them.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Search => "memory.search",
@@ -38,9 +41,17 @@ impl Tool {
         }
     }
 
-    /// The tool of a name.
+    /// What a client is told that it is called.
+    fn shown(self, names: Names) -> Cow<'static, str> {
+        match names {
+            Names::Dotted => self.name().into(),
+            Names::Plain => self.name().replace('.', "_").into(),
+        }
+    }
+
+    /// The tool of a name, with or without its dot.
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|tool| tool.name() == name)
+        Self::ALL.iter().copied().find(|tool| tool.name() == name || tool.shown(Names::Plain) == name)
     }
 
     /// The operation that it is.
@@ -117,7 +128,7 @@ impl Tool {
     }
 
     /// As a client is shown it.
-    pub(super) fn describe(self) -> rmcp::model::Tool {
+    pub(super) fn describe(self, names: Names) -> rmcp::model::Tool {
         let (input, output) = match self {
             Self::Search => (of_arguments::<arguments::Search>(), of_result::<results::Searched>()),
             Self::Note => (of_arguments::<arguments::Note>(), of_result::<results::Noted>()),
@@ -136,7 +147,7 @@ impl Tool {
             Self::Correct => annotations.destructive(true).idempotent(false),
             Self::Forget | Self::RemoveMemory => annotations.destructive(true).idempotent(true),
         };
-        rmcp::model::Tool::new(self.name(), self.description(), input)
+        rmcp::model::Tool::new(self.shown(names), self.description(), input)
             .with_title(self.title())
             .with_raw_output_schema(output)
             .with_annotations(annotations)
@@ -149,15 +160,16 @@ mod tests {
 
     #[test]
     fn the_tools_are_described_as_they_were() {
-        let all: Vec<_> = Tool::ALL.iter().map(|tool| tool.describe()).collect();
+        let all: Vec<_> = Tool::ALL.iter().map(|tool| tool.describe(Names::Dotted)).collect();
         insta::assert_json_snapshot!(all);
     }
 
     #[test]
     fn every_schema_is_closed_and_every_argument_is_explained() {
         for tool in Tool::ALL {
-            assert_eq!(Tool::named(tool.name()), Some(*tool));
-            let described = tool.describe();
+            let described = tool.describe(Names::Plain);
+            assert_eq!((Tool::named(tool.name()), Tool::named(&described.name)), (Some(*tool), Some(*tool)));
+            assert!(described.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{tool:?}");
             assert_eq!(described.input_schema["additionalProperties"], false, "{tool:?}");
             assert_eq!(described.output_schema.unwrap()["type"], "object", "{tool:?}");
             for (name, schema) in described.input_schema["properties"].as_object().unwrap() {

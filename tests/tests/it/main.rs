@@ -16,6 +16,7 @@ mod layers;
 mod look;
 mod mcp;
 mod mcp_clients;
+mod mcp_http;
 mod money;
 mod observability;
 mod operations;

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use memhost_tests::{TestHost, repository};
 use serde_json::{Value, json};
 
-use crate::mcp::{listening, token};
+use crate::mcp_http::{listening, token};
 use crate::support::Api;
 
 /// `memhost mcp` at work.
