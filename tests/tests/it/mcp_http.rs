@@ -32,7 +32,7 @@ pub(crate) async fn token(host: &TestHost, company: &str, body: Value) -> String
 /// A client as a configuration makes it: an address, a token and headers.
 #[derive(Clone)]
 pub(crate) struct Client {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     pub(crate) headers: Vec<(&'static str, String)>,
 }
 
