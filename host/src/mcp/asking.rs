@@ -45,7 +45,8 @@ impl Asking {
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Result<Self, McpError> {
         let parts = context.extensions.get::<Parts>().ok_or(McpError::NoCaller)?;
         let caller = parts.extensions.get::<Caller>().cloned().ok_or(McpError::NoCaller)?;
-        let client = context.client_info().map(|client| format!("{}/{}", client.name, client.version));
+        // Not the peer's: without a session that is made up.
+        let client = context.meta.client_info().map(|client| format!("{}/{}", client.name, client.version));
         Self::from_headers(caller, &parts.headers, client)
     }
 
