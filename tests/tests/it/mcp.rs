@@ -268,7 +268,7 @@ async fn a_failure_tells_a_model_what_to_do() {
     let (host, address) = host(&["traps"]).await;
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
     let agent = agent(&host, address).await;
-    let text = agent.is_refused("memory.search", json!({"query": "x"})).await;
+    let text = agent.is_refused("memory.search", json!({"query": "trap"})).await;
     let operation = last(&host, "acme");
     assert!(text.starts_with("trapped: ") && text.contains(&operation.id.to_string()), "{text}");
     assert!(text.ends_with("go on with the task without it, and say so."), "{text}");
