@@ -38,7 +38,7 @@ async def refused(client, tool, arguments, needle):
 
 
 async def exercise(client, label):
-    check(f"the server says who it is", client.server_info.name == "memhost" and client.server_info.version)
+    check("the server says who it is", client.server_info.name == "memhost" and client.server_info.version)
     check("and how to use it", "memory.search" in (client.instructions or ""), client.instructions)
 
     tools = (await client.list_tools()).tools
@@ -52,7 +52,8 @@ async def exercise(client, label):
         check(f"{tool.name} takes nothing that it does not name", tool.input_schema["additionalProperties"] is False)
     hints = {tool.name: tool.annotations for tool in tools}
     check("searching reads only", hints["memory.search"].read_only_hint is True)
-    check("forgetting destroys", hints["memory.forget"].destructive_hint is True and not hints["memory.forget"].read_only_hint)
+    forgetting = hints["memory.forget"]
+    check("forgetting destroys", forgetting.destructive_hint is True and not forgetting.read_only_hint)
     check("noting adds only", hints["memory.note"].destructive_hint is False)
 
     fact = f"Deploys are frozen on Fridays, says the {label} client"

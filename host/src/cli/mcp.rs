@@ -127,10 +127,18 @@ async fn relay(
     });
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(line) = next_line(&mut input).await? {
+        let message = line.and_then(|line| serde_json::from_slice(&line).map_err(|error| format!("no JSON: {error}")));
         let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { break };
         let (bridge, answers) = (Arc::clone(&bridge), answers.clone());
+        // What a client says of itself at first holds for everything after it.
+        if message.as_ref().is_ok_and(|message: &Value| message["method"] == "initialize") {
+            if let Some(answer) = bridge.answer(message).await {
+                let _ = answers.send(answer).await;
+            }
+            continue;
+        }
         tokio::spawn(async move {
-            if let Some(answer) = bridge.answer(line).await {
+            if let Some(answer) = bridge.answer(message).await {
                 // Where the client reads no more, the writing below has ended and says so.
                 let _ = answers.send(answer).await;
             }
@@ -142,7 +150,7 @@ async fn relay(
 }
 
 /// A line, or why it is none.
-type Line = Result<Vec<u8>, &'static str>;
+type Line = Result<Vec<u8>, String>;
 
 /// The next line that is not empty; nothing at the end.
 async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Line>, CliError> {
@@ -160,7 +168,7 @@ async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Lin
                     break;
                 }
             }
-            return Ok(Some(Err("the message is longer than 8 MiB")));
+            return Ok(Some(Err("longer than 8 MiB".to_owned())));
         }
         if !line.trim_ascii().is_empty() {
             return Ok(Some(Ok(line)));
@@ -170,11 +178,10 @@ async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Lin
 
 impl Bridge {
     /// What the host answers; nothing to what needs no answer.
-    async fn answer(&self, line: Line) -> Option<Vec<u8>> {
-        let message: Value = match line.map(|line| serde_json::from_slice(&line)) {
-            Ok(Ok(message)) => message,
-            Ok(Err(error)) => return Some(refusal(&Value::Null, PARSE_ERROR, &format!("this is no JSON: {error}"))),
-            Err(why) => return Some(refusal(&Value::Null, PARSE_ERROR, why)),
+    async fn answer(&self, message: Result<Value, String>) -> Option<Vec<u8>> {
+        let message = match message {
+            Ok(message) => message,
+            Err(why) => return Some(refusal(&Value::Null, PARSE_ERROR, &format!("the message is {why}"))),
         };
         let method = message["method"].as_str().unwrap_or_default().to_owned();
         // The host keeps nothing between two requests that a notification could be for.
@@ -271,4 +278,30 @@ fn unanswered(id: &Value, method: &str, error: &CliError) -> Vec<u8> {
 
 fn refusal(id: &Value, code: i64, message: &str) -> Vec<u8> {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }).to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_fits_into_a_header() {
+        assert_eq!(wrapped("memory.search"), "memory.search");
+        assert_eq!(wrapped("ü"), "=?base64?w7w=?=");
+        for text in [" a", "a\n", "=?base64?w7w=?="] {
+            assert!(wrapped(text).starts_with("=?base64?") && wrapped(text) != text, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_taken_up_to_their_limit() {
+        let long = "x".repeat(9 << 20);
+        let text = format!("one\n\n  \n{long}\ntwo");
+        let mut input = BufReader::new(text.as_bytes());
+        let mut found = Vec::new();
+        while let Some(line) = next_line(&mut input).await.unwrap() {
+            found.push(line.map(|line| String::from_utf8(line).unwrap().trim().to_owned()).map_err(drop));
+        }
+        assert_eq!(found, [Ok("one".to_owned()), Err(()), Ok("two".to_owned())]);
+    }
 }
