@@ -13,6 +13,7 @@ use super::support::Api;
 /// nobody but it may anything in another company.
 const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Post, "/runtime/v1/companies/{company}/capture", "++-"),
+    (Method::Post, "/runtime/v1/companies/{company}/capture/batch", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/records", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/query", "+++"),
     (Method::Post, "/runtime/v1/companies/{company}/list", "+++"),
@@ -63,6 +64,7 @@ const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Put, "/control/v1/companies/{company}/budgets/{period}", "+--"),
     (Method::Delete, "/control/v1/companies/{company}/budgets/{period}", "+--"),
     (Method::Get, "/control/v1/companies/{company}/events", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/stream", "+-+"),
     (Method::Get, "/control/v1/companies/{company}/retention", "+-+"),
     (Method::Put, "/control/v1/companies/{company}/retention", "+--"),
     (Method::Get, "/control/v1/companies/{company}/export", "+--"),
@@ -75,6 +77,7 @@ const HOST: &[(Method, &str)] = &[
     (Method::Get, "/control/v1/companies"),
     (Method::Get, "/control/v1/plugins"),
     (Method::Post, "/control/v1/plugins/scan"),
+    (Method::Get, "/control/v1/stream"),
     (Method::Get, "/control/v1/doctor"),
     (Method::Get, "/control/v1/tokens"),
     (Method::Post, "/control/v1/tokens"),
@@ -127,7 +130,13 @@ fn address(path: &str, company: &str) -> String {
 
 async fn status(api: &Api, method: Method, path: &str, company: &str) -> (u16, Value) {
     let body = (method != Method::Get).then(|| body(path, company).to_string());
-    let answer = api.send(method, &address(path, company), body, &[]).await;
+    let headers: &[_] = match path.rsplit('/').next().unwrap() {
+        // Whoever may is told that this is no id: a stream would have no end.
+        "stream" => &[("last-event-id", "none")],
+        "batch" => &[("content-type", "application/x-ndjson")],
+        _ => &[],
+    };
+    let answer = api.send(method, &address(path, company), body, headers).await;
     (answer.status, answer.json)
 }
 

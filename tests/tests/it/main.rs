@@ -22,5 +22,7 @@ mod observability;
 mod operations;
 mod plugins;
 mod review;
+mod stream;
 mod support;
+mod surfaces;
 mod transfer;
