@@ -54,12 +54,12 @@ pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminT
         // The token is asked for first: the last layer is the outermost.
         .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
         .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require));
-    let mcp = mcp::routes(&service)
-        .layer(from_fn(to_its_end))
-        .layer(from_fn_with_state((token, Arc::clone(&service)), edge::require));
-    Router::new()
-        .merge(planes)
-        .merge(mcp)
+    let mut surface = Router::new().merge(planes);
+    if surfaces != Surfaces::Control {
+        let mcp = mcp::routes(&service).layer(from_fn(to_its_end));
+        surface = surface.merge(mcp.layer(from_fn_with_state((token, Arc::clone(&service)), edge::require)));
+    }
+    surface
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readiness))
         .fallback(|request: Request| async move {
