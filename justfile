@@ -15,6 +15,11 @@ serve *ARGS:
 test *ARGS:
     cargo test --workspace {{ARGS}}
 
+# An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
+mcp-client:
+    python3 -m venv target/venv
+    target/venv/bin/pip install --quiet -r tests/mcp/requirements.txt
+
 # What CI runs.
 ci:
     .ci/run
@@ -42,6 +47,7 @@ crash ROUNDS="200":
 bench *ARGS:
     cargo bench -p memhost-tests --bench pipeline -- {{ARGS}}
     cargo bench -p memhost-tests --bench http -- {{ARGS}}
+    cargo bench -p memhost-tests --bench mcp -- {{ARGS}}
     cargo bench -p memhost-tests --bench store -- {{ARGS}}
     cargo bench -p memhost-tests --bench start -- {{ARGS}}
     cargo bench -p memhost-tests --bench platform -- {{ARGS}}

@@ -13,6 +13,7 @@ mod error;
 mod evaluate;
 mod hook;
 mod job;
+mod mcp;
 mod memory;
 mod operation;
 mod output;
@@ -108,6 +109,8 @@ enum Command {
     /// Measure a provider's recall on a benchmark.
     #[command(subcommand)]
     Eval(evaluate::EvalCommand),
+    /// Serve memory to an agent on standard input and output (Model Context Protocol).
+    Mcp(mcp::McpArgs),
     /// Look at a host, and say what to do.
     Doctor(doctor::DoctorArgs),
     /// The store of a host: check, compact, back up, restore.
@@ -242,6 +245,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Activity(args) => operation::activity(args).await,
             Command::Plugin(command) => plugin::run(command).await,
             Command::Eval(command) => evaluate::run(command).await,
+            Command::Mcp(args) => mcp::run(args).await,
             Command::Doctor(args) => doctor::run(args).await,
             Command::Store(command) => company::store(command).await,
             Command::Completions { .. } => Ok(()),

@@ -59,8 +59,8 @@ pub use permission::{
     unreviewed,
 };
 pub use policy::{
-    BindingPolicy, BindingRetention, HookSubscription, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen,
-    default_hooks,
+    BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy, ReviewPolicy, Snapshots,
+    SubscribedWhen, default_hooks,
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use request::{

@@ -45,6 +45,8 @@ pub struct Caller {
     agent: Option<AgentId>,
     run: Option<String>,
     operations: Option<Vec<OperationKind>>,
+    /// The way in, where operations should show it.
+    via: Option<String>,
 }
 
 /// The caller may not. It says the same whether or not the thing exists.
@@ -83,6 +85,7 @@ impl Caller {
             agent: None,
             run: None,
             operations: None,
+            via: None,
         }
     }
 
@@ -100,7 +103,20 @@ impl Caller {
             agent: token.agent_id.clone(),
             run: token.run_id.clone(),
             operations: token.operations.clone(),
+            via: None,
         }
+    }
+
+    /// The same caller, having come in by something that its operations should show, such as `mcp:claude-code/2.1`.
+    /// At most 512 bytes without control characters.
+    #[must_use]
+    pub fn through(self, via: impl Into<String>) -> Self {
+        Self { via: Some(via.into()), ..self }
+    }
+
+    /// The way in, where operations should show it.
+    pub fn via(&self) -> Option<&str> {
+        self.via.as_deref()
     }
 
     /// What tells this caller from every other one: two tokens may have one name.

@@ -95,6 +95,21 @@ impl Backend {
         self.call(Request { method: Method::Post, path: path.to_owned(), body: Some(body), headers: Vec::new() }).await
     }
 
+    /// A request as it is, and the status and body that come back, also where they are a refusal.
+    pub(super) async fn exchange(&self, mut request: Request) -> Result<(u16, Vec<u8>), CliError> {
+        match self {
+            Self::Direct(host) => {
+                request.headers.push(("host", "localhost".to_owned()));
+                Ok(host.call(request).await)
+            }
+            Self::Http { url, token, agent } => {
+                let (url, token, agent) = (url.clone(), token.clone(), agent.clone());
+                let sent = tokio::task::spawn_blocking(move || send(&agent, &url, token.as_deref(), &request)).await;
+                sent.map_err(CliError::runtime)?
+            }
+        }
+    }
+
     async fn call(&self, request: Request) -> Result<Value, CliError> {
         let body = self.bytes(request).await?;
         if body.is_empty() {
@@ -104,14 +119,7 @@ impl Backend {
     }
 
     async fn bytes(&self, request: Request) -> Result<Vec<u8>, CliError> {
-        let (status, body) = match self {
-            Self::Direct(host) => host.call(request).await,
-            Self::Http { url, token, agent } => {
-                let (url, token, agent) = (url.clone(), token.clone(), agent.clone());
-                let sent = tokio::task::spawn_blocking(move || send(&agent, &url, token.as_deref(), &request)).await;
-                sent.map_err(CliError::runtime)??
-            }
-        };
+        let (status, body) = self.exchange(request).await?;
         if !(200..300).contains(&status) {
             return Err(CliError::problem(status, &body));
         }
@@ -147,6 +155,9 @@ fn send(agent: &ureq::Agent, url: &str, token: Option<&str>, request: &Request) 
             let mut call = call.header("content-type", "application/json");
             if let Some(bearer) = &bearer {
                 call = call.header("authorization", bearer);
+            }
+            for (name, value) in &request.headers {
+                call = call.header(*name, value);
             }
             call.send(body)
         }

@@ -125,6 +125,15 @@ pub struct BindingRetention {
     pub snapshots: Snapshots,
 }
 
+/// How a binding is shown to agents over MCP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct McpPolicy {
+    /// Whether `save_memory` and `remove_memory` are tools beside `memory.note` and `memory.forget`: for agents whose
+    /// instructions name those.
+    pub aliases: bool,
+}
+
 /// What a binding does with what passes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -139,6 +148,8 @@ pub struct BindingPolicy {
     pub on_budget: OnBudget,
     /// What is kept.
     pub retention: BindingRetention,
+    /// How it is shown to agents.
+    pub mcp: McpPolicy,
 }
 
 impl Default for BindingPolicy {
@@ -149,6 +160,7 @@ impl Default for BindingPolicy {
             pii: PiiPolicy::default(),
             on_budget: OnBudget::default(),
             retention: BindingRetention::default(),
+            mcp: McpPolicy::default(),
         }
     }
 }

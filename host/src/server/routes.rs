@@ -21,6 +21,7 @@ use tracing::Instrument;
 use super::openapi;
 use crate::api;
 use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
+use crate::mcp;
 use crate::service::{Health, Service};
 use crate::ui::{REFERENCE_STYLE, reference_page};
 
@@ -119,12 +120,16 @@ pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminT
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.
         .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
-        .layer(from_fn_with_state((token, Arc::clone(&service)), edge::require));
-    Router::new()
-        .merge(planes)
-        .merge(open)
-        .route("/reference", get(reference))
-        .route("/reference.css", get(reference_style))
+        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require));
+    let mut surface = Router::new().merge(planes).merge(open);
+    if surfaces != Surfaces::Control {
+        let mcp = mcp::routes(&service).layer(from_fn(to_its_end));
+        surface = surface.merge(mcp.layer(from_fn_with_state((token, Arc::clone(&service)), edge::require)));
+    }
+    if surfaces != Surfaces::Runtime {
+        surface = surface.route("/reference", get(reference)).route("/reference.css", get(reference_style));
+    }
+    surface
         .fallback(|request: Request| async move {
             let detail = format!("there is nothing at {}", request.uri().path());
             Problem::new(StatusCode::NOT_FOUND, "no_route", detail)
