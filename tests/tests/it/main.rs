@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod access;
+mod adapter;
+mod adapter_install;
+mod adapter_trouble;
 mod bad_input;
 mod company;
 mod conformance;
