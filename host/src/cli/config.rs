@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::CliError;
-use crate::contract::Digest;
+use crate::contract::{CompatOptions, Digest};
 use crate::plugins::{Trust, TrustedKey};
 use crate::sandbox::SandboxOptions;
 use crate::service::{Audit, ServiceOptions};
@@ -32,12 +32,13 @@ pub(super) struct HostConfig {
     store_cache_bytes: Option<u64>,
     store_max_batch: Option<usize>,
     metrics_company_label: bool,
+    compat: CompatOptions,
     /// Where traces are sent to.
     pub(super) otlp_endpoint: Option<String>,
 }
 
 /// Every key, as [`HostConfig`] has them.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "listen",
     "data_dir",
     "plugins_dir",
@@ -52,6 +53,7 @@ const KEYS: [&str; 15] = [
     "store_cache_bytes",
     "store_max_batch",
     "metrics_company_label",
+    "compat",
     "otlp_endpoint",
 ];
 
@@ -87,6 +89,7 @@ impl HostConfig {
         options.vault_key_file = self.vault_key_file;
         options.audit = self.audit.unwrap_or_default();
         options.metrics_company_label = self.metrics_company_label;
+        options.compat = self.compat;
         let defaults = SandboxOptions::default();
         options.sandbox = SandboxOptions {
             instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,

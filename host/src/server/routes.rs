@@ -12,6 +12,7 @@ use axum::routing::get;
 use tracing::Instrument;
 
 use crate::api;
+use crate::compat;
 use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem};
 use crate::service::{Health, Service};
 
@@ -22,6 +23,7 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
     let planes = Router::new()
         .merge(api::runtime())
         .merge(api::control())
+        .merge(compat::routes(&service))
         .route("/metrics", get(metrics))
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.

@@ -75,7 +75,7 @@ pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), CliError> {
         ));
     }
     if args.save_token && !args.place.dry_run {
-        save_token(&args.hook)?;
+        save_token(&args.hook, &settings.url)?;
     } else if settings.token.is_none() {
         line("note: there is no token yet; set MEMHOST_TOKEN where the tool runs, or install with --save-token")?;
     }
@@ -264,7 +264,7 @@ fn show(path: &Path, before: &str, after: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn save_token(args: &HookArgs) -> Result<(), CliError> {
+fn save_token(args: &HookArgs, url: &str) -> Result<(), CliError> {
     let token = std::env::var("MEMHOST_TOKEN").ok().filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| CliError::input("--save-token", "needs the token in MEMHOST_TOKEN"))?;
     let path = config_path(args).ok_or_else(|| CliError::input("--config", "is needed where HOME is not set"))?;
@@ -273,6 +273,7 @@ fn save_token(args: &HookArgs) -> Result<(), CliError> {
     let mut document: toml_edit::DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
     document["token"] = toml_edit::value(token);
+    document["url"] = toml_edit::value(url);
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }

@@ -1,14 +1,18 @@
 //! Where the adapter sends what it is told, and as whom: flags, then `MEMHOST_…`, then what Paperclip sets for an agent's
-//! run, then a file.
+//! run, then the adapter's own file, then the profile that the other commands use.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::project::clean;
+
+const DEFAULT_URL: &str = "http://127.0.0.1:7600";
 
 /// When memory is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ValueEnum)]
@@ -48,6 +52,9 @@ pub(super) struct HookArgs {
     /// The project, instead of the one that the working directory is in. [env: MEMHOST_PROJECT]
     #[arg(long, value_name = "ID")]
     pub(super) project: Option<String>,
+    /// Which of your profiles stands in for what nobody says. [env: MEMHOST_PROFILE]
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
     /// When memory is asked; `session` where nobody says.
     #[arg(long, value_enum, value_name = "WHEN")]
     pub(super) recall: Option<RecallAt>,
@@ -79,6 +86,7 @@ impl HookArgs {
         add("--company", self.company.clone());
         add("--agent", self.agent.clone());
         add("--project", self.project.clone());
+        add("--profile", self.profile.clone());
         add("--recall", self.recall.map(|at| at.as_str().to_owned()));
         add("--deadline-ms", self.deadline_ms.map(|ms| ms.to_string()));
         add("--token-budget", self.token_budget.map(|tokens| tokens.to_string()));
@@ -106,6 +114,24 @@ struct SettingsFile {
     capture: Option<bool>,
     spool_files: Option<usize>,
     spool_bytes: Option<u64>,
+}
+
+/// The file of profiles, as far as it matters here: a command that prints a token takes longer than a hook may.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProfilesFile {
+    default: Option<String>,
+    profiles: BTreeMap<String, Profile>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Profile {
+    url: Option<String>,
+    company: Option<String>,
+    agent: Option<String>,
+    token: Option<String>,
+    token_file: Option<PathBuf>,
 }
 
 /// All of it, settled.
@@ -142,34 +168,34 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Settles what this call goes by. What is wrong with the file is a complaint, and the rest still counts.
+    /// Settles what this call goes by. What is wrong with a file is a complaint, and the rest still counts.
     pub(super) fn of(args: &HookArgs) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
-        let file = config_path(args).map(|path| read(&path, &mut complaints)).unwrap_or_default();
+        let file = config_path(args).map(|path| read_settings(&path, &mut complaints)).unwrap_or_default();
+        let profile = profile(args, &mut complaints);
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let bare = |url: String| url.trim_end_matches('/').to_owned();
+        let (of_file, of_profile) = (file.url.map(bare), profile.url.map(bare));
+        let url = args.url.clone().or_else(|| env("MEMHOST_URL")).map(bare);
+        let url =
+            url.or_else(|| of_file.clone()).or_else(|| of_profile.clone()).unwrap_or_else(|| DEFAULT_URL.to_owned());
+        // A token that is kept beside a host's address is for that host: another one must not learn it.
+        let is_for = |host: &Option<String>| host.as_ref().is_none_or(|host| *host == url);
+        let kept = file.token.filter(|_| is_for(&of_file)).or_else(|| profile.token.filter(|_| is_for(&of_profile)));
+        let token = env("MEMHOST_TOKEN").or(kept).filter(|token| token.chars().all(|c| c.is_ascii_graphic()));
+        let either = |flag: &Option<String>, ours: &str, theirs: &str, kept: Option<String>| {
+            flag.clone().or_else(|| env(ours)).or_else(|| env(theirs)).or(kept)
+        };
+        let company = file.company.or(profile.company);
+        let agent = file.agent.or(profile.agent);
         let settings = Self {
-            url: args
-                .url
-                .clone()
-                .or_else(|| env("MEMHOST_URL"))
-                .or(file.url)
-                .map_or_else(|| "http://127.0.0.1:7600".to_owned(), |url| url.trim_end_matches('/').to_owned()),
-            company: args
-                .company
-                .clone()
-                .or_else(|| env("MEMHOST_COMPANY"))
-                .or_else(|| env("PAPERCLIP_COMPANY_ID"))
-                .or(file.company),
-            agent: args
-                .agent
-                .clone()
-                .or_else(|| env("MEMHOST_AGENT"))
-                .or_else(|| env("PAPERCLIP_AGENT_ID"))
-                .or(file.agent),
+            url,
+            company: either(&args.company, "MEMHOST_COMPANY", "PAPERCLIP_COMPANY_ID", company),
+            agent: either(&args.agent, "MEMHOST_AGENT", "PAPERCLIP_AGENT_ID", agent),
             project: args.project.clone().or_else(|| env("MEMHOST_PROJECT")).or(file.project).map(|id| clean(&id)),
             run: env("MEMHOST_RUN").or_else(|| env("PAPERCLIP_RUN_ID")).map(|id| clean(&id)),
             issue: env("PAPERCLIP_TASK_ID").map(|id| clean(&id)),
-            token: env("MEMHOST_TOKEN").or(file.token).filter(|token| token.chars().all(|c| c.is_ascii_graphic())),
+            token,
             recall: args.recall.or(file.recall).unwrap_or_default(),
             query: file.query,
             deadline: Duration::from_millis(args.deadline_ms.or(file.deadline_ms).unwrap_or(1_000).clamp(20, 30_000)),
@@ -182,38 +208,79 @@ impl Settings {
     }
 }
 
-/// Where the file is, whether or not there is one.
-pub(super) fn config_path(args: &HookArgs) -> Option<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    args.config
-        .clone()
-        .or_else(|| of("MEMHOST_ADAPTER_CONFIG"))
-        .or_else(|| of("XDG_CONFIG_HOME").map(|base| base.join("memhost/adapter.toml")))
-        .or_else(|| of("HOME").map(|home| home.join(".config/memhost/adapter.toml")))
+/// A path of the environment.
+fn env_path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-fn read(path: &Path, complaints: &mut Vec<String>) -> SettingsFile {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return SettingsFile::default(),
-        Err(error) => {
-            complaints.push(format!("{} cannot be read: {error}", path.display()));
-            return SettingsFile::default();
-        }
-    };
-    let mut file: SettingsFile = match toml::from_str(&text) {
-        Ok(file) => file,
-        Err(error) => {
-            // The message of the error shows the line, and that may be the token's.
-            let at = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
-            complaints.push(format!("{} is not as it should be, at line {at}; nothing of it counts", path.display()));
-            return SettingsFile::default();
-        }
-    };
-    let mode = std::fs::metadata(path).map_or(0, |found| found.permissions().mode());
-    if file.token.is_some() && mode & 0o077 != 0 {
-        complaints.push(format!("{} can be read by others: its token is not used; chmod 600 it", path.display()));
+/// A file in the user's directory of configurations.
+fn configuration(name: &str) -> Option<PathBuf> {
+    let base = env_path("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    let base = base.or_else(|| Some(env_path("HOME")?.join(".config")))?;
+    Some(base.join("memhost").join(name))
+}
+
+/// Where the adapter's file is, whether or not there is one.
+pub(super) fn config_path(args: &HookArgs) -> Option<PathBuf> {
+    args.config.clone().or_else(|| env_path("MEMHOST_ADAPTER_CONFIG")).or_else(|| configuration("adapter.toml"))
+}
+
+fn read_settings(path: &Path, complaints: &mut Vec<String>) -> SettingsFile {
+    let mut file: SettingsFile = read(path, complaints);
+    if file.token.is_some() && !is_private(path, complaints) {
         file.token = None;
     }
     file
+}
+
+fn profile(args: &HookArgs, complaints: &mut Vec<String>) -> Profile {
+    let Some(path) = env_path("MEMHOST_CLI_CONFIG").or_else(|| configuration("config.toml")) else {
+        return Profile::default();
+    };
+    let mut file: ProfilesFile = read(&path, complaints);
+    let named = args.profile.clone().or_else(|| std::env::var("MEMHOST_PROFILE").ok().filter(|name| !name.is_empty()));
+    let Some(name) = named.or(file.default) else { return Profile::default() };
+    let Some(mut profile) = file.profiles.remove(&name) else {
+        complaints.push(format!("there is no profile `{name}` in {}", path.display()));
+        return Profile::default();
+    };
+    profile.url.get_or_insert_with(|| DEFAULT_URL.to_owned());
+    let (holder, token) = match (profile.token.take(), &profile.token_file) {
+        (Some(token), _) => (path, Some(token)),
+        (None, Some(file)) => {
+            let file = path.parent().unwrap_or(Path::new("")).join(file);
+            let token = std::fs::read_to_string(&file).ok().map(|text| text.trim().to_owned());
+            (file, token)
+        }
+        (None, None) => (path, None),
+    };
+    profile.token = token.filter(|_| is_private(&holder, complaints));
+    profile
+}
+
+/// Reads TOML; the default where there is no file, or none that can be read.
+fn read<T: Default + DeserializeOwned>(path: &Path, complaints: &mut Vec<String>) -> T {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return T::default(),
+        Err(error) => {
+            complaints.push(format!("{} cannot be read: {error}", path.display()));
+            return T::default();
+        }
+    };
+    toml::from_str(&text).unwrap_or_else(|error| {
+        // The message of the error shows the line, and that may be the token's.
+        let at = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        complaints.push(format!("{} is not as it should be, in line {at}; nothing of it counts", path.display()));
+        T::default()
+    })
+}
+
+fn is_private(path: &Path, complaints: &mut Vec<String>) -> bool {
+    let mode = std::fs::metadata(path).map_or(0o777, |found| found.permissions().mode());
+    let is_private = mode & 0o077 == 0;
+    if !is_private {
+        complaints.push(format!("{} can be read by others: its token is not used; chmod 600 it", path.display()));
+    }
+    is_private
 }

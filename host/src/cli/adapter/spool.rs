@@ -186,6 +186,11 @@ impl Spool {
             let _ = fs::remove_file(path);
             return;
         };
+        if stored.url != self.url {
+            // The token at hand is for another host, which must not learn it.
+            done.stopped = Some(format!("what comes next is for {}; name it with --url", stored.url));
+            return;
+        }
         let body = stored.body.to_string();
         match wire::post(&stored.url, token, &stored.path, body.as_bytes(), Instant::now() + DELIVERY) {
             Ok((200..300, _)) => {
