@@ -8,6 +8,7 @@ mod adapter_install;
 mod adapter_trouble;
 mod bad_input;
 mod company;
+mod compat;
 mod conformance;
 mod crash;
 mod egress;

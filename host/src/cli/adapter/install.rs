@@ -196,10 +196,7 @@ fn command(tool: Tool, args: &InstallArgs) -> Result<Vec<String>, CliError> {
     if args.place.notify && tool == Tool::Codex {
         words.push("notify".to_owned());
     }
-    let mut hook = args.hook.clone();
-    // The tool starts its hooks in the directory of the session.
-    hook.config = hook.config.map(|path| fs::canonicalize(&path).unwrap_or(path));
-    words.extend(hook.words());
+    words.extend(args.hook.words());
     Ok(words)
 }
 

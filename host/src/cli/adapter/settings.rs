@@ -90,7 +90,9 @@ impl HookArgs {
         add("--recall", self.recall.map(|at| at.as_str().to_owned()));
         add("--deadline-ms", self.deadline_ms.map(|ms| ms.to_string()));
         add("--token-budget", self.token_budget.map(|tokens| tokens.to_string()));
-        add("--config", self.config.as_ref().map(|path| path.display().to_string()));
+        // Whoever runs them is somewhere else.
+        let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        add("--config", self.config.as_ref().map(|path| whole(path).display().to_string()));
         if self.no_capture {
             words.push("--no-capture".to_owned());
         }
