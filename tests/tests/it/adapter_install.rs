@@ -80,7 +80,7 @@ fn a_file_that_was_not_there_is_gone_again() {
     let written: Value = serde_json::from_str(&read(&hooks)).unwrap();
     let events: Vec<&String> = written["hooks"].as_object().unwrap().keys().collect();
     assert_eq!(events.len(), 5, "{events:?}");
-    assert_eq!(written["hooks"]["PreToolUse"][0]["matcher"], "*");
+    assert_eq!(written["hooks"]["PreToolUse"][0]["hooks"][0]["type"], "command");
     assert_eq!(written["hooks"]["Stop"][0]["hooks"][0]["timeout"], 5);
     done(&machine, &["adapter", "codex", "uninstall"]);
     assert!(!hooks.exists());
@@ -109,6 +109,9 @@ fn a_notify_program_is_put_in_beside_what_is_there() {
     let refused = machine.call(&["adapter", "codex", "install", "--notify"], "");
     assert_eq!(refused.code, Some(2));
     assert!(refused.complaints.contains("another program's"), "{}", refused.complaints);
+    // Codex would not read it there.
+    let refused = machine.call(&["adapter", "codex", "install", "--notify", "--scope", "project"], "");
+    assert_eq!(refused.code, Some(2));
 }
 
 #[test]

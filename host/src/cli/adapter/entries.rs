@@ -34,11 +34,8 @@ pub(super) fn with(edit: Edit, text: &str, events: &[&str], command: &[String]) 
         "{}\n".clone_into(&mut text);
     }
     for event in events {
-        let hook = json!({"type": "command", "command": line, "timeout": TIMEOUT});
-        let group = match *event {
-            "PreToolUse" | "PostToolUse" | "PostToolUseFailure" => json!({"matcher": "*", "hooks": [hook]}),
-            _ => json!({"hooks": [hook]}),
-        };
+        // Without a matcher it is every tool, in both.
+        let group = json!({"hooks": [{"type": "command", "command": line, "timeout": TIMEOUT}]});
         text = add(&text, event, &group)?;
     }
     Ok(text)

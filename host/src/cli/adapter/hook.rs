@@ -96,11 +96,9 @@ fn read_input() -> Result<Vec<u8>, String> {
 /// goes to the host at once or nowhere.
 fn keep(signals: &Signals<'_>, settings: &Settings, state: &State) -> bool {
     let entries = signals.entries(state);
-    if entries.is_empty() {
-        return false;
-    }
     let spool = Spool::open(state, settings);
-    let mut any = false;
+    // What a host missed before is delivered by whoever comes next, also where that one has nothing to tell.
+    let mut any = entries.is_empty() && spool.as_ref().is_ok_and(|spool| spool.waiting().0 > 0);
     for entry in entries {
         let kept = spool.as_ref().map_err(ToString::to_string);
         match kept.and_then(|spool| spool.add(&entry).map_err(|error| error.to_string())) {

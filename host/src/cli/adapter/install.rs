@@ -22,7 +22,7 @@ use super::state::{State, private, short_hash};
 pub(super) enum InstallScope {
     /// All of this user's.
     User,
-    /// Those in this directory, of everybody who has the file.
+    /// Those in this directory, of everybody who has the file and `memhost` on their path.
     Project,
     /// Those in this directory, of this user. Claude Code only.
     Local,
@@ -184,6 +184,9 @@ fn place(tool: Tool, args: &PlaceArgs) -> Result<PathBuf, CliError> {
                     return Err(CliError::input("--scope", "`local` is Claude Code's; use `project`"));
                 }
             };
+            if args.notify && scope != InstallScope::User {
+                return Err(CliError::input("--notify", "is for all sessions: Codex reads it in its user's file only"));
+            }
             directory.join(if args.notify { "config.toml" } else { "hooks.json" })
         }
     };
@@ -192,7 +195,12 @@ fn place(tool: Tool, args: &PlaceArgs) -> Result<PathBuf, CliError> {
 }
 
 fn command(tool: Tool, args: &InstallArgs) -> Result<Vec<String>, CliError> {
-    let mut words = vec![program()?.display().to_string(), "adapter".to_owned(), tool.kind().to_owned()];
+    // What others share is not where it is on this machine.
+    let program = match args.place.scope {
+        InstallScope::Project => "memhost".to_owned(),
+        InstallScope::User | InstallScope::Local => program()?.display().to_string(),
+    };
+    let mut words = vec![program, "adapter".to_owned(), tool.kind().to_owned()];
     if args.place.notify && tool == Tool::Codex {
         words.push("notify".to_owned());
     }
