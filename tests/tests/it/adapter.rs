@@ -124,6 +124,17 @@ pub(crate) async fn machine() -> (TestHost, Api, Machine) {
     (host, api, Machine::new(format!("http://{address}")))
 }
 
+/// Until so many events wait.
+pub(crate) async fn settle(machine: &Machine, waiting: usize) {
+    for _ in 0..500 {
+        if machine.waiting() == waiting {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{} wait: {}", machine.waiting(), machine.log());
+}
+
 /// What became known, oldest first: the types of events, and `capture`.
 async fn known(api: &Api, count: usize) -> Vec<Value> {
     let events = api
@@ -204,7 +215,7 @@ async fn every_documented_hook_is_what_it_means() {
         assert_eq!(captured.len(), 1, "{captured:?}");
         assert_eq!(captured[0]["metadata"]["agentKind"], tool);
         assert_eq!(captured[0]["scope"]["projectId"], "widgets");
-        assert_eq!(machine.waiting(), 0);
+        settle(&machine, 0).await;
         assert_eq!(machine.log(), "");
     }
 }
@@ -262,13 +273,7 @@ async fn one_thing_that_is_told_twice_is_one() {
     // Codex's older notification is of the same turn.
     let called = machine.call(&["adapter", "codex", "notify", &machine.payload("codex", "notify")], "");
     assert_eq!((called.code, called.out.as_str(), called.complaints.as_str()), (Some(0), "", ""));
-    known(&api, 2).await;
-    for _ in 0..200 {
-        if machine.waiting() == 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    settle(&machine, 0).await;
     assert_eq!(known(&api, 2).await.len(), 2);
     let captured = captures(&api, 1).await;
     assert_eq!(captured.len(), 1, "{captured:?}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use memhost_tests::TestHost;
 use serde_json::json;
 
-use super::adapter::{Called, Machine, files, machine, serve};
+use super::adapter::{Called, Machine, files, machine, serve, settle};
 use super::support::Api;
 
 /// Far more than it may take, and far less than a hook that waits for something; the benchmark has the figures.
@@ -31,15 +31,15 @@ fn tool_use(machine: &Machine, number: u32) -> Called {
     machine.call(&["adapter", "claude"], &payload)
 }
 
-/// Until nobody delivers any more.
-async fn settle(machine: &Machine, waiting: usize) {
+/// Until the log has it, and whoever wrote it is gone.
+async fn said(machine: &Machine, text: &str) {
     for _ in 0..500 {
-        if machine.waiting() == waiting {
-            return;
+        if machine.log().contains(text) {
+            return tokio::time::sleep(Duration::from_millis(500)).await;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("{} wait: {}", machine.waiting(), machine.log());
+    panic!("{text} is not said: {}", machine.log());
 }
 
 async fn tools(api: &Api, count: usize) -> Vec<String> {
@@ -57,8 +57,8 @@ async fn what_a_host_missed_it_is_told_later_once_and_in_order() {
     for number in 0..20 {
         is_well(&tool_use(&machine, number));
     }
-    settle(&machine, 21).await;
-    assert!(machine.log().contains("no host answers"), "{}", machine.log());
+    said(&machine, "no host answers").await;
+    assert_eq!(machine.waiting(), 21);
     let private = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let spool = files(&machine.path("state/spool")).remove(0);
     let spooled = files(&spool).into_iter().find(|file| file.extension().is_some_and(|e| e == "json")).unwrap();
@@ -158,8 +158,9 @@ async fn a_token_that_is_put_right_later_loses_nothing() {
     let right = std::mem::replace(&mut machine.token, "mh_wrong".to_owned());
     is_well(&machine.call(&["adapter", "claude"], &machine.payload("claude", "session-start")));
     is_well(&tool_use(&machine, 1));
-    settle(&machine, 2).await;
-    assert!(machine.log().contains("401") && !machine.log().contains("mh_wrong"), "{}", machine.log());
+    said(&machine, "events wait: the host answers 401").await;
+    assert!(!machine.log().contains("mh_wrong"), "{}", machine.log());
+    assert_eq!(machine.waiting(), 2);
     // The token is in a file this time, and that counts only where nobody else can read it.
     let file = machine.path("adapter.toml");
     std::fs::write(&file, format!("token = \"{right}\"\n")).unwrap();
@@ -198,6 +199,7 @@ async fn what_waits_is_bounded_and_the_oldest_goes_first() {
         is_well(&super::adapter::run(command, &payload));
     };
     (0..8).for_each(call);
+    said(&machine, "no host answers").await;
     assert_eq!(machine.waiting(), 3);
     let shown = machine.call(&["adapter", "spool"], "").out;
     let counts: Vec<&str> = shown.lines().nth(1).unwrap().split_whitespace().collect();
