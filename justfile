@@ -48,6 +48,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
     cargo bench -p memhost-tests --bench control -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
+    cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
 
 # The pipeline beside Extism doing the same work, which is built first. Needs the target wasm32-unknown-unknown.
 bench-peer:

@@ -209,8 +209,9 @@ async fn what_waits_is_bounded_and_the_oldest_goes_first() {
     assert_eq!(machine.call(&["adapter", "spool", "--flush"], "").out, "3 delivered, 0 refused, 0 wait\n");
     assert_eq!(tools(&Api::new(&host), 3).await, ["toolu_005", "toolu_006", "toolu_007"]);
     // Bytes are bounded as well: an entry has some hundreds.
+    let gone = Machine::new(format!("http://{}", nowhere()));
+    let config = gone.path("adapter.toml");
     std::fs::write(&config, "spool_bytes = 4096\n").unwrap();
-    let gone = Machine { url: format!("http://{}", nowhere()), ..machine };
     for number in 0..30 {
         let mut command = gone.command(&["adapter", "claude"]);
         command.env("MEMHOST_ADAPTER_CONFIG", &config);

@@ -228,7 +228,7 @@ async fn bad_items_are_refused_with_the_field() {
         ("", json!({"content": "x", "projectId": "p2"}), "projectId"),
         ("", json!({"content": "x", "id": "mine"}), "id"),
         ("", json!({"content": "x", "sessionId": "a/b"}), "sessionId"),
-        ("", json!({"content": "x", "tags": ["t"; 33]}), "tags"),
+        ("", json!({"content": "x", "tags": vec!["t"; 33]}), "tags"),
         ("/import", json!({"items": [{"content": "x"}, {"content": "y", "confidence": -1}]}), "items.1.confidence"),
         ("/import", json!({"projectId": "p2", "items": [{"content": "x"}]}), "projectId"),
         ("/recall", json!({"query": "x", "maxChars": 0}), "maxChars"),
