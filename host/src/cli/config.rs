@@ -214,6 +214,18 @@ mod tests {
     }
 
     #[test]
+    fn other_systems_routes_are_there_where_the_file_names_their_company() {
+        let text = "[compat.pagespace]\ncompany = \"acme\"\nuser = \"namespace\"\n[compat.apropos]\ncompany = \"b\"";
+        let compat = parse(text).unwrap().options(Path::new("d")).unwrap().compat;
+        assert_eq!(compat.pagespace.unwrap().user, crate::contract::ScopeField::Namespace);
+        assert_eq!(compat.apropos.unwrap().company.as_str(), "b");
+        assert!(parse("").unwrap().options(Path::new("d")).unwrap().compat.apropos.is_none());
+        for wrong in ["[compat.pagespace]", "[compat.mem0]\ncompany = \"a\"", "[compat.apropos]\ncompany = \"a/b\""] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn paths_are_relative_to_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memhost.toml");

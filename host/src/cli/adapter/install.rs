@@ -204,7 +204,15 @@ fn command(tool: Tool, args: &InstallArgs) -> Result<Vec<String>, CliError> {
     if args.place.notify && tool == Tool::Codex {
         words.push("notify".to_owned());
     }
-    words.extend(args.hook.words());
+    // What the environment says here and now need not be what it says where the tool runs.
+    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let mut hook = args.hook.clone();
+    hook.company = hook.company.or_else(|| env("MEMHOST_COMPANY"));
+    if args.place.scope != InstallScope::Project {
+        hook.url = hook.url.or_else(|| env("MEMHOST_URL"));
+        hook.agent = hook.agent.or_else(|| env("MEMHOST_AGENT"));
+    }
+    words.extend(hook.words());
     Ok(words)
 }
 
