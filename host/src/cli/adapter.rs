@@ -157,7 +157,8 @@ fn spool(args: &SpoolArgs) -> Result<(), CliError> {
     if args.flush {
         for spool in &spools {
             let done = spool.deliver(&state, token)?;
-            let why = done.stopped.map(|why| format!("; {why}")).unwrap_or_default();
+            let taken = done.is_taken.then(|| "another process is delivering".to_owned());
+            let why = done.stopped.or(taken).map(|why| format!("; {why}")).unwrap_or_default();
             line(&format!("{} delivered, {} refused, {} wait{why}", done.taken, done.refused, spool.waiting().0))?;
         }
         return Ok(());

@@ -103,7 +103,7 @@ fn a_notify_program_is_put_in_beside_what_is_there() {
     let before = "# mine\nmodel = \"gpt-5.3-codex\"   # fast\n\n[tui]\nnotifications = true\n";
     std::fs::write(&config, before).unwrap();
     done(&machine, &["adapter", "codex", "install", "--notify"]);
-    assert!(read(&config).contains("\"notify\"]") && read(&config).contains("# fast"), "{}", read(&config));
+    assert!(read(&config).contains("\"codex\", \"notify\"") && read(&config).contains("# fast"), "{}", read(&config));
     done(&machine, &["adapter", "codex", "uninstall", "--notify"]);
     assert_eq!(read(&config), before);
     std::fs::write(&config, "notify = [\"terminal-notifier\"]\n").unwrap();

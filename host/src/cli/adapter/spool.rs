@@ -54,6 +54,8 @@ pub(super) struct Delivered {
     pub(super) refused: u64,
     /// Why it did not go on.
     pub(super) stopped: Option<String>,
+    /// Somebody else is at it, and takes what we have added as well.
+    pub(super) is_taken: bool,
 }
 
 impl Spool {
@@ -155,7 +157,7 @@ impl Spool {
         loop {
             let lock = private(&self.directory.join("lock"), false)?;
             if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-                done.stopped = Some("another process is delivering".to_owned());
+                done.is_taken = true;
                 return Ok(done);
             }
             self.sweep();
