@@ -4,12 +4,15 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// How long a host on this machine may take to accept.
 const CONNECT_LOCAL: Duration = Duration::from_millis(20);
 /// How long another one may.
 const CONNECT_REMOTE: Duration = Duration::from_millis(500);
+/// What whoever is late may be late by, since it says better what went wrong.
+const GRACE: Duration = Duration::from_millis(10);
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 4 << 20;
 
@@ -30,6 +33,15 @@ pub(super) fn post(
     body: &[u8],
     until: Instant,
 ) -> Result<(u16, Vec<u8>), Failed> {
+    // Finding an address has no deadline of its own, and neither has a socket whose queue is full: a thread is left behind.
+    let (done, is_done) = mpsc::channel();
+    let (url, token) = (url.to_owned(), token.map(str::to_owned));
+    let (path, body) = (path.to_owned(), body.to_vec());
+    std::thread::spawn(move || done.send(send(&url, token.as_deref(), &path, &body, until)));
+    is_done.recv_timeout(until.saturating_duration_since(Instant::now()) + GRACE).unwrap_or(Err(Failed::Silent))
+}
+
+fn send(url: &str, token: Option<&str>, path: &str, body: &[u8], until: Instant) -> Result<(u16, Vec<u8>), Failed> {
     if let Some(socket) = url.strip_prefix("unix:") {
         let stream = UnixStream::connect(socket).map_err(|error| down(&error))?;
         return talk(Socket::Unix(stream), "localhost", token, path, body, until);
@@ -207,6 +219,35 @@ fn by_client(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_whose_queue_is_full_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        // Nobody accepts: some find a place in the queue, and the next one would wait for ever.
+        let url = format!("unix:{}", path.display());
+        let (waiting, until) = (std::sync::Arc::new(()), Instant::now() + Duration::from_secs(20));
+        for _ in 0..5_000 {
+            if until < Instant::now() {
+                break;
+            }
+            let (path, waiting) = (path.clone(), std::sync::Arc::clone(&waiting));
+            let is_in = std::thread::spawn(move || (UnixStream::connect(path), waiting).0);
+            std::thread::sleep(Duration::from_micros(100));
+            if !is_in.is_finished() {
+                std::thread::sleep(Duration::from_millis(50));
+                if !is_in.is_finished() {
+                    break;
+                }
+            }
+            std::mem::forget(is_in.join());
+        }
+        let started = Instant::now();
+        let answer = post(&url, None, "/", b"{}", started + Duration::from_millis(100));
+        assert_eq!(answer, Err(Failed::Silent));
+        assert!(started.elapsed() < Duration::from_millis(500), "{:?}", started.elapsed());
+    }
 
     #[test]
     fn an_answer_is_done_when_all_of_it_is_there() {
