@@ -113,7 +113,7 @@ fn said(entry: &Value) -> Option<(bool, String)> {
         "assistant" => false,
         _ => return None,
     };
-    (!text.is_empty() && !(is_person && is_made)).then(|| (is_person, text.to_owned()))
+    if text.is_empty() || is_person && is_made { None } else { Some((is_person, text.to_owned())) }
 }
 
 #[cfg(test)]
