@@ -54,6 +54,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
     cargo bench -p memhost-tests --bench control -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
+    cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
 
 # The release binary under a load generator, beside a bare axum handler in the same run. Needs wrk.
 load:

@@ -1,6 +1,7 @@
 //! `memhost …`. Every command talks to a host: one that runs, over HTTP, or with `--data-dir` one that is opened for
 //! the command, through the same routes.
 
+mod adapter;
 mod backend;
 mod binding;
 mod company;
@@ -116,6 +117,9 @@ enum Command {
     /// The store of a host: check, compact, back up, restore.
     #[command(subcommand)]
     Store(company::StoreCommand),
+    /// For the hooks of agents' tools: Claude Code and Codex.
+    #[command(subcommand)]
+    Adapter(adapter::AdapterCommand),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -192,6 +196,11 @@ pub fn parse() -> Cli {
     Cli::parse()
 }
 
+/// Whether this is the call of a tool's hook; then all is done when this returns.
+pub fn is_hook() -> bool {
+    adapter::is_hook(&std::env::args_os().collect::<Vec<_>>())
+}
+
 /// Sets up the log. Commands are quiet unless asked; a host says what it does.
 ///
 /// # Errors
@@ -214,6 +223,10 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     if let Command::Completions { shell } = cli.command {
         clap_complete::generate(shell, &mut Cli::command(), "memhost", &mut std::io::stdout());
         return Ok(());
+    }
+    // Needs no runtime, and has no time to start one.
+    if let Command::Adapter(command) = cli.command {
+        return adapter::run(command);
     }
     // Two threads a core: a guest that is inside a host call for a moment must not hold up everybody else's calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
@@ -248,7 +261,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Mcp(args) => mcp::run(args).await,
             Command::Doctor(args) => doctor::run(args).await,
             Command::Store(command) => company::store(command).await,
-            Command::Completions { .. } => Ok(()),
+            Command::Adapter(_) | Command::Completions { .. } => Ok(()),
         }
     });
     match done {

@@ -6,6 +6,7 @@ mod access;
 mod activity;
 mod binding;
 mod clock;
+mod compat;
 mod cost;
 mod cursor;
 mod delivery;
@@ -34,6 +35,7 @@ pub use access::{NewToken, Role, Token, TokenId};
 pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Target};
 pub use clock::{Clock, SystemClock, new_id};
+pub use compat::{AproposOptions, CompatOptions, PageSpaceOptions, ScopeField};
 pub use cost::{
     Budget, BudgetState, BudgetView, CostEvent, CostStatus, Direction, FinanceEvent, NewFinanceEvent, Period, SetBudget,
 };

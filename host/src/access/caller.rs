@@ -134,6 +134,11 @@ impl Caller {
         self.role
     }
 
+    /// The agent that the caller is; none: no agent, or anyone.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.agent.as_ref()
+    }
+
     /// The only company that the caller reaches; none: all of them.
     pub fn company(&self) -> Option<&CompanyId> {
         self.company.as_ref()

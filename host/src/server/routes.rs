@@ -20,6 +20,7 @@ use tracing::Instrument;
 
 use super::openapi;
 use crate::api;
+use crate::compat;
 use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
 use crate::mcp;
 use crate::service::{Health, Service};
@@ -116,7 +117,9 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
 /// The same for some surfaces.
 pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminToken) -> Router {
     let (planes, open) = document::undocumented(|| (Router::from(behind_the_token(surfaces)), Router::from(open())));
+    let compat = if surfaces == Surfaces::Control { Router::new() } else { compat::routes(&service) };
     let planes = planes
+        .merge(compat)
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.
         .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))

@@ -3,8 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod access;
+mod adapter;
+mod adapter_install;
+mod adapter_trouble;
 mod bad_input;
 mod company;
+mod compat;
 mod conformance;
 mod crash;
 mod egress;
