@@ -1,0 +1,269 @@
+//! Profiles: a host, a token and a company under one name, for people who work with several hosts.
+//!
+//! A flag goes before an environment variable, that before the profile, and the profile before the default.
+
+mod file;
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use toml_edit::{Item, Table, value};
+
+use self::file::{File, Profile};
+use super::args::{HostArgs, OutputArgs, Paging};
+use super::output::{details, line};
+use super::page::{self, Columns};
+use super::{CliError, memory};
+
+const DEFAULT_URL: &str = "http://127.0.0.1:7600";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ProfileCommand {
+    /// Show your profiles, without their tokens.
+    List {
+        #[command(flatten)]
+        paging: Paging,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Show one profile, without its token; the one in use where none is named.
+    Show {
+        /// Its name.
+        name: Option<String>,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Make a profile. The first one is used from then on.
+    Create {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        settings: Settings,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Change a profile; the one in use where none is named. An empty value takes a setting away.
+    Update {
+        /// Its name.
+        name: Option<String>,
+        #[command(flatten)]
+        settings: Settings,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Delete a profile.
+    Delete {
+        /// Its name.
+        name: String,
+    },
+    /// Use a profile wherever no other one is named.
+    Use {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What a profile holds. No environment variable stands in for a flag here: a token must not be kept by accident.
+#[derive(Debug, Args)]
+pub(super) struct Settings {
+    /// The host's address.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The token itself; `-` reads it from standard input, so that no history of commands has it.
+    #[arg(long, value_name = "TOKEN", group = "secret")]
+    token: Option<String>,
+    /// A file that holds the token, relative to the file of profiles.
+    #[arg(long, value_name = "FILE", group = "secret")]
+    token_file: Option<String>,
+    /// A command that prints the token, run by `sh`.
+    #[arg(long, value_name = "COMMAND", group = "secret")]
+    token_command: Option<String>,
+    /// The company to work with.
+    #[arg(long, short, value_name = "ID")]
+    company: Option<String>,
+    /// The agent to act as.
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+}
+
+const COLUMNS: &Columns = &[
+    ("used", "/used"),
+    ("name", "/name"),
+    ("url", "/url"),
+    ("company", "/company"),
+    ("agent", "/agent"),
+    ("token", "/token"),
+];
+
+/// Where a command goes, as whom and for whom.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) url: String,
+    pub(super) token: Option<String>,
+    pub(super) company: Option<String>,
+    pub(super) agent: Option<String>,
+    /// The profile that had a say.
+    pub(super) profile: Option<String>,
+}
+
+impl Target {
+    /// Out of the command line, the environment and the file of profiles.
+    pub(super) fn of(args: &HostArgs) -> Result<Self, CliError> {
+        Self::among(args, &File::read()?)
+    }
+
+    fn among(args: &HostArgs, file: &File) -> Result<Self, CliError> {
+        let name = args.profile.as_ref().or(file.default.as_ref());
+        let none = Profile::default();
+        let profile = name.map_or(Ok(&none), |name| file.get(name))?;
+        let kept = profile.url.as_deref().unwrap_or(DEFAULT_URL);
+        let url = args.url.as_deref().unwrap_or(kept).trim_end_matches('/').to_owned();
+        // A profile's token is for the profile's host: another one must not learn it.
+        let token = match &args.token {
+            Some(token) => Some(token.clone()),
+            None if args.data_dir.is_none() && url == kept.trim_end_matches('/') => file.token(profile)?,
+            None => None,
+        };
+        Ok(Self { url, token, company: profile.company.clone(), agent: profile.agent.clone(), profile: name.cloned() })
+    }
+}
+
+pub(super) async fn run(command: ProfileCommand) -> Result<(), CliError> {
+    let file = File::read()?;
+    match command {
+        ProfileCommand::List { paging, output } => {
+            let items: Vec<Value> = file.profiles.iter().map(|(name, profile)| view(&file, name, profile)).collect();
+            let fetch = async |_| Ok(json!({ "items": items }));
+            let human = |answer: &Value| match page::items(answer, "items") {
+                [] => "no profiles; `memhost profile create NAME --url URL --token -` makes one".to_owned(),
+                items => page::rows(items, COLUMNS),
+            };
+            page::pages(output.format(), &paging, "items", fetch, human).await
+        }
+        ProfileCommand::Show { name, output } => {
+            let name = named(&file, name)?;
+            shown(&file, &name, &output)
+        }
+        ProfileCommand::Create { name, settings, output } => {
+            if file.profiles.contains_key(&name) {
+                let message = format!("there is a profile `{name}` already; `memhost profile update` changes it");
+                return Err(CliError::input("NAME", message));
+            }
+            keep(&file, &name, settings)?;
+            shown(&File::read()?, &name, &output)
+        }
+        ProfileCommand::Update { name, settings, output } => {
+            let name = named(&file, name)?;
+            file.get(&name)?;
+            keep(&file, &name, settings)?;
+            shown(&File::read()?, &name, &output)
+        }
+        ProfileCommand::Delete { name } => {
+            file.get(&name)?;
+            file::edit(&file.path, |document| {
+                file::profiles(document)?.remove(&name);
+                if file.default.as_ref() == Some(&name) {
+                    document.remove("default");
+                }
+                Ok(())
+            })?;
+            line(&format!("{name} is deleted"))
+        }
+        ProfileCommand::Use { name } => {
+            file.get(&name)?;
+            file::edit(&file.path, |document| {
+                document["default"] = value(&name);
+                Ok(())
+            })?;
+            line(&format!("{name} is used where no other profile is named"))
+        }
+    }
+}
+
+/// Keeps the token that a host was just given, for the person who started it, so that the commands here find it.
+/// Answers the profile's name and file; nothing where another host has the name.
+pub(super) fn remember(url: &str, token: &str) -> Result<Option<(String, String)>, CliError> {
+    const NAME: &str = "local";
+    let file = File::read()?;
+    let is_ours = |profile: &Profile| profile.url.as_deref().is_none_or(|kept| kept == url);
+    if file.path.as_os_str().is_empty() || !file.profiles.get(NAME).is_none_or(is_ours) {
+        return Ok(None);
+    }
+    set(
+        &file,
+        NAME,
+        &[("url", Some(url)), ("token", Some(token)), ("token_file", Some("")), ("token_command", Some(""))],
+    )?;
+    Ok(Some((NAME.to_owned(), file.path.display().to_string())))
+}
+
+fn named(file: &File, name: Option<String>) -> Result<String, CliError> {
+    name.or_else(|| std::env::var("MEMHOST_PROFILE").ok()).or_else(|| file.default.clone()).ok_or_else(|| {
+        CliError::input("NAME", "no profile is in use; name one, or make one with `memhost profile create`")
+    })
+}
+
+fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
+    if file.path.as_os_str().is_empty() {
+        let message = format!("there is no home directory; set {}", file::VARIABLE);
+        return Err(CliError::input("profiles", message));
+    }
+    let token = settings.token.map(|token| memory::input(&token)).transpose()?;
+    let mut all = vec![
+        ("url", settings.url.as_deref()),
+        ("company", settings.company.as_deref()),
+        ("agent", settings.agent.as_deref()),
+    ];
+    let secrets = [
+        ("token", token.as_deref().map(str::trim)),
+        ("token_file", settings.token_file.as_deref()),
+        ("token_command", settings.token_command.as_deref()),
+    ];
+    if secrets.iter().any(|(_, given)| given.is_some()) {
+        // There is one way to the token: the one that was said last.
+        all.extend(secrets.map(|(name, given)| (name, Some(given.unwrap_or_default()))));
+    }
+    set(file, name, &all)
+}
+
+fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<(), CliError> {
+    let is_first = file.profiles.is_empty() && file.default.is_none();
+    file::edit(Path::new(&file.path), |document| {
+        if is_first {
+            document["default"] = value(name);
+        }
+        let table = file::profiles(document)?.entry(name).or_insert_with(|| Item::Table(Table::new()));
+        let table = table.as_table_mut();
+        file::put(table.ok_or_else(|| CliError::input(name, "is no table; write [profiles.NAME]"))?, settings);
+        Ok(())
+    })
+}
+
+fn shown(file: &File, name: &str, output: &OutputArgs) -> Result<(), CliError> {
+    let view = view(file, name, file.get(name)?);
+    line(&output.format().render(&view, "", details)?)
+}
+
+/// A profile without its token.
+fn view(file: &File, name: &str, profile: &Profile) -> Value {
+    let token = match profile {
+        Profile { token: Some(_), .. } => "kept here".to_owned(),
+        Profile { token_file: Some(path), .. } => format!("in {}", path.display()),
+        Profile { token_command: Some(command), .. } => format!("from `{command}`"),
+        _ => "none".to_owned(),
+    };
+    let mut view = json!({ "name": name, "url": profile.url.as_deref().unwrap_or(DEFAULT_URL), "token": token });
+    for (name, value) in [("company", &profile.company), ("agent", &profile.agent)] {
+        if let Some(value) = value {
+            view[name] = value.as_str().into();
+        }
+    }
+    if file.default.as_deref() == Some(name) {
+        view["used"] = "*".into();
+    }
+    view
+}
+
+#[cfg(test)]
+mod tests;
