@@ -35,6 +35,9 @@ pub(super) struct HostArgs {
     /// A host that runs; http://127.0.0.1:7600 where neither this nor the profile names one.
     #[arg(long, env = "MEMHOST_URL", value_name = "URL", help_heading = "Host")]
     pub(super) url: Option<String>,
+    /// Where the host's control plane is, if it listens by itself; the same as --url where absent.
+    #[arg(long, env = "MEMHOST_CONTROL_URL", value_name = "URL", help_heading = "Host")]
+    pub(super) control_url: Option<String>,
     /// The token that says who you are to it; the profile's where absent.
     #[arg(long, env = "MEMHOST_TOKEN", hide_env_values = true, value_name = "TOKEN", help_heading = "Host")]
     pub(super) token: Option<String>,

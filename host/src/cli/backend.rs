@@ -14,7 +14,7 @@ use crate::service::Service;
 /// A host.
 pub(super) enum Backend {
     /// One that runs.
-    Http { url: String, token: Option<String>, agent: ureq::Agent },
+    Http { url: String, control_url: String, token: Option<String>, agent: ureq::Agent },
     /// One that was opened for this command.
     Direct(Box<InProcess>),
 }
@@ -24,8 +24,8 @@ impl Backend {
     pub(super) async fn open(args: &HostArgs) -> Result<Self, CliError> {
         let Some(data_dir) = &args.data_dir else {
             let config = ureq::Agent::config_builder().http_status_as_error(false).build();
-            let Target { url, token, .. } = Target::of(args)?;
-            return Ok(Self::Http { url, token, agent: config.into() });
+            let Target { url, control_url, token, .. } = Target::of(args)?;
+            return Ok(Self::Http { url, control_url, token, agent: config.into() });
         };
         let mut options = HostConfig::read("--host-config", args.host_config.as_deref())?.options(data_dir)?;
         options.plugins_dir = args.plugins_dir.clone().or(options.plugins_dir);
@@ -89,7 +89,7 @@ impl Backend {
 
     /// A stream of server-sent events, from after the event of this id. Blocks while nothing happens.
     pub(super) fn stream(&self, path: &str, last_id: Option<&str>) -> Result<impl std::io::Read + use<>, CliError> {
-        let Self::Http { url, token, agent } = self else {
+        let Self::Http { control_url: url, token, agent, .. } = self else {
             let message =
                 "nothing happens in a data directory while no host runs on it; leave it out, and name the host";
             return Err(CliError::input("--data-dir", message));
@@ -98,7 +98,7 @@ impl Backend {
         if let Some(token) = token {
             call = call.header("authorization", format!("Bearer {token}"));
         }
-        if let Some(id) = last_id {
+        if let Some(id) = last_id.filter(|id| !id.is_empty()) {
             call = call.header("last-event-id", id);
         }
         let unreachable = |error: ureq::Error| CliError::Unreachable { url: url.clone(), message: error.to_string() };
@@ -147,7 +147,8 @@ impl Backend {
     async fn bytes(&self, request: Request) -> Result<Vec<u8>, CliError> {
         let (status, body) = match self {
             Self::Direct(host) => host.call(request).await,
-            Self::Http { url, token, agent } => {
+            Self::Http { url, control_url, token, agent } => {
+                let url = if request.path.starts_with("/control/") { control_url } else { url };
                 let (url, token, agent) = (url.clone(), token.clone(), agent.clone());
                 let sent = tokio::task::spawn_blocking(move || send(&agent, &url, token.as_deref(), &request)).await;
                 sent.map_err(CliError::runtime)??

@@ -4,6 +4,7 @@
 
 mod file;
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
@@ -70,6 +71,9 @@ pub(super) struct Settings {
     /// The host's address.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
+    /// Where its control plane is, if it listens by itself.
+    #[arg(long, value_name = "URL")]
+    control_url: Option<String>,
     /// The token itself; `-` reads it from standard input, so that no history of commands has it.
     #[arg(long, value_name = "TOKEN", group = "secret")]
     token: Option<String>,
@@ -100,6 +104,8 @@ const COLUMNS: &Columns = &[
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) url: String,
+    /// Where its control plane is.
+    pub(super) control_url: String,
     pub(super) token: Option<String>,
     pub(super) company: Option<String>,
     pub(super) agent: Option<String>,
@@ -117,12 +123,20 @@ impl Target {
         let name = args.profile.as_ref().or(file.default.as_ref());
         let none = Profile::default();
         let profile = name.map_or(Ok(&none), |name| file.get(name))?;
-        let kept = profile.url.as_deref().unwrap_or(DEFAULT_URL);
-        let url = args.url.as_deref().unwrap_or(kept).trim_end_matches('/').to_owned();
+        let address = |text: &str| text.trim_end_matches('/').to_owned();
+        let kept = address(profile.url.as_deref().unwrap_or(DEFAULT_URL));
+        let kept_control = profile.control_url.as_deref().map_or_else(|| kept.clone(), address);
+        let url = args.url.as_deref().map_or_else(|| kept.clone(), address);
+        let control_url = match (&args.control_url, &args.url) {
+            (Some(control), _) => address(control),
+            // Another host has another control plane.
+            (None, Some(_)) if url != kept => url.clone(),
+            (None, _) => kept_control.clone(),
+        };
         // A profile's token is for the profile's host: another one must not learn it.
         let token = match &args.token {
             Some(token) => Some(token.clone()),
-            None if args.data_dir.is_none() && url == kept.trim_end_matches('/') => file.token(profile)?,
+            None if args.data_dir.is_none() && url == kept && control_url == kept_control => file.token(profile)?,
             None => None,
         };
         Ok(Self { url, token, company: profile.company.clone(), agent: profile.agent.clone(), profile: name.cloned() })
@@ -181,21 +195,34 @@ pub(super) async fn run(command: ProfileCommand) -> Result<(), CliError> {
     }
 }
 
-/// Keeps the token that a host was just given, for the person who started it, so that the commands here find it.
-/// Answers the profile's name and file; nothing where another host has the name.
-pub(super) fn remember(url: &str, token: &str) -> Result<Option<(String, String)>, CliError> {
-    const NAME: &str = "local";
-    let file = File::read()?;
-    let is_ours = |profile: &Profile| profile.url.as_deref().is_none_or(|kept| kept == url);
-    if file.path.as_os_str().is_empty() || !file.profiles.get(NAME).is_none_or(is_ours) {
-        return Ok(None);
+/// Keeps the token that a host has just made for the person who started it, so that the commands on this machine work
+/// without another word. Only where a person is there to read about it: nobody wants the token of a service or a
+/// container in a home directory.
+pub(super) fn remember(url: &str, token: &str) -> Result<(), CliError> {
+    if !std::io::stdout().is_terminal() {
+        return Ok(());
     }
-    set(
-        &file,
-        NAME,
-        &[("url", Some(url)), ("token", Some(token)), ("token_file", Some("")), ("token_command", Some(""))],
-    )?;
-    Ok(Some((NAME.to_owned(), file.path.display().to_string())))
+    let file = File::read()?;
+    match keep_local(&file, url, token)? {
+        true => {
+            line(&format!("it is kept as the profile `{LOCAL}` in {}, for your commands here", file.path.display()))
+        }
+        false => line(&format!("keep it with `memhost profile create NAME --url {url} --token -`")),
+    }
+}
+
+/// The profile of a host on this machine.
+const LOCAL: &str = "local";
+
+/// Whether it could be kept: not where there is no home, and not where the name is another host's.
+fn keep_local(file: &File, url: &str, token: &str) -> Result<bool, CliError> {
+    let is_ours = |profile: &Profile| profile.url.as_deref().is_none_or(|kept| kept == url);
+    if file.path.as_os_str().is_empty() || !file.profiles.get(LOCAL).is_none_or(is_ours) {
+        return Ok(false);
+    }
+    let nothing = ["token_file", "token_command"].map(|name| (name, Some("")));
+    set(file, LOCAL, &[[("url", Some(url)), ("token", Some(token))], nothing].concat())?;
+    Ok(true)
 }
 
 fn named(file: &File, name: Option<String>) -> Result<String, CliError> {
@@ -212,6 +239,7 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
     let token = settings.token.map(|token| memory::input(&token)).transpose()?;
     let mut all = vec![
         ("url", settings.url.as_deref()),
+        ("control_url", settings.control_url.as_deref()),
         ("company", settings.company.as_deref()),
         ("agent", settings.agent.as_deref()),
     ];
@@ -254,7 +282,9 @@ fn view(file: &File, name: &str, profile: &Profile) -> Value {
         _ => "none".to_owned(),
     };
     let mut view = json!({ "name": name, "url": profile.url.as_deref().unwrap_or(DEFAULT_URL), "token": token });
-    for (name, value) in [("company", &profile.company), ("agent", &profile.agent)] {
+    for (name, value) in
+        [("controlUrl", &profile.control_url), ("company", &profile.company), ("agent", &profile.agent)]
+    {
         if let Some(value) = value {
             view[name] = value.as_str().into();
         }

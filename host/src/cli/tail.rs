@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use self::sse::{Event, Parser};
-use super::args::{CompanyArgs, HostArgs};
+use super::args::CompanyArgs;
 use super::output::{Format, clip, is_plain, line, micros, provenance, text};
 use super::session::Session;
 use super::{Backend, CliError, serve};
@@ -45,7 +45,7 @@ enum What {
     Operation,
     /// Extraction jobs that changed.
     Job,
-    /// Providers that came, went, or failed.
+    /// Plugins' files that came and went; with --everywhere.
     Plugin,
     /// Budgets that changed.
     Budget,
@@ -68,7 +68,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
     let session = match args.everywhere {
-        true => open_host(&args.company.host).await?,
+        true => args.company.host.open().await?,
         false => args.company.open().await?,
     };
     let path = if args.everywhere { "/control/v1/stream".to_owned() } else { session.path("stream") };
@@ -84,15 +84,15 @@ pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
             event = events.recv() => event,
         };
         let Some(event) = event.transpose()? else { return Ok(()) };
+        if event.name == "reset" {
+            eprintln!("some of what happened is not told here; `memhost operation list` has it");
+            continue;
+        }
         let Ok(value) = serde_json::from_str::<Value>(&event.data) else { continue };
         if args.lets_through(&event.name, &value) {
             line(&shown(format, &event.name, &value)?)?;
         }
     }
-}
-
-async fn open_host(host: &HostArgs) -> Result<Session, CliError> {
-    host.open().await
 }
 
 impl TailArgs {

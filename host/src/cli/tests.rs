@@ -17,11 +17,20 @@ const ACTIONS: [&str; 23] = [
 const MORE_ACTIONS: [&str; 2] = ["use", "verify"];
 
 /// Flags that say one thing in several ways, and why they may.
-const SEVERAL_MEANINGS: [&str; 11] = [
+const SEVERAL_MEANINGS: [&str; 12] = [
     // A filter in lists, a choice where an operation goes, what a request would name.
-    "agent", "binding", "issue", "project", "run", "session", "kind",
+    "agent",
+    "binding",
+    "issue",
+    "project",
+    "run",
+    "session",
+    "kind",
     // What a profile keeps is not what a command uses.
-    "company", "token", "url", // The states differ from thing to thing.
+    "company",
+    "token",
+    "url",
+    "control-url", // The states differ from thing to thing.
     "status",
 ];
 /// Others that mean files, JSON or text of the thing that they stand at.

@@ -71,6 +71,7 @@ mod tests {
     fn every_state_names_the_next_command() {
         let target = |company: Option<&str>, profile: Option<&str>| Target {
             url: "http://h".to_owned(),
+            control_url: "http://h".to_owned(),
             token: None,
             company: company.map(str::to_owned),
             agent: None,

@@ -31,6 +31,7 @@ pub(super) struct File {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Profile {
     pub(super) url: Option<String>,
+    pub(super) control_url: Option<String>,
     pub(super) token: Option<String>,
     pub(super) token_file: Option<PathBuf>,
     pub(super) token_command: Option<String>,

@@ -18,6 +18,9 @@ fn args(given: &[&str]) -> HostArgs {
     if !given.contains(&"--url") {
         host.url = None;
     }
+    if !given.contains(&"--control-url") {
+        host.control_url = None;
+    }
     if !given.contains(&"--token") {
         host.token = None;
     }
@@ -60,6 +63,8 @@ fn a_profiles_token_goes_to_the_profiles_host_only() {
     let (_directory, two) = file(TWO);
     let elsewhere = Target::among(&args(&["--url", "http://elsewhere"]), &two).unwrap();
     assert_eq!((elsewhere.url.as_str(), elsewhere.token), ("http://elsewhere", None));
+    let split = Target::among(&args(&["--control-url", "http://elsewhere"]), &two).unwrap();
+    assert_eq!((split.url.as_str(), split.control_url.as_str(), split.token), ("http://a:1", "http://elsewhere", None));
     let same = Target::among(&args(&["--url", "http://a:1"]), &two).unwrap();
     assert_eq!(same.token.as_deref(), Some("of a"));
 }
@@ -101,4 +106,17 @@ fn what_a_person_wrote_stays_and_the_file_is_its_owners_alone() {
     assert!(text.starts_with("# mine\n") && at().default.as_deref() == Some("a"), "{text}");
     assert_eq!((at().profiles["a"].url.clone(), at().profiles["a"].token.as_deref()), (None, Some("secret")));
     assert!(!view(&at(), "a", &at().profiles["a"]).to_string().contains("secret"), "a token is never shown");
+}
+
+#[test]
+fn the_token_of_a_new_host_is_kept_unless_the_name_is_another_hosts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.toml");
+    let at = || File::at(&path).unwrap();
+    assert!(keep_local(&at(), "http://127.0.0.1:7600", "one").unwrap());
+    assert!(keep_local(&at(), "http://127.0.0.1:7600", "two").unwrap());
+    assert!(!keep_local(&at(), "http://127.0.0.1:7700", "three").unwrap());
+    let target = Target::among(&args(&[]), &at()).unwrap();
+    assert_eq!((target.url.as_str(), target.token.as_deref()), ("http://127.0.0.1:7600", Some("two")));
+    assert!(!keep_local(&File::default(), "http://127.0.0.1:7600", "four").unwrap());
 }
