@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::CliError;
 use super::args::{PageArgs, ShowArgs};
 use super::output::{clip, micros, moment, table, text};
-use super::page::{self, items};
+use super::page::{self, Asked, items, query};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationCommand {
@@ -104,7 +104,11 @@ pub(super) async fn activity(args: ActivityArgs) -> Result<(), CliError> {
         Some(ActivityCommand::List(page)) => page,
         None => args.page,
     };
-    page::list_as(&page, "activity", &[], activities).await
+    let session = page.company.open().await?;
+    // Pages of this list are as long as the host makes them; what was asked for is cut out of them.
+    let fetch =
+        async |asked: Asked| session.get(&format!("activity?{}", query(&[("cursor", asked.cursor.as_deref())]))).await;
+    page::pages(session.format, &page.paging, "items", fetch, activities).await
 }
 
 fn activities(page: &Value) -> String {

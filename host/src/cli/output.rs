@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table};
 use serde_json::Value;
 
 use super::CliError;
@@ -12,14 +12,10 @@ use super::CliError;
 /// How an answer is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// For people.
     #[default]
     Table,
-    /// What the host answered, unchanged.
     Json,
-    /// One item on each line.
     Jsonl,
-    /// The same as JSON, for reading.
     Yaml,
 }
 
@@ -91,15 +87,20 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
             table.set_width(width);
         }
     }
+    let columns = rows.first().map_or(head.len(), Vec::len);
     for row in rows {
         table.add_row(row);
     }
-    // Cells are padded on both sides; the line's own margins are not wanted.
-    table
-        .lines()
-        .map(|line| line.trim_end().strip_prefix(' ').unwrap_or(&line).trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
+    for (index, title) in (0..columns).zip(head.iter().copied().chain(std::iter::repeat(""))) {
+        if let Some(column) = table.column_mut(index) {
+            column.set_padding((0, 2));
+            // Names of things are for copying: they stay in one piece.
+            if title == "id" {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 /// Everything that is known of one thing: a line for each value, under the path that leads to it.

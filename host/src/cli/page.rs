@@ -79,7 +79,9 @@ pub(super) async fn pages(
     };
     let is_streamed = paging.all && format == Format::Jsonl && paging.watch.watch.is_none();
     let look = async || {
-        let mut answer = cut(fetch(asked(paging.cursor.clone())).await?, items, paging);
+        let (skipped, cursor) = place(paging.cursor.as_deref());
+        let mut answer = fetch(asked(cursor.map(str::to_owned))).await?;
+        cut(&mut answer, items, (skipped, cursor), paging);
         while let (true, Some(cursor)) = (paging.all, answer["nextCursor"].as_str().map(str::to_owned)) {
             if is_streamed {
                 line(&lines(&answer, items))?;
@@ -103,20 +105,27 @@ pub(super) async fn pages(
     watched(&paging.watch, look).await
 }
 
-/// Cuts a list that the host gives as a whole; the cursor is then the number of items that were shown.
-fn cut(mut answer: Value, items: &str, paging: &Paging) -> Value {
-    const SHOWN: &str = "shown-";
-    let start = paging.cursor.as_deref().and_then(|cursor| cursor.strip_prefix(SHOWN)?.parse::<usize>().ok());
+/// Before a cursor of our own: how many items were shown of the host's page, and the host's cursor of that page.
+const SHOWN: &str = "shown-";
+
+/// Where a cursor points to.
+fn place(cursor: Option<&str>) -> (usize, Option<&str>) {
+    let ours = cursor.and_then(|cursor| cursor.strip_prefix(SHOWN)?.split_once('-'));
+    match ours.and_then(|(shown, of)| Some((shown.parse().ok()?, of))) {
+        Some((shown, of)) => (shown, Some(of).filter(|of| !of.is_empty())),
+        None => (0, cursor),
+    }
+}
+
+/// Cuts a page where the host gives more at once than was asked for: some lists are short and come as a whole.
+fn cut(answer: &mut Value, items: &str, (skipped, cursor): (usize, Option<&str>), paging: &Paging) {
     let limit = paging.limit.filter(|_| !paging.all).map_or(usize::MAX, |limit| limit as usize);
-    let is_whole = answer.get("nextCursor").is_none_or(Value::is_null);
-    let Some(all) = answer.get_mut(items).and_then(Value::as_array_mut).filter(|_| is_whole) else { return answer };
-    let start = start.unwrap_or(0).min(all.len());
-    all.drain(..start);
+    let Some(all) = answer.get_mut(items).and_then(Value::as_array_mut) else { return };
+    all.drain(..skipped.min(all.len()));
     if all.len() > limit {
         all.truncate(limit);
-        answer["nextCursor"] = format!("{SHOWN}{}", start + limit).into();
+        answer["nextCursor"] = format!("{SHOWN}{}-{}", skipped + limit, cursor.unwrap_or_default()).into();
     }
-    answer
 }
 
 /// Shows a list of a company.
@@ -214,13 +223,25 @@ mod tests {
 
     #[test]
     fn a_list_that_comes_as_a_whole_has_pages_too() {
-        let answer = json!({ "items": [1, 2, 3] });
-        assert_eq!(cut(answer.clone(), "items", &paging(None, None)), answer);
-        let first = cut(answer.clone(), "items", &paging(Some(2), None));
-        assert_eq!(first["items"], json!([1, 2]));
-        let cursor = first["nextCursor"].as_str();
-        assert_eq!(cut(answer, "items", &paging(Some(2), cursor)), json!({ "items": [3] }));
-        let paged = json!({ "items": [1, 2, 3], "nextCursor": "host" });
-        assert_eq!(cut(paged.clone(), "items", &paging(Some(2), None)), paged);
+        let shown = |answer: &Value, limit: Option<u32>, cursor: Option<&str>| {
+            let mut answer = answer.clone();
+            cut(&mut answer, "items", place(cursor), &paging(limit, cursor));
+            answer
+        };
+        for (next, of) in [(None, ""), (Some("host"), "here")] {
+            let mut answer = json!({ "items": [1, 2, 3] });
+            if let Some(next) = next {
+                answer["nextCursor"] = next.into();
+            }
+            let given = Some(of).filter(|of| !of.is_empty());
+            assert_eq!(shown(&answer, None, given), answer);
+            assert_eq!(shown(&answer, Some(3), given), answer);
+            let first = shown(&answer, Some(2), given);
+            assert_eq!(first["items"], json!([1, 2]));
+            let cursor = first["nextCursor"].as_str();
+            assert_eq!(place(cursor), (2, given), "the same page of the host, from there on");
+            let second = shown(&answer, Some(2), cursor);
+            assert_eq!((&second["items"], second["nextCursor"].as_str()), (&json!([3]), next));
+        }
     }
 }

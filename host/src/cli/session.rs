@@ -31,9 +31,9 @@ impl CompanyArgs {
         let session = self.host.open().await?;
         let company = match &self.company {
             Some(company) => company.clone(),
-            None => match Target::of(&self.host)?.company {
-                Some(company) => company,
-                None => return Err(no_company(&session.host).await),
+            None => match Target::of(&self.host)? {
+                Target { company: Some(company), .. } => company,
+                target => return Err(no_company(&session.host, &target).await),
             },
         };
         Ok(Session { company, ..session })
@@ -53,7 +53,7 @@ impl ScopeArgs {
 }
 
 /// Says how a company is chosen, and which there are, where the caller may know that.
-async fn no_company(host: &Backend) -> CliError {
+async fn no_company(host: &Backend, target: &Target) -> CliError {
     let companies = match host.get("/control/v1/companies").await {
         Ok(answer) => answer["items"].as_array().cloned().unwrap_or_default(),
         // Nobody answers, or the token will not do: that comes first.
@@ -65,8 +65,9 @@ async fn no_company(host: &Backend) -> CliError {
         true => "any name will do for the first one".to_owned(),
         false => format!("this host has {}", known.join(", ")),
     };
+    let verb = if target.profile.is_some() { "update" } else { "create main" };
     let message = format!(
-        "is missing; give it, or set MEMHOST_COMPANY, or keep it with `memhost profile update --company ID`; {known}"
+        "is missing; give it, or set MEMHOST_COMPANY, or keep it with `memhost profile {verb} --company ID`; {known}"
     );
     CliError::input("--company", message)
 }
