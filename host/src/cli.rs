@@ -138,7 +138,7 @@ enum Command {
     #[command(subcommand)]
     Eval(evaluate::EvalCommand),
     /// Your hosts: address, token and company of each under one name.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = profile::ORDER)]
     Profile(profile::ProfileCommand),
     /// Print a manual page, or write all of them.
     Man(man::ManArgs),

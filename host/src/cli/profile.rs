@@ -17,6 +17,11 @@ use super::output::{details, line};
 use super::page::{self, Columns};
 use super::{CliError, memory};
 
+/// What `memhost profile --help` says at its end.
+pub(super) const ORDER: &str = "Profiles are kept in ~/.config/memhost/config.toml, or in the file that \
+    MEMHOST_CLI_CONFIG names. A flag goes before an environment variable, that before the profile, and the profile \
+    before the default. A profile's token goes to the profile's host only.";
+
 const DEFAULT_URL: &str = "http://127.0.0.1:7600";
 
 #[derive(Debug, Subcommand)]
