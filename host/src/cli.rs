@@ -214,7 +214,7 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Store(command) => store::run(command).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Eval(command) => evaluate::run(command).await,
-        Command::Profile(command) => profile::run(command).await,
+        Command::Profile(command) => profile::run(command, cli.profile).await,
         Command::Man(args) => man::run(&args, Cli::command()),
         Command::Completions(args) => {
             man::completions(&args, Cli::command());

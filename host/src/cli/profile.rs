@@ -144,11 +144,19 @@ impl Target {
             None if args.data_dir.is_none() && url == kept && control_url == kept_control => file.token(profile)?,
             None => None,
         };
-        Ok(Self { url, token, company: profile.company.clone(), agent: profile.agent.clone(), profile: name.cloned() })
+        Ok(Self {
+            url,
+            control_url,
+            token,
+            company: profile.company.clone(),
+            agent: profile.agent.clone(),
+            profile: name.cloned(),
+        })
     }
 }
 
-pub(super) async fn run(command: ProfileCommand) -> Result<(), CliError> {
+/// `in_use` is the profile that the command line or the environment names.
+pub(super) async fn run(command: ProfileCommand, in_use: Option<String>) -> Result<(), CliError> {
     let file = File::read()?;
     match command {
         ProfileCommand::List { paging, output } => {
@@ -161,7 +169,7 @@ pub(super) async fn run(command: ProfileCommand) -> Result<(), CliError> {
             page::pages(output.format(), &paging, "items", fetch, human).await
         }
         ProfileCommand::Show { name, output } => {
-            let name = named(&file, name)?;
+            let name = named(&file, name.or(in_use))?;
             shown(&file, &name, &output)
         }
         ProfileCommand::Create { name, settings, output } => {
@@ -173,7 +181,7 @@ pub(super) async fn run(command: ProfileCommand) -> Result<(), CliError> {
             shown(&File::read()?, &name, &output)
         }
         ProfileCommand::Update { name, settings, output } => {
-            let name = named(&file, name)?;
+            let name = named(&file, name.or(in_use))?;
             file.get(&name)?;
             keep(&file, &name, settings)?;
             shown(&File::read()?, &name, &output)
@@ -231,7 +239,7 @@ fn keep_local(file: &File, url: &str, token: &str) -> Result<bool, CliError> {
 }
 
 fn named(file: &File, name: Option<String>) -> Result<String, CliError> {
-    name.or_else(|| std::env::var("MEMHOST_PROFILE").ok()).or_else(|| file.default.clone()).ok_or_else(|| {
+    name.or_else(|| file.default.clone()).ok_or_else(|| {
         CliError::input("NAME", "no profile is in use; name one, or make one with `memhost profile create`")
     })
 }

@@ -23,7 +23,8 @@ pub(super) async fn run(profile: Option<String>) -> Result<(), CliError> {
 fn advice(target: &Target, found: &Result<serde_json::Value, CliError>) -> String {
     let url = &target.url;
     let commands = |head: String, rows: &[(&str, &str)]| {
-        let rows: Vec<String> = rows.iter().map(|(command, what)| format!("  {command:<52} {what}")).collect();
+        let width = rows.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
+        let rows: Vec<String> = rows.iter().map(|(command, what)| format!("  {command:<width$}  {what}")).collect();
         format!("{head}\n{}", rows.join("\n"))
     };
     match found {
