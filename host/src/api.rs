@@ -1,6 +1,7 @@
 //! HTTP: the runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`, bindings, operation
 //! log, plugins). Turns a request into one call of `service`, and its answer or error back.
 
+mod batch;
 mod binding;
 mod company;
 mod control;
@@ -10,6 +11,7 @@ mod job;
 mod money;
 mod review;
 mod runtime;
+mod stream;
 mod token;
 
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use crate::service::Service;
 
 /// Memory traffic.
 pub(crate) fn runtime() -> Router<Arc<Service>> {
-    let routes = runtime::routes().merge(hook::runtime_routes()).merge(event::runtime_routes());
+    let routes = runtime::routes().merge(batch::routes()).merge(hook::runtime_routes()).merge(event::runtime_routes());
     Router::new().nest("/runtime/v1/companies/{company}", routes)
 }
 
@@ -34,7 +36,8 @@ pub(crate) fn control() -> Router<Arc<Service>> {
         .merge(review::routes())
         .merge(money::routes())
         .merge(event::routes())
+        .merge(stream::company_routes())
         .merge(company::company_routes());
-    let host = control::routes().merge(token::routes()).merge(company::routes());
+    let host = control::routes().merge(token::routes()).merge(company::routes()).merge(stream::routes());
     Router::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host)
 }

@@ -63,12 +63,13 @@ pub use policy::{
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use request::{
-    CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent, JsonObject,
-    ListRequest, QueryRequest, RecordWrite, UpsertRequest,
+    BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent,
+    JsonObject, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
 };
 pub use response::{
-    CaptureResponse, ContextBundle, CorrectResponse, ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse,
-    GetResponse, Held, JobStatus, ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
+    BrowseNode, BrowsePage, CaptureResponse, ContextBundle, Contribution, CorrectResponse, Explanation, ExtractionJob,
+    ForgetEffect, ForgetOutcome, ForgetResponse, GetResponse, Held, HitTrace, JobStatus, ListPage, RecordHandle,
+    ScoreKind, Snippet, UpsertResponse,
 };
 pub use retry::RetryPolicy;
 pub use review::{Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject};

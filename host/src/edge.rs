@@ -7,10 +7,12 @@ mod extract;
 mod idempotency;
 mod problem;
 
-pub(crate) use allowed::{Administering, By, Emitting, Erasing, Granting, Host, Hosting, In, Resolving, Viewing};
+pub(crate) use allowed::{
+    Administering, By, Capturing, Emitting, Erasing, Granting, Host, Hosting, In, Resolving, Viewing,
+};
 pub(crate) use auth::require;
 pub use auth::{AdminToken, AuthError};
-pub(crate) use extract::{Body, Company, Query, parse};
+pub(crate) use extract::{Body, Company, Lines, Query, parse, read_json};
 pub(crate) use idempotency::once;
 pub(crate) use problem::Problem;
 

@@ -1,6 +1,7 @@
 //! The providers that this host has: the built-in one and those of the plugins directory, in all their versions.
 
 mod builtin;
+mod change;
 mod error;
 mod files;
 mod kept;
@@ -10,6 +11,7 @@ mod trust;
 mod watch;
 
 pub use builtin::LOCAL_MARKDOWN_KEY;
+pub use change::{PluginChange, PluginOutcome};
 pub use error::PluginError;
 pub use registry::{Plugin, PluginSource, Plugins, PluginsOptions, RefusedPlugin};
 pub use signature::{SignatureError, SigningKey, TrustedKey, Verified, verify};

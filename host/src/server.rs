@@ -5,6 +5,6 @@ mod listen;
 mod routes;
 
 pub use self::in_process::{InProcess, Method, Request};
-pub use self::listen::{ServeError, bind, run};
-pub use self::routes::router;
+pub use self::listen::{Address, Endpoint, ServeError, run};
+pub use self::routes::{Surfaces, router};
 pub use crate::edge::{AdminToken, AuthError};

@@ -37,6 +37,17 @@ pub struct Ledger {
     spending: Mutex<HashMap<CompanyId, Spending>>,
 }
 
+/// What an operation cost.
+#[derive(Debug, Default)]
+pub struct Charged {
+    /// One for each use that is billed directly.
+    pub events: Vec<CostEvent>,
+    /// To be written in one step with the operation's record.
+    pub writes: Vec<TableWrite>,
+    /// Budgets that have another state now.
+    pub turned: Vec<BudgetView>,
+}
+
 impl Ledger {
     /// Reads all budgets.
     ///
@@ -81,15 +92,15 @@ impl Ledger {
     ///
     /// # Errors
     /// Where what was spent before cannot be read, or an event cannot be encoded.
-    pub fn charge(&self, operation: &Operation) -> Result<(Vec<CostEvent>, Vec<TableWrite>), StoreError> {
+    pub fn charge(&self, operation: &Operation) -> Result<Charged, StoreError> {
         let events = CostEvent::of(operation);
         if events.is_empty() {
-            return Ok((events, Vec::new()));
+            return Ok(Charged::default());
         }
         let (company, now) = (&operation.company_id, self.clock.now());
         let budgets = self.budgets.read();
         let budgets = budgets.get(company).map_or(&[][..], Vec::as_slice);
-        self.with_spending(company, now, |spending| {
+        let turned = self.with_spending(company, now, |spending| {
             let states = |spending: &Spending| -> Vec<BudgetState> {
                 budgets.iter().map(|budget| budgets::view(budget, spending.of(budget), now).state).collect()
             };
@@ -98,13 +109,16 @@ impl Ledger {
                 let day = TimeZone::UTC.to_datetime(event.occurred_at).date();
                 spending.count(day, event.binding_key.clone(), event.cost);
             }
+            let mut turned = Vec::new();
             for ((budget, before), after) in budgets.iter().zip(before).zip(states(spending)) {
                 if before != after {
+                    turned.push(budgets::view(budget, spending.of(budget), now));
                     let binding = budget.binding_key.as_ref().map_or("", |key| key.as_str());
                     let (period, state) = (budget.period.as_str(), after.as_str());
                     tracing::warn!(%company, binding, period, state, "a budget has another state");
                 }
             }
+            turned
         })?;
         let write = |(index, event): (usize, &CostEvent)| {
             let mut key = store::newest_first(company, operation.id.uuid());
@@ -112,7 +126,7 @@ impl Ledger {
             Ok(TableWrite { table: Table::CostEvents, key, new: Some(store::encode("cost event", event)?) })
         };
         let writes = events.iter().enumerate().map(write).collect::<Result<_, StoreError>>()?;
-        Ok((events, writes))
+        Ok(Charged { events, writes, turned })
     }
 
     fn with_spending<T>(

@@ -1,4 +1,4 @@
-//! The runtime plane: the seven operations. Bodies and answers are the plan's types, unchanged.
+//! The runtime plane: the plan's operations, and two ways to look into a provider. Bodies and answers are the plan's types, unchanged.
 
 use std::sync::Arc;
 
@@ -8,8 +8,9 @@ use axum::routing::post;
 use axum::{Json, Router};
 
 use crate::contract::{
-    CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest, CorrectResponse, ForgetRequest,
-    ForgetResponse, GetRequest, GetResponse, ListPage, ListRequest, QueryRequest, Scope, UpsertRequest, UpsertResponse,
+    BrowsePage, BrowseRequest, CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest,
+    CorrectResponse, Explanation, ForgetRequest, ForgetResponse, GetRequest, GetResponse, ListPage, ListRequest,
+    QueryRequest, Scope, UpsertRequest, UpsertResponse,
 };
 use crate::edge::By;
 use crate::edge::Problem;
@@ -26,6 +27,8 @@ pub(super) fn routes() -> Router<Arc<Service>> {
         .route("/get", post(get))
         .route("/forget", post(forget))
         .route("/correct", post(correct))
+        .route("/explain", post(explain))
+        .route("/browse", post(browse))
 }
 
 pub(super) fn same_company(company: &CompanyId, scope: &Scope) -> Result<(), Problem> {
@@ -57,3 +60,5 @@ operation!(list, ListRequest, ListPage);
 operation!(get, GetRequest, GetResponse);
 operation!(forget, ForgetRequest, ForgetResponse);
 operation!(correct, CorrectRequest, CorrectResponse);
+operation!(explain, QueryRequest, Explanation);
+operation!(browse, BrowseRequest, BrowsePage);

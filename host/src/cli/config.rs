@@ -1,7 +1,6 @@
 //! The configuration file of a host, TOML. A flag goes before an environment variable, that before the file, and the
 //! file before the default. A key that nobody knows stops the start: a limit that is misspelt is no limit.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -10,6 +9,7 @@ use super::CliError;
 use crate::contract::Digest;
 use crate::plugins::{Trust, TrustedKey};
 use crate::sandbox::SandboxOptions;
+use crate::server::Address;
 use crate::service::{Audit, ServiceOptions};
 
 /// What it says. Paths are relative to the file.
@@ -17,7 +17,9 @@ use crate::service::{Audit, ServiceOptions};
 #[serde(default, deny_unknown_fields)]
 pub(super) struct HostConfig {
     /// Where to listen.
-    pub(super) listen: Option<SocketAddr>,
+    pub(super) listen: Option<Address>,
+    /// Where the control plane listens, if it does so by itself.
+    pub(super) control_listen: Option<Address>,
     /// Where everything is kept.
     pub(super) data_dir: Option<PathBuf>,
     plugins_dir: Option<PathBuf>,
@@ -37,8 +39,9 @@ pub(super) struct HostConfig {
 }
 
 /// Every key, as [`HostConfig`] has them.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "listen",
+    "control_listen",
     "data_dir",
     "plugins_dir",
     "trusted_keys",

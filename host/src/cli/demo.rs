@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::demo_documents::{checkout, commits, sections};
 use super::output::{clip, line, provenance, text};
 use super::{Backend, CliError, operation, serve};
-use crate::server::{self, AdminToken};
+use crate::server::{self, AdminToken, Endpoint, Surfaces};
 use crate::service::{Service, ServiceOptions};
 
 #[derive(Debug, Args)]
@@ -58,15 +58,15 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
         return service.flush().await.map_err(CliError::host);
     }
     let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
-    let listener = server::bind(args.listen).await.map_err(CliError::host)?;
-    let address = listener.local_addr().map_err(CliError::host)?;
+    let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
+    let address = endpoint.address();
     let shown = shown.unwrap_or_default();
     title("The host stays up; Ctrl-C ends it")?;
-    line(&format!("  http://{address}\n  in another terminal:\n"))?;
-    line(&format!("  export MEMHOST_URL=http://{address} MEMHOST_TOKEN={shown} MEMHOST_COMPANY=demo"))?;
+    line(&format!("  {address}\n  in another terminal:\n"))?;
+    line(&format!("  export MEMHOST_URL={address} MEMHOST_TOKEN={shown} MEMHOST_COMPANY=demo"))?;
     line("  memhost search 'who may reach the network?'")?;
     line("  memhost operation list --kind forget\n")?;
-    server::run(listener, service, token, serve::stop()).await.map_err(CliError::host)
+    server::run(vec![endpoint], service, token, serve::stop()).await.map_err(CliError::host)
 }
 
 fn title(text: &str) -> Result<(), CliError> {

@@ -10,7 +10,7 @@ use super::config::HostConfig;
 use super::output::line;
 use crate::contract::Digest;
 use crate::plugins::TrustedKey;
-use crate::server::{self, AdminToken};
+use crate::server::{self, Address, AdminToken, Endpoint, Surfaces};
 use crate::service::{Audit, Service};
 
 /// Where a host listens unless told otherwise: nobody outside of the machine reaches it.
@@ -21,9 +21,14 @@ pub(super) struct ServeArgs {
     /// The configuration file, TOML; the README lists its keys. Flags and environment variables go before it.
     #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen; 127.0.0.1:7600 where neither this nor the configuration file says.
+    /// Where to listen, an address and a port or unix:PATH; 127.0.0.1:7600 where neither this nor the configuration file
+    /// says.
     #[arg(long, env = "MEMHOST_LISTEN", value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    listen: Option<Address>,
+    /// Where the control plane and the explorer listen; the other address has the runtime plane only then. Absent:
+    /// everything is at one address.
+    #[arg(long, env = "MEMHOST_CONTROL_LISTEN", value_name = "ADDRESS")]
+    control_listen: Option<Address>,
     /// Where everything is kept; `memhost-data` where neither this nor the configuration file says.
     #[arg(long, env = "MEMHOST_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
@@ -77,7 +82,10 @@ enum AuditArg {
 pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     let config = HostConfig::read("--config", args.config.as_deref())?;
     let data_dir = args.data_dir.or_else(|| config.data_dir.clone()).unwrap_or_else(|| PathBuf::from("memhost-data"));
-    let listen = args.listen.or(config.listen).unwrap_or(LISTEN);
+    let listen = planes(
+        args.listen.or_else(|| config.listen.clone()).unwrap_or(Address::Tcp(LISTEN)),
+        args.control_listen.or_else(|| config.control_listen.clone()),
+    );
     let mut options = config.options(&data_dir)?;
     options.plugins_dir = args.plugins_dir.or(options.plugins_dir);
     options.trust.keys.extend(args.trusted_key);
@@ -101,10 +109,26 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
             token
         }
     };
-    let listener = server::bind(listen).await.map_err(CliError::host)?;
-    let address = listener.local_addr().map_err(CliError::host)?;
-    line(&format!("memhost listens on http://{address}"))?;
-    server::run(listener, service, token, stop()).await.map_err(CliError::host)
+    let mut endpoints = Vec::new();
+    for (address, surfaces) in listen {
+        let endpoint = Endpoint::bind(&address, surfaces).await.map_err(CliError::host)?;
+        let what = match surfaces {
+            Surfaces::All => "",
+            Surfaces::Runtime => " (runtime plane)",
+            Surfaces::Control => " (control plane)",
+        };
+        line(&format!("memhost listens on {}{what}", endpoint.address()))?;
+        endpoints.push(endpoint);
+    }
+    server::run(endpoints, service, token, stop()).await.map_err(CliError::host)
+}
+
+/// What is to be found where.
+fn planes(listen: Address, control: Option<Address>) -> Vec<(Address, Surfaces)> {
+    match control {
+        None => vec![(listen, Surfaces::All)],
+        Some(control) => vec![(listen, Surfaces::Runtime), (control, Surfaces::Control)],
+    }
 }
 
 /// Resolves when the process is asked to end.

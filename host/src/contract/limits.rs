@@ -24,6 +24,10 @@ pub const DEFAULT_LIMIT: u32 = 50;
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
 /// The longest cursor that a provider may return, in bytes.
 pub const MAX_PROVIDER_CURSOR_BYTES: usize = 512;
+/// The longest path of a node in a provider's own tree, in bytes.
+pub const MAX_NODE_PATH_BYTES: usize = 4 * 1024;
+/// The most parts of one hit's score.
+pub const MAX_CONTRIBUTIONS: usize = 100;
 /// Error messages of providers are cut here, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 /// The most handles that an operation's record keeps; the count is kept in full.

@@ -23,6 +23,10 @@ named!(
         List = "list",
         /// One record was read.
         Get = "get",
+        /// A query was run again to be told how.
+        Explain = "explain",
+        /// The provider's own tree was looked at.
+        Browse = "browse",
         /// Records were made unreachable.
         Forget = "forget",
         /// A record was corrected.
@@ -36,6 +40,11 @@ named!(
 );
 
 impl OperationKind {
+    /// Whether it only reads what a provider holds.
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Query | Self::List | Self::Get | Self::Explain | Self::Browse)
+    }
+
     /// Whether it changes what a provider holds: such an operation leaves its intent before the provider is called.
     pub fn is_write(self) -> bool {
         matches!(self, Self::Capture | Self::RecordUpsert | Self::Forget | Self::Correct | Self::Extraction)

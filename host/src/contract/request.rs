@@ -114,6 +114,26 @@ pub struct ListRequest {
     pub metadata_filter: Option<JsonObject>,
 }
 
+/// `browse`: the children of a node of the provider's own tree. Needs a provider with the interface `browse`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BrowseRequest {
+    /// Without one the caller's active binding answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    /// Whose tree.
+    pub scope: Scope,
+    /// As the provider named it, at most 4 KiB; empty: the root.
+    #[serde(default)]
+    pub path: String,
+    /// Where the page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// 1 to 1,000; 50 where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
 /// `get`: one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

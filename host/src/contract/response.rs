@@ -154,6 +154,66 @@ pub struct ListPage {
     pub usage: Vec<Usage>,
 }
 
+/// One part of a hit's score, in the provider's own terms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Contribution {
+    /// Such as `bm25.text` or `recency`.
+    pub name: String,
+    /// Finite; what it means is the provider's.
+    pub value: f64,
+}
+
+/// How one hit came to its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HitTrace {
+    /// Which record.
+    pub handle: RecordHandle,
+    /// At most 100.
+    pub contributions: Vec<Contribution>,
+}
+
+/// The answer to `explain`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The operation that made it.
+    pub operation_id: OperationId,
+    /// How the provider read the query.
+    pub query: serde_json::Value,
+    /// In the order of the query's result.
+    pub hits: Vec<HitTrace>,
+}
+
+/// A node of a provider's own tree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BrowseNode {
+    /// Names it in the next `browse`; opaque, at most 4 KiB.
+    pub path: String,
+    /// For a person, at most 512 bytes.
+    pub label: String,
+    /// Whether `browse` with its path finds more.
+    pub has_children: bool,
+    /// The record behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordHandle>,
+}
+
+/// One page of `browse`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BrowsePage {
+    /// The operation that made it.
+    pub operation_id: OperationId,
+    /// In the provider's own stable order.
+    pub nodes: Vec<BrowseNode>,
+    /// Where the next page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
 /// What became of a record that was to be forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

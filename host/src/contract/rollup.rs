@@ -134,7 +134,7 @@ impl Rollup {
         }
         Self {
             operations: 1,
-            reads: one(matches!(kind, OperationKind::Query | OperationKind::List | OperationKind::Get)),
+            reads: one(kind.is_read()),
             writes: one(kind.is_write()),
             queries: one(kind == OperationKind::Query && succeeded),
             empty_queries: one(kind == OperationKind::Query && succeeded && operation.record_count == 0),

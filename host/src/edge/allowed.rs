@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 
 use super::extract::Company;
 use super::problem::Problem;
-use crate::contract::CompanyId;
+use crate::contract::{CompanyId, OperationKind};
 use crate::service::{Act, Caller, Service};
 
 /// Who calls, as the token says.
@@ -44,6 +44,8 @@ macro_rules! doing {
 }
 
 doing! {
+    /// Captures.
+    Capturing = Act::Operate(OperationKind::Capture),
     /// Looks at something of a company.
     Viewing = Act::View,
     /// Changes something of a company.

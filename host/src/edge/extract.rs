@@ -11,6 +11,16 @@ use super::MAX_BODY_BYTES;
 use super::problem::Problem;
 use crate::contract::CompanyId;
 
+fn expect_media(request: &Request, expected: &[&str], what: &str) -> Result<(), Problem> {
+    let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    if expected.iter().any(|expected| media.eq_ignore_ascii_case(expected)) {
+        return Ok(());
+    }
+    let detail = format!("the body is `{media}`; send {what} with `content-type: {}`", expected.join("` or `"));
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail))
+}
+
 /// A JSON body of a known type. Unknown fields are errors.
 pub(crate) struct Body<T>(pub(crate) T);
 
@@ -18,32 +28,52 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default().trim();
-        if !media.eq_ignore_ascii_case("application/json") {
-            let detail = format!("the body is `{media}`; send JSON with `content-type: application/json`");
-            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail));
+        expect_media(&request, &["application/json"], "JSON")?;
+        read_json(&read(request, state).await?).map(Self)
+    }
+}
+
+async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
+    Bytes::from_request(request, state).await.map_err(|rejection| {
+        let status = rejection.status();
+        if status == StatusCode::PAYLOAD_TOO_LARGE {
+            let max = MAX_BODY_BYTES;
+            let detail = format!("the body is larger than {max} bytes; send it in parts");
+            return Problem::new(status, "body_too_large", detail);
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            let status = rejection.status();
-            if status == StatusCode::PAYLOAD_TOO_LARGE {
-                let max = MAX_BODY_BYTES;
-                let detail = format!("the body is larger than {max} bytes; send it in parts");
-                return Problem::new(status, "body_too_large", detail);
-            }
-            Problem::new(status, "unreadable_body", rejection.to_string())
+        Problem::new(status, "unreadable_body", rejection.to_string())
+    })
+}
+
+/// JSON of a known type, with errors that name the field.
+pub(crate) fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let invalid = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        // One form of path everywhere, `records.0.text`, as in the contract's own errors.
+        let path = error.path().to_string().replace('[', ".").replace(']', "");
+        let problem = invalid(error.inner().to_string());
+        // The whole document is no field, and neither is what ended before it had a name.
+        if path == "." || path.ends_with('?') { problem } else { problem.at(path) }
+    })?;
+    deserializer.end().map_err(|error| invalid(error.to_string()))?;
+    Ok(value)
+}
+
+/// A body of lines, each of which is JSON.
+pub(crate) struct Lines(pub(crate) String);
+
+impl<S: Send + Sync> FromRequest<S> for Lines {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        expect_media(&request, &["application/x-ndjson", "application/jsonl"], "lines of JSON")?;
+        let bytes = read(request, state).await?;
+        let text = String::from_utf8(bytes.into()).map_err(|error| {
+            let detail = format!("the body is not UTF-8: {error}");
+            Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
         })?;
-        let mut deserializer = serde_json::Deserializer::from_slice(&bytes);
-        let invalid = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail);
-        let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-            // One form of path everywhere, `records.0.text`, as in the contract's own errors.
-            let path = error.path().to_string().replace('[', ".").replace(']', "");
-            let problem = invalid(error.inner().to_string());
-            // The whole document is no field, and neither is what ended before it had a name.
-            if path == "." || path.ends_with('?') { problem } else { problem.at(path) }
-        })?;
-        deserializer.end().map_err(|error| invalid(error.to_string()))?;
-        Ok(Self(value))
+        Ok(Self(text))
     }
 }
 

@@ -54,6 +54,10 @@ impl Problem {
         }
     }
 
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
     /// The request's field at fault.
     pub(crate) fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering as Order};
 
 use parking_lot::RwLock;
 use serde::Serialize;
+use tokio::sync::broadcast;
 
 use super::builtin;
+use super::change::{PluginChange, PluginOutcome};
 use super::error::PluginError;
 use super::files::{self, Fingerprint};
 use super::kept::KeptComponents;
@@ -20,6 +22,8 @@ use crate::sandbox::{CacheKey, Component, Sandbox};
 
 /// Components that are admitted at the same time.
 const PARALLEL_ADMISSIONS: usize = 2;
+/// So many changes wait for whoever follows them.
+const CHANGES: usize = 256;
 
 /// Where a component came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -104,6 +108,7 @@ pub struct Plugins {
     files: tokio::sync::Mutex<BTreeMap<PathBuf, SeenFile>>,
     refused: RwLock<BTreeMap<PathBuf, String>>,
     generation: AtomicU64,
+    changes: broadcast::Sender<PluginChange>,
 }
 
 /// What is known of a file.
@@ -132,6 +137,7 @@ impl Plugins {
             files: tokio::sync::Mutex::default(),
             refused: RwLock::default(),
             generation: AtomicU64::new(1),
+            changes: broadcast::Sender::new(CHANGES),
         };
         plugins.insert(Plugin { source: PluginSource::Builtin, component, signed: Signed::No, written: (0, 0) });
         plugins.look(true).await;
@@ -146,6 +152,16 @@ impl Plugins {
     /// Changes whenever another build may serve somebody.
     pub fn generation(&self) -> u64 {
         self.generation.load(Order::Acquire)
+    }
+
+    /// What becomes of the directory's files from now on.
+    pub fn changes(&self) -> broadcast::Receiver<PluginChange> {
+        self.changes.subscribe()
+    }
+
+    fn tell(&self, path: &Path, outcome: PluginOutcome) {
+        // Nobody has to listen.
+        let _ = self.changes.send(PluginChange { path: path.to_owned(), outcome });
     }
 
     /// Looks at the directory now. Answers false where a file is being written and must be looked at again soon.
@@ -170,6 +186,7 @@ impl Plugins {
         for path in gone {
             seen.remove(&path);
             self.forget_file(&path, None);
+            self.tell(&path, PluginOutcome::Gone);
         }
         let (mut ready, mut all_settled) = (Vec::new(), true);
         for (path, fingerprint) in listed {
@@ -237,6 +254,8 @@ impl Plugins {
         let (digest, version) = (component.inspection().digest, component.description().version.clone());
         tracing::info!(path = %path.display(), provider = %key, %version, %digest, "a plugin was admitted");
         self.forget_file(&path, Some(digest));
+        let admitted = PluginOutcome::Admitted { provider_key: key.clone(), version, digest };
+        self.tell(&path, admitted);
         let written = fingerprint.modified();
         self.insert(Plugin { source: PluginSource::File(path), component, signed, written });
     }
@@ -283,6 +302,7 @@ impl Plugins {
         let reason = error.to_string();
         tracing::warn!(path = %path.display(), %reason, "a plugin is kept out");
         self.forget_file(&path, None);
+        self.tell(&path, PluginOutcome::Refused { reason: reason.clone() });
         self.refused.write().insert(path, reason);
     }
 

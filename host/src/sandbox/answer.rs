@@ -1,6 +1,6 @@
 //! What a call of a provider comes back with, checked and in the contract's types.
 
-use crate::contract::{ExtractionJob, ForgetOutcome, LogLine, RecordHandle, Snippet, Usage};
+use crate::contract::{BrowseNode, ExtractionJob, ForgetOutcome, HitTrace, LogLine, RecordHandle, Snippet, Usage};
 
 /// An answer that has been checked, with what is known about the call.
 #[derive(Debug)]
@@ -67,6 +67,24 @@ pub struct Correction {
     pub record: RecordHandle,
     pub superseded: Option<RecordHandle>,
     pub usage: Vec<Usage>,
+}
+
+/// What `explain-query` answered.
+#[derive(Debug)]
+pub struct ExplainAnswer {
+    /// How the query was read.
+    pub query: serde_json::Value,
+    /// In the order of the query's result.
+    pub hits: Vec<HitTrace>,
+}
+
+/// What `list-children` answered.
+#[derive(Debug)]
+pub struct BrowseAnswer {
+    /// At most as many as asked for.
+    pub nodes: Vec<BrowseNode>,
+    /// The provider's own cursor.
+    pub next: Option<String>,
 }
 
 /// What `run-job`, `get-job` or `cancel-job` answered.

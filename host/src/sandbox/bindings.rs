@@ -32,6 +32,26 @@ pub(super) mod migration {
     });
 }
 
+pub(super) mod explain {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "explain-provider",
+        imports: { default: trappable },
+        exports: { default: async },
+        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
+    });
+}
+
+pub(super) mod browse {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "browse-provider",
+        imports: { default: trappable },
+        exports: { default: async },
+        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
+    });
+}
+
 pub(super) mod extraction {
     wasmtime::component::bindgen!({
         path: "../wit",

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
 
+use super::bindings::browse::{BrowseProvider, BrowseProviderIndices};
 use super::bindings::correction::{CorrectionProvider, CorrectionProviderIndices};
+use super::bindings::explain::{ExplainProvider, ExplainProviderIndices};
 use super::bindings::extraction::{ExtractionProvider, ExtractionProviderIndices};
 use super::bindings::migration::{MigrationProvider, MigrationProviderIndices};
 use super::bindings::provider::{MemoryProvider, MemoryProviderIndices};
@@ -91,6 +93,8 @@ struct Inner {
     correction: Option<CorrectionProviderIndices>,
     migration: Option<MigrationProviderIndices>,
     extraction: Option<ExtractionProviderIndices>,
+    explain: Option<ExplainProviderIndices>,
+    browse: Option<BrowseProviderIndices>,
     inspection: Inspection,
 }
 
@@ -100,6 +104,8 @@ pub(super) struct Exports {
     pub(super) correction: Option<CorrectionProvider>,
     pub(super) migration: Option<MigrationProvider>,
     pub(super) extraction: Option<ExtractionProvider>,
+    pub(super) explain: Option<ExplainProvider>,
+    pub(super) browse: Option<BrowseProvider>,
 }
 
 impl fmt::Debug for Component {
@@ -159,7 +165,9 @@ impl Component {
         let correction = self.0.correction.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
         let migration = self.0.migration.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
         let extraction = self.0.extraction.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
-        Ok(Exports { provider, correction, migration, extraction })
+        let explain = self.0.explain.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
+        let browse = self.0.browse.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
+        Ok(Exports { provider, correction, migration, extraction, explain, browse })
     }
 
     /// Whether it exports the interface.
@@ -253,6 +261,10 @@ fn prepare(
     let migration = migration.transpose().map_err(unlinkable)?;
     let extraction = has(OptionalInterface::Extraction).then(|| ExtractionProviderIndices::new(&pre));
     let extraction = extraction.transpose().map_err(unlinkable)?;
+    let explain = has(OptionalInterface::Explain).then(|| ExplainProviderIndices::new(&pre));
+    let explain = explain.transpose().map_err(unlinkable)?;
+    let browse = has(OptionalInterface::Browse).then(|| BrowseProviderIndices::new(&pre));
+    let browse = browse.transpose().map_err(unlinkable)?;
     let pending = match (cache, &description) {
         (Some(key), None) => match component.serialize() {
             Ok(compiled) => Some(PendingCache { key: key.clone(), compiled }),
@@ -269,5 +281,6 @@ fn prepare(
         None => undescribed()?,
     };
     let inspection = Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
-    Ok((Inner { pre, provider, correction, migration, extraction, inspection }, described, pending))
+    let inner = Inner { pre, provider, correction, migration, extraction, explain, browse, inspection };
+    Ok((inner, described, pending))
 }

@@ -35,7 +35,8 @@ pub struct Request {
     pub path: String,
     /// JSON.
     pub body: Option<String>,
-    /// Names, in lower case, and values. An `authorization` takes the place of the operator's.
+    /// Names, in lower case, and values. An `authorization` takes the place of the operator's, a `content-type` that of
+    /// JSON.
     pub headers: Vec<(&'static str, String)>,
 }
 
@@ -74,7 +75,10 @@ impl InProcess {
         for (name, value) in &request.headers {
             built = built.header(*name, value);
         }
-        let built = built.header("content-type", "application/json").body(Body::from(request.body.unwrap_or_default()));
+        if !request.headers.iter().any(|(name, _)| *name == "content-type") {
+            built = built.header("content-type", "application/json");
+        }
+        let built = built.body(Body::from(request.body.unwrap_or_default()));
         let wrong = |status, text: &str| {
             let mut response = http::Response::new(text.as_bytes().to_vec());
             *response.status_mut() = status;

@@ -9,6 +9,8 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tracing::Instrument;
 
 use crate::api;
@@ -17,12 +19,36 @@ use crate::service::{Health, Service};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Answers that are smaller are not worth packing, in bytes.
+const WORTH_PACKING: u64 = 1_024;
+
+/// Which surfaces an address has. What load balancers ask for is at every one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Surfaces {
+    /// Everything.
+    #[default]
+    All,
+    /// Memory traffic: what agents and their tools reach.
+    Runtime,
+    /// Governance and whatever people look at.
+    Control,
+}
+
 /// Every route, behind the token.
 pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
-    let planes = Router::new()
-        .merge(api::runtime())
-        .merge(api::control())
-        .route("/metrics", get(metrics))
+    router_of(Surfaces::All, service, token)
+}
+
+/// The routes of some surfaces, behind the token.
+pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminToken) -> Router {
+    let mut planes = Router::new();
+    if surfaces != Surfaces::Control {
+        planes = planes.merge(api::runtime());
+    }
+    if surfaces != Surfaces::Runtime {
+        planes = planes.merge(api::control()).route("/metrics", get(metrics));
+    }
+    let planes = planes
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.
         .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
@@ -40,6 +66,12 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        // What is streamed is not packed: it would wait for more.
+        .layer(
+            CompressionLayer::new().compress_when(
+                SizeAbove::new(WORTH_PACKING).and(NotForContentType::SSE).and(NotForContentType::IMAGES),
+            ),
+        )
         .layer(from_fn(request_id))
         .with_state(service)
 }

@@ -97,7 +97,9 @@ impl Service {
         let entry = NewActivity::new(caller.principal(), ActivityAction::JobChanged, before.id.0.to_string());
         let entry = entry.with(Some(&before.status), Some(&after.status));
         let changes = Jobs::writes(Some(before), after)?.into_iter().map(Into::into).collect();
-        Ok(self.bindings.record_with(&before.company_id, entry, changes).await?)
+        self.bindings.record_with(&before.company_id, entry, changes).await?;
+        self.recorder.feed.job(after.clone());
+        Ok(())
     }
 }
 

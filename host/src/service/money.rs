@@ -201,8 +201,13 @@ impl Service {
         self.bindings.record_with(company, entry, vec![change]).await?;
         let after: Option<Budget> = after;
         ledger.apply(company, binding, period, after);
+        let all = self.budgets(company)?;
+        let is_it = |view: &&BudgetView| view.budget.binding_key.as_ref() == binding && view.budget.period == period;
+        if let Some(view) = all.iter().find(is_it) {
+            self.recorder.feed.budget(view.clone());
+        }
         self.hurry(company).await?;
-        self.budgets(company)
+        Ok(all)
     }
 
     /// What waits for a budget is tried again now, and not only when the next period begins.

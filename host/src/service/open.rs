@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::background;
 use super::company::Companies;
+use super::feed::Feed;
 use super::idempotency::AtWork;
 use super::import;
 use super::keys::Keys;
@@ -110,6 +111,7 @@ impl Service {
             audit: options.audit,
             metrics: Metrics::new(options.metrics_company_label),
             ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock))?,
+            feed: Arc::new(Feed::new(Arc::clone(&options.clock))),
         });
         let service = Arc::new(Self {
             hooks: Hooks::new(Arc::clone(&store), Arc::clone(&options.clock)),
@@ -136,6 +138,7 @@ impl Service {
             data_dir,
         });
         background::start(&service);
+        service.tell_of_plugins();
         Ok(service)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::error::Refusal;
+use super::feed::Feed;
 use super::metrics::Metrics;
 use super::{Audit, Caller, ServiceError};
 use crate::accounting::Ledger;
@@ -22,6 +23,7 @@ pub(super) struct Recorder {
     pub(super) audit: Audit,
     pub(super) metrics: Metrics,
     pub(super) ledger: Ledger,
+    pub(super) feed: Arc<Feed>,
 }
 
 /// An operation that has begun. Dropping it without [`OpenOperation::close`] records that the caller went away.
@@ -141,7 +143,9 @@ impl OpenOperation {
     pub(super) async fn write_intent(&self, beside: Vec<TableWrite>) -> Result<(), StoreError> {
         match &self.operation {
             Some(operation) if operation.kind.is_write() => {
-                self.recorder.store.write_operation(Arc::clone(operation), beside).await
+                self.recorder.store.write_operation(Arc::clone(operation), beside.clone()).await?;
+                self.recorder.feed.jobs(&beside);
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -172,9 +176,15 @@ impl OpenOperation {
         let may_go_on =
             self.recorder.audit == Audit::Relaxed && !operation.kind.is_write() && operation.error.is_none();
         if may_go_on && !self.recorder.store.is_behind(&operation.company_id) {
+            self.recorder.feed.operation(&operation);
             return answer();
         }
-        match commit.await {
+        let committed = commit.await;
+        if committed.is_ok() {
+            self.recorder.feed.operation(&operation);
+            self.recorder.feed.jobs(&beside);
+        }
+        match committed {
             Ok(()) => answer(),
             // The provider has done the write and its intent is on disk: failing the request at once would make the
             // caller repeat it. What is not on disk after a second try may be lost with the next crash, and the
@@ -215,9 +225,10 @@ impl OpenOperation {
             }
         }
         // What it cost is counted before anybody is answered, so that the next call is looked at with it.
-        let (events, writes) = self.recorder.ledger.charge(operation)?;
-        operation.cost_event_ids = events.into_iter().map(|event| event.id).collect();
-        trace.beside.extend(writes);
+        let charged = self.recorder.ledger.charge(operation)?;
+        operation.cost_event_ids = charged.events.into_iter().map(|event| event.id).collect();
+        trace.beside.extend(charged.writes);
+        charged.turned.into_iter().for_each(|budget| self.recorder.feed.budget(budget));
         self.recorder.metrics.observe(operation);
         tell(operation);
         Ok(trace.beside)
@@ -249,6 +260,7 @@ impl Drop for OpenOperation {
             retry_after_ms: None,
         });
         self.recorder.metrics.observe(operation);
+        self.recorder.feed.operation(&shared);
         // Nobody waits for it any more; it is flushed with the next group.
         drop(self.recorder.store.write_operation(shared, Vec::new()));
     }

@@ -17,3 +17,4 @@ pub use provider::LocalMarkdown;
 memhost_sdk::export!(LocalMarkdown);
 memhost_sdk::export_correction!(LocalMarkdown);
 memhost_sdk::export_explain!(LocalMarkdown);
+memhost_sdk::export_browse!(LocalMarkdown);

@@ -4,6 +4,7 @@ mod cursor;
 mod request;
 mod search;
 mod snippet;
+mod tree;
 mod writing;
 
 use memhost_sdk::types::*;

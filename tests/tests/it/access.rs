@@ -13,12 +13,15 @@ use super::support::Api;
 /// nobody but it may anything in another company.
 const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Post, "/runtime/v1/companies/{company}/capture", "++-"),
+    (Method::Post, "/runtime/v1/companies/{company}/capture/batch", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/records", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/query", "+++"),
     (Method::Post, "/runtime/v1/companies/{company}/list", "+++"),
     (Method::Post, "/runtime/v1/companies/{company}/get", "+++"),
     (Method::Post, "/runtime/v1/companies/{company}/forget", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/correct", "++-"),
+    (Method::Post, "/runtime/v1/companies/{company}/explain", "+++"),
+    (Method::Post, "/runtime/v1/companies/{company}/browse", "+++"),
     (Method::Post, "/runtime/v1/companies/{company}/hooks", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/events", "++-"),
     (Method::Get, "/control/v1/companies/{company}/bindings", "+-+"),
@@ -61,6 +64,7 @@ const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Put, "/control/v1/companies/{company}/budgets/{period}", "+--"),
     (Method::Delete, "/control/v1/companies/{company}/budgets/{period}", "+--"),
     (Method::Get, "/control/v1/companies/{company}/events", "+-+"),
+    (Method::Get, "/control/v1/companies/{company}/stream", "+-+"),
     (Method::Get, "/control/v1/companies/{company}/retention", "+-+"),
     (Method::Put, "/control/v1/companies/{company}/retention", "+--"),
     (Method::Get, "/control/v1/companies/{company}/export", "+--"),
@@ -73,6 +77,7 @@ const HOST: &[(Method, &str)] = &[
     (Method::Get, "/control/v1/companies"),
     (Method::Get, "/control/v1/plugins"),
     (Method::Post, "/control/v1/plugins/scan"),
+    (Method::Get, "/control/v1/stream"),
     (Method::Get, "/control/v1/doctor"),
     (Method::Get, "/control/v1/tokens"),
     (Method::Post, "/control/v1/tokens"),
@@ -91,8 +96,8 @@ fn body(path: &str, company: &str) -> Value {
     match path.rsplit('/').next().unwrap() {
         "capture" => json!({"scope": scope, "source": source, "payload": {"text": "t"}}),
         "records" => json!({"scope": scope, "records": [{"text": "t"}]}),
-        "query" => json!({"scope": scope, "query": "t"}),
-        "list" => json!({"scope": scope}),
+        "query" | "explain" => json!({"scope": scope, "query": "t"}),
+        "list" | "browse" => json!({"scope": scope}),
         "get" => json!({"scope": scope, "handle": handle}),
         "forget" => json!({"scope": scope, "handles": [handle]}),
         "correct" => json!({"scope": scope, "handle": handle, "patch": {"instruction": "t"}}),
@@ -125,7 +130,13 @@ fn address(path: &str, company: &str) -> String {
 
 async fn status(api: &Api, method: Method, path: &str, company: &str) -> (u16, Value) {
     let body = (method != Method::Get).then(|| body(path, company).to_string());
-    let answer = api.send(method, &address(path, company), body, &[]).await;
+    let headers: &[_] = match path.rsplit('/').next().unwrap() {
+        // Whoever may is told that this is no id: a stream would have no end.
+        "stream" => &[("last-event-id", "none")],
+        "batch" => &[("content-type", "application/x-ndjson")],
+        _ => &[],
+    };
+    let answer = api.send(method, &address(path, company), body, headers).await;
     (answer.status, answer.json)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memhost::server::{AdminToken, InProcess, Method, Request};
+use memhost::server::{AdminToken, Endpoint, InProcess, Method, Request, Surfaces};
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
@@ -134,17 +134,18 @@ async fn bindings_are_made_once_with_a_configuration_that_fits() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
     let (host, _) = host().await;
-    let listener = memhost::server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
+    let address = endpoint.address().to_string();
     let token = AdminToken::known("a token of the test").unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(memhost::server::run(listener, Arc::clone(host.service()), token, async move {
+    let serving = tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
         let _ = stopped.await;
     }));
     let of = move |path: &'static str, token: Option<&'static str>| {
+        let address = address.clone();
         tokio::task::spawn_blocking(move || {
             let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-            let mut request = agent.get(format!("http://{address}{path}"));
+            let mut request = agent.get(format!("{address}{path}"));
             if let Some(token) = token {
                 request = request.header("authorization", format!("Bearer {token}"));
             }
@@ -161,7 +162,7 @@ async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
     stop.send(()).unwrap();
     serving.await.unwrap().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let error = memhost::server::bind(taken.local_addr().unwrap()).await.unwrap_err();
+    let error = Endpoint::bind(&taken.local_addr().unwrap().into(), Surfaces::All).await.err().unwrap();
     assert!(error.to_string().contains("--listen"), "{error}");
 }
 

@@ -1,8 +1,8 @@
 //! The checks of a request that need nothing but the request itself.
 
 use super::{
-    CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, JsonObject, ListRequest, QueryRequest, RecordWrite,
-    UpsertRequest,
+    BrowseRequest, CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, JsonObject, ListRequest, QueryRequest,
+    RecordWrite, UpsertRequest,
 };
 use crate::contract::{FieldError, Scope, SourceRef, check_id, limits};
 
@@ -78,6 +78,18 @@ impl ListRequest {
         check_scope(&self.scope)?;
         check_page("limit", self.limit)?;
         check_json("metadataFilter", self.metadata_filter.as_ref())
+    }
+}
+
+impl BrowseRequest {
+    /// Checks sizes and ranges. Whether the cursor is good needs the host's key.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Checked {
+        check_scope(&self.scope)?;
+        check_bytes("path", &self.path, limits::MAX_NODE_PATH_BYTES)?;
+        check_page("limit", self.limit)
     }
 }
 

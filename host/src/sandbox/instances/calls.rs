@@ -4,11 +4,12 @@ use tokio::time::timeout_at;
 
 use super::Instances;
 use crate::contract::{
-    CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest, Snippet,
-    UpsertRequest, Usage,
+    BrowseRequest, CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest,
+    Snippet, UpsertRequest, Usage, limits,
 };
 use crate::sandbox::answer::{
-    Answer, CaptureAnswer, Correction, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer, RecordsAnswer,
+    Answer, BrowseAnswer, CaptureAnswer, Correction, ExplainAnswer, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer,
+    RecordsAnswer,
 };
 use crate::sandbox::convert;
 use crate::sandbox::error::Failure;
@@ -117,6 +118,39 @@ impl Instances {
         let called =
             timeout_at(call.deadline, correction.paperclip_memory_correction().call_correct(store, &request)).await;
         self.finish(call, called, |answer| self.normalize.correct(answer))
+    }
+
+    /// Runs a query again and asks how it came to its answer, if the provider can tell.
+    ///
+    /// # Errors
+    /// As [`CallError`](crate::sandbox::CallError) says; [`CallError::NoInterface`] where the component does not export `explain`.
+    pub async fn explain(&self, request: &QueryRequest) -> Result<Answer<ExplainAnswer>, Failure> {
+        let wire = convert::query(request);
+        let mut call = self.begin().await?;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(explain) = &exports.explain else {
+            return Err(self.no_interface(call, "explain"));
+        };
+        let called =
+            timeout_at(call.deadline, explain.paperclip_memory_explain().call_explain_query(store, &wire)).await;
+        self.finish(call, called, |answer| self.normalize.explain(answer, wire.top_k))
+    }
+
+    /// The children of a node of the provider's own tree, if it has one. `cursor` is the provider's own.
+    ///
+    /// # Errors
+    /// As [`CallError`](crate::sandbox::CallError) says; [`CallError::NoInterface`] where the component does not export `browse`.
+    pub async fn browse(&self, request: &BrowseRequest, cursor: Option<&str>) -> Result<Answer<BrowseAnswer>, Failure> {
+        let scope = convert::scope(&request.scope);
+        let limit = request.limit.unwrap_or(limits::DEFAULT_LIMIT);
+        let mut call = self.begin().await?;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(browse) = &exports.browse else {
+            return Err(self.no_interface(call, "browse"));
+        };
+        let listing = browse.paperclip_memory_browse().call_list_children(store, &request.path, &scope, cursor, limit);
+        let called = timeout_at(call.deadline, listing).await;
+        self.finish(call, called, |answer| self.normalize.browse(answer, limit))
     }
 
     /// Works on a job, as far as one call gets, if the provider can.

@@ -9,6 +9,7 @@ mod records;
 mod restarts;
 mod scopes;
 mod search;
+mod tree;
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
 //! `keeper` does nothing wrong: it keeps records as the contract says, and exports the optional interfaces
-//! `correction`, `profile`, `explain` and `extraction`, which the host must find. Everything is in `well-behaved`.
+//! `correction`, `profile`, `explain`, `browse` and `extraction`, which the host must find. Everything is in `well-behaved`.
 
 use well_behaved::Keeper;
 
@@ -7,4 +7,5 @@ memhost_sdk::export!(Keeper);
 memhost_sdk::export_correction!(Keeper);
 memhost_sdk::export_profile!(Keeper);
 memhost_sdk::export_explain!(Keeper);
+memhost_sdk::export_browse!(Keeper);
 memhost_sdk::export_extraction!(Keeper);

@@ -2,7 +2,7 @@
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
-use memhost_sdk::{Correction, Explain, Extraction, Profile};
+use memhost_sdk::{Browse, Correction, Explain, Extraction, Profile};
 use serde_json::json;
 
 use crate::Keeper;
@@ -51,6 +51,36 @@ impl Explain for Keeper {
             HitTrace { id, contributions }
         });
         Ok(Explanation { query: json!({ "terms": terms(&request.query) }).to_string(), hits: traces.collect() })
+    }
+}
+
+impl Browse for Keeper {
+    fn list_children(
+        &mut self,
+        path: String,
+        scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<NodePage, Error> {
+        if path.is_empty() {
+            let all = Node { path: "all".to_owned(), label: "Records".to_owned(), has_children: true, record_id: None };
+            return Ok(NodePage { nodes: vec![all], next_cursor: None });
+        }
+        if path != "all" {
+            return Err(Error::NotFound(format!("there is no node {path}")));
+        }
+        let mut nodes = Vec::new();
+        for entry in self.visible(&scope) {
+            let (id, record) = entry?;
+            if cursor.as_ref().is_none_or(|cursor| id > *cursor) {
+                let label = record.text.chars().take(40).collect();
+                nodes.push(Node { path: id.clone(), label, has_children: false, record_id: Some(id) });
+            }
+        }
+        let more = nodes.len() > limit as usize;
+        nodes.truncate(limit as usize);
+        let next_cursor = nodes.last().filter(|_| more).map(|node| node.path.clone());
+        Ok(NodePage { nodes, next_cursor })
     }
 }
 

@@ -1,0 +1,69 @@
+//! Looking into a provider: how a query came to its answer, and the provider's own tree.
+
+use memhost::contract::{BindingLimits, BindingPolicy, BrowseRequest, OperationErrorCode, OperationKind, ReviewPolicy};
+use memhost::service::{ServiceError, UpdateBinding};
+use memhost_tests::{TestHost, caller, parse, query, scope, upsert};
+
+fn browse(path: &str, cursor: Option<String>) -> BrowseRequest {
+    BrowseRequest { binding_key: None, scope: scope("acme"), path: path.to_owned(), cursor, limit: Some(2) }
+}
+
+fn code(error: &ServiceError) -> OperationErrorCode {
+    match error {
+        ServiceError::Operation { error, .. } => error.code,
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_tells_how_and_shows_its_tree() {
+    let host = TestHost::new(&["keeper"]).await.unwrap();
+    host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+    let service = host.service();
+    let texts = ["the gate is green", "the door is red", "the wall is grey"];
+    service.upsert(&caller(), upsert("acme", &texts)).await.unwrap();
+    let told = service.explain(&caller(), query("acme", "green door")).await.unwrap();
+    assert_eq!(told.query["terms"].as_array().unwrap().len(), 2);
+    assert_eq!(told.hits.len(), 2);
+    assert_eq!(told.hits[0].contributions[0].name, "terms");
+
+    let root = service.browse(&caller(), browse("", None)).await.unwrap();
+    assert!(root.nodes[0].has_children && root.nodes[0].record.is_none());
+    let path = root.nodes[0].path.clone();
+    let first = service.browse(&caller(), browse(&path, None)).await.unwrap();
+    let next = first.next_cursor.clone().unwrap();
+    let rest = service.browse(&caller(), browse(&path, Some(next.clone()))).await.unwrap();
+    assert_eq!((first.nodes.len(), rest.nodes.len(), &rest.next_cursor), (2, 1, &None));
+    let handle = rest.nodes[0].record.clone().unwrap();
+    assert_eq!(handle.provider_key.as_str(), "keeper", "the host stamps whose record it is");
+    // A cursor belongs to its node, and a path that is gone is told of.
+    let elsewhere = service.browse(&caller(), browse("", Some(next))).await.unwrap_err();
+    assert_eq!(code(&elsewhere), OperationErrorCode::InvalidRequest);
+    let gone = service.browse(&caller(), browse("gone", None)).await.unwrap_err();
+    assert_eq!(code(&gone), OperationErrorCode::NotFound);
+    let kinds: Vec<_> = host.operations("acme").unwrap().iter().rev().map(|operation| operation.kind).collect();
+    assert_eq!(kinds[1], OperationKind::Explain);
+    assert_eq!(kinds[2..], [OperationKind::Browse; 5]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_has_not_seen_is_told_of_by_neither() {
+    let host = TestHost::new(&["keeper"]).await.unwrap();
+    host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+    let service = host.service();
+    let policy = BindingPolicy { review: Some(ReviewPolicy::default()), ..BindingPolicy::default() };
+    let change = UpdateBinding { policy: Some(policy), ..Default::default() };
+    service.update_binding(&caller(), &parse("acme"), &parse("keeper"), change).await.unwrap();
+    let explained = service.explain(&caller(), query("acme", "x")).await.unwrap_err();
+    let browsed = service.browse(&caller(), browse("", None)).await.unwrap_err();
+    assert_eq!([code(&explained), code(&browsed)], [OperationErrorCode::Unsupported; 2]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_without_them_says_so() {
+    let host = TestHost::new(&["echo"]).await.unwrap();
+    host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
+    let explained = host.service().explain(&caller(), query("acme", "x")).await.unwrap_err();
+    let browsed = host.service().browse(&caller(), browse("", None)).await.unwrap_err();
+    assert_eq!([code(&explained), code(&browsed)], [OperationErrorCode::Unsupported; 2]);
+}

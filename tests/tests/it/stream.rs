@@ -1,0 +1,184 @@
+//! What happens, told as it happens, and many captures in one request.
+
+use std::io::{BufRead, BufReader};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use memhost::contract::CompanyId;
+use memhost::server::{AdminToken, Endpoint, Method, Surfaces};
+use memhost::service::{Follower, Happened};
+use memhost_tests::{TestHost, caller, parse, query, upsert};
+use serde_json::{Value, json};
+
+use super::support::{Api, extracting};
+
+async fn next(follower: &mut Follower) -> (String, Happened) {
+    let notice = tokio::time::timeout(Duration::from_secs(20), follower.next()).await.expect("nothing was told");
+    let notice = notice.expect("the host stopped");
+    (notice.id.clone(), notice.happened.clone())
+}
+
+fn kinds(happened: &Happened) -> String {
+    match happened {
+        Happened::Operation(operation) => format!("{} {}", operation.kind, operation.outcome),
+        Happened::Job(job) => format!("job {:?}", job.status).to_lowercase(),
+        other => other.kind().to_owned(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_and_jobs_are_told_in_order_and_to_their_company_only() {
+    let (host, api) = extracting().await;
+    let company: CompanyId = parse("acme");
+    let mut here = host.service().follow(Some(&company), None).unwrap();
+    let mut elsewhere = host.service().follow(Some(&parse("other")), None).unwrap();
+    api.capture("acme", "job slices 3").await.fine();
+    let mut told = Vec::new();
+    while !told.iter().any(|kind: &String| kind == "job succeeded") {
+        told.push(kinds(&next(&mut here).await.1));
+    }
+    assert_eq!(told[..2], ["capture succeeded", "job queued"], "{told:?}");
+    assert!(told.contains(&"job running".to_owned()), "{told:?}");
+    api.capture("other", "theirs").await.fine();
+    assert_eq!(kinds(&next(&mut elsewhere).await.1), "capture succeeded");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_comes_back_goes_on_where_it_was_also_after_a_restart() {
+    let mut host = TestHost::new(&["echo"]).await.unwrap();
+    host.bind("acme", "echo", Default::default()).await.unwrap();
+    let company: CompanyId = parse("acme");
+    let mut first = host.service().follow(Some(&company), None).unwrap();
+    for text in ["one", "two", "three"] {
+        host.query("acme", text).await.unwrap();
+    }
+    let (id, _) = next(&mut first).await;
+    let (_, second) = next(&mut first).await;
+    let mut again = host.service().follow(Some(&company), Some(&id)).unwrap();
+    assert_eq!(next(&mut again).await.1, second, "nothing twice, nothing left out");
+    assert!(host.service().follow(Some(&company), Some("nonsense")).is_err());
+    drop((first, again));
+
+    host.stop().await;
+    host.start().await.unwrap();
+    host.query("acme", "four").await.unwrap();
+    let mut later = host.service().follow(Some(&company), Some(&id)).unwrap();
+    assert_eq!(next(&mut later).await.1, Happened::Reset, "what is not told any more is said to be missing");
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        let (_, happened) = next(&mut later).await;
+        let Happened::Operation(operation) = happened else { continue };
+        seen.push(operation.id);
+    }
+    let all: Vec<_> = host.operations("acme").unwrap().iter().rev().map(|operation| operation.id).collect();
+    assert!(seen.iter().all(|id| all.contains(id)) && seen.is_sorted_by_key(|id| id.sequence()), "{seen:?}");
+    assert!(seen.contains(all.last().unwrap()) || seen.len() == 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plugins_and_budgets_are_told_of() {
+    let host = TestHost::new(&["echo"]).await.unwrap();
+    let mut follower = host.service().follow(None, None).unwrap();
+    std::fs::write(host.directory().join("plugins/junk.wasm"), b"no component").unwrap();
+    host.service().scan_plugins().await;
+    let (_, Happened::Plugin(change)) = next(&mut follower).await else { panic!("a plugin") };
+    let change = serde_json::to_value(change).unwrap();
+    assert_eq!(change["change"], "refused");
+    assert!(change["path"].as_str().unwrap().ends_with("junk.wasm") && change["reason"].is_string());
+    let set = serde_json::from_value(json!({"limitCents": 5})).unwrap();
+    let period = "day".parse().unwrap();
+    host.service().set_budget(&caller(), &parse("acme"), None, period, Some(set)).await.unwrap();
+    let (_, Happened::Budget(budget)) = next(&mut follower).await else { panic!("a budget") };
+    assert_eq!(budget.budget.company_id.as_str(), "acme");
+}
+
+/// The events of a stream, as a client reads them: name, id and data.
+fn read_events(address: &str, path: &str, after: Option<&str>) -> Receiver<(String, String, Value)> {
+    let (sender, receiver) = channel();
+    let mut request = ureq::get(format!("{address}{path}")).header("authorization", "Bearer a token of the test");
+    if let Some(after) = after {
+        request = request.header("last-event-id", after);
+    }
+    let response = request.call().unwrap();
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert!(!response.headers().contains_key("content-encoding"));
+    std::thread::spawn(move || {
+        let (mut name, mut id) = (String::new(), String::new());
+        for line in BufReader::new(response.into_body().into_reader()).lines() {
+            let Ok(line) = line else { return };
+            match line.split_once(": ") {
+                Some(("event", value)) => value.clone_into(&mut name),
+                Some(("id", value)) => value.clone_into(&mut id),
+                Some(("data", value)) => {
+                    let _ = sender.send((name.clone(), id.clone(), serde_json::from_str(value).unwrap()));
+                }
+                _ => {}
+            }
+        }
+    });
+    receiver
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_over_http_is_live_resumable_and_keeps_nobody_from_stopping() {
+    let host = TestHost::new(&["echo"]).await.unwrap();
+    host.bind("acme", "echo", Default::default()).await.unwrap();
+    let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
+    let address = endpoint.address().to_string();
+    let token = AdminToken::known("a token of the test").unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
+        let _ = stopped.await;
+    }));
+    const STREAM: &str = "/control/v1/companies/acme/stream?kinds=operation";
+    let open = |after: Option<String>| {
+        let address = address.clone();
+        async move { tokio::task::spawn_blocking(move || read_events(&address, STREAM, after.as_deref())).await.unwrap() }
+    };
+    let live = open(None).await;
+    host.query("acme", "one").await.unwrap();
+    host.service().upsert(&caller(), upsert("acme", &["x"])).await.unwrap();
+    let wait = Duration::from_secs(20);
+    let (name, id, data) = live.recv_timeout(wait).unwrap();
+    assert_eq!((name.as_str(), &data["kind"], &data["outcome"]), ("operation", &json!("query"), &json!("succeeded")));
+    let (_, _, second) = live.recv_timeout(wait).unwrap();
+    let back = open(Some(id)).await;
+    assert_eq!(back.recv_timeout(wait).unwrap().2, second);
+    let began = std::time::Instant::now();
+    stop.send(()).unwrap();
+    serving.await.unwrap().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(8), "two open streams held the host up");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_of_captures_has_a_result_for_each_line() {
+    let host = TestHost::new(&["keeper"]).await.unwrap();
+    host.bind("acme", "keeper", Default::default()).await.unwrap();
+    let api = Api::new(&host);
+    let line = |company: &str, text: &str| {
+        json!({"scope": {"companyId": company}, "source": {"kind": "run", "companyId": company}, "payload": {"text": text}, "mode": "capture_record"})
+            .to_string()
+    };
+    let lines =
+        [line("acme", "one"), String::new(), "{\"scope\":1}".to_owned(), line("other", "theirs"), line("acme", "two")];
+    let headers = [("content-type", "application/x-ndjson"), ("idempotency-key", "batch-1")];
+    const BATCH: &str = "/runtime/v1/companies/acme/capture/batch";
+    let answer = api.send(Method::Post, BATCH, Some(lines.join("\n")), &headers).await;
+    assert_eq!((answer.status, answer.headers["content-type"].to_str().unwrap()), (200, "application/x-ndjson"));
+    let results: Vec<Value> = answer.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown: Vec<_> = results.iter().map(|result| (result["line"].as_u64().unwrap(), &result["status"])).collect();
+    assert_eq!(shown, [(1, &json!(200)), (3, &json!(400)), (4, &json!(400)), (5, &json!(200))]);
+    assert!(results[0]["answer"]["operationId"].is_string());
+    assert_eq!(results[1]["problem"]["field"], "scope");
+    assert_eq!(results[2]["problem"]["field"], "scope.companyId");
+    // Sent twice under one key it is done once.
+    let again = api.send(Method::Post, BATCH, Some(lines.join("\n")), &headers).await;
+    assert_eq!(again.text, answer.text);
+    assert_eq!(host.service().query(&caller(), query("acme", "one two")).await.unwrap().snippets.len(), 2);
+    let json = api.send(Method::Post, BATCH, Some(line("acme", "x")), &[]).await;
+    assert_eq!(json.problem(), (415, "unsupported_media_type"));
+    let many = vec!["{}"; 1_001].join("\n");
+    let many = api.send(Method::Post, BATCH, Some(many), &[("content-type", "application/x-ndjson")]).await;
+    assert_eq!(many.problem(), (400, "invalid_request"));
+}

@@ -1,0 +1,82 @@
+//! Where the host listens, and what is to be found at which address.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+
+use memhost::server::{Address, AdminToken, Endpoint, Method, Surfaces};
+use memhost_tests::TestHost;
+
+use super::support::Api;
+
+const TOKEN: &str = "a token of the test";
+
+/// The status with which a socket answers.
+fn ask(socket: &Path, path: &str) -> u16 {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let request =
+        format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn planes_listen_apart_and_sockets_are_taken_over_and_taken_away() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let [runtime, control] = ["runtime", "control"].map(|name| host.directory().join(format!("{name}.sock")));
+    // A host that was killed leaves its socket.
+    drop(std::os::unix::net::UnixListener::bind(&runtime).unwrap());
+    let bind = |path: &Path, surfaces| {
+        let address = Address::Unix(path.to_owned());
+        async move { Endpoint::bind(&address, surfaces).await }
+    };
+    let endpoints =
+        vec![bind(&runtime, Surfaces::Runtime).await.unwrap(), bind(&control, Surfaces::Control).await.unwrap()];
+    assert_eq!(std::fs::metadata(&runtime).unwrap().permissions().mode() & 0o777, 0o600);
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let token = AdminToken::known(TOKEN).unwrap();
+    let serving = tokio::spawn(memhost::server::run(endpoints, Arc::clone(host.service()), token, async move {
+        let _ = stopped.await;
+    }));
+    let statuses = {
+        let (runtime, control) = (runtime.clone(), control.clone());
+        tokio::task::spawn_blocking(move || {
+            let paths = ["/healthz", "/runtime/v1/companies/acme/query", "/control/v1/plugins", "/metrics"];
+            paths.map(|path| (ask(&runtime, path), ask(&control, path)))
+        })
+    };
+    assert_eq!(statuses.await.unwrap(), [(200, 200), (405, 404), (404, 200), (404, 200)]);
+    let error = bind(&runtime, Surfaces::All).await.err().unwrap().to_string();
+    assert!(error.contains("runtime.sock"), "a socket that somebody listens on stays theirs: {error}");
+    stop.send(()).unwrap();
+    serving.await.unwrap().unwrap();
+    assert!(!runtime.exists() && !control.exists());
+}
+
+#[test]
+fn an_address_that_is_none_is_told_what_one_looks_like() {
+    assert_eq!("127.0.0.1:7600".parse::<Address>().unwrap().to_string(), "http://127.0.0.1:7600");
+    assert_eq!("unix:/run/m.sock".parse::<Address>().unwrap().to_string(), "unix:/run/m.sock");
+    for wrong in ["localhost", "unix:", "7600", "http://127.0.0.1:1"] {
+        let error = wrong.parse::<Address>().unwrap_err();
+        assert!(error.contains("unix:"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_answers_are_packed_for_whom_it_is_fine() {
+    let host = TestHost::new(&["echo"]).await.unwrap();
+    let api = Api::new(&host);
+    let ask = |headers: &'static [(&'static str, &'static str)], path: &'static str| {
+        let api = api.with_same();
+        async move { api.send(Method::Get, path, None, headers).await.headers }
+    };
+    const PACKED: &[(&str, &str)] = &[("accept-encoding", "gzip")];
+    assert_eq!(ask(PACKED, "/control/v1/plugins").await["content-encoding"], "gzip");
+    assert!(!ask(&[], "/control/v1/plugins").await.contains_key("content-encoding"));
+    assert!(!ask(PACKED, "/healthz").await.contains_key("content-encoding"), "short ones are not worth it");
+}
