@@ -211,12 +211,12 @@ pub(super) async fn run(command: ProfileCommand, in_use: Option<String>) -> Resu
 /// Keeps the token that a host has just made for the person who started it, so that the commands on this machine work
 /// without another word. Only where a person is there to read about it: nobody wants the token of a service or a
 /// container in a home directory.
-pub(super) fn remember(url: &str, token: &str) -> Result<(), CliError> {
+pub(super) fn remember(url: &str, control_url: &str, token: &str) -> Result<(), CliError> {
     if !std::io::stdout().is_terminal() {
         return Ok(());
     }
     let file = File::read()?;
-    match keep_local(&file, url, token)? {
+    match keep_local(&file, url, control_url, token)? {
         true => {
             line(&format!("it is kept as the profile `{LOCAL}` in {}, for your commands here", file.path.display()))
         }
@@ -228,13 +228,15 @@ pub(super) fn remember(url: &str, token: &str) -> Result<(), CliError> {
 const LOCAL: &str = "local";
 
 /// Whether it could be kept: not where there is no home, and not where the name is another host's.
-fn keep_local(file: &File, url: &str, token: &str) -> Result<bool, CliError> {
+fn keep_local(file: &File, url: &str, control_url: &str, token: &str) -> Result<bool, CliError> {
     let is_ours = |profile: &Profile| profile.url.as_deref().is_none_or(|kept| kept == url);
     if file.path.as_os_str().is_empty() || !file.profiles.get(LOCAL).is_none_or(is_ours) {
         return Ok(false);
     }
+    let control_url = if control_url == url { "" } else { control_url };
     let nothing = ["token_file", "token_command"].map(|name| (name, Some("")));
-    set(file, LOCAL, &[[("url", Some(url)), ("token", Some(token))], nothing].concat())?;
+    let all = [("url", Some(url)), ("control_url", Some(control_url)), ("token", Some(token)), nothing[0], nothing[1]];
+    set(file, LOCAL, &all)?;
     Ok(true)
 }
 

@@ -199,6 +199,20 @@ mod tests {
         };
         let rows = [row("2026-11-01", "a", 2), row("2026-11-03", "a", 4), row("2026-11-02", "b", 1)];
         let days = ["2026-11-01", "2026-11-02", "2026-11-03"].map(|day| day.parse().unwrap());
-        insta::assert_snapshot!(drawn(&json!({ "rows": rows }), By::Binding, &days), @"");
+        insta::assert_snapshot!(drawn(&json!({ "rows": rows }), By::Binding, &days), @r"
+        BINDING  WHAT                   2026-11-01 TO 2026-11-03
+        a        operations             ▅·█                       6
+                 p50, worst day         █·█                       900 µs
+                 p99, worst day         █·█                       12.0 ms
+                 failed, refused        █·█                       2
+                 empty rate, worst day  █·█                       25 %
+                 cents                  █·█                       1
+        b        operations             ·█·                       1
+                 p50, worst day         ·█·                       900 µs
+                 p99, worst day         ·█·                       12.0 ms
+                 failed, refused        ·█·                       1
+                 empty rate, worst day  ·█·                       25 %
+                 cents                  ·█·                       0.5
+        ");
     }
 }

@@ -34,7 +34,7 @@ const SEVERAL_MEANINGS: [&str; 12] = [
     "status",
 ];
 /// Others that mean files, JSON or text of the thing that they stand at.
-const OF_THE_THING: [&str; 18] = [
+const OF_THE_THING: [&str; 20] = [
     "to",
     "by",
     "origin",
@@ -53,6 +53,8 @@ const OF_THE_THING: [&str; 18] = [
     "listen",
     "id",
     "plugin",
+    "none",
+    "source-kind",
 ];
 
 fn grammar() -> Grammar {
@@ -148,7 +150,7 @@ fn one_flag_means_one_thing() {
     let mut meanings: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for (path, command) in commands() {
         for arg in flags(&command) {
-            let Some(long) = arg.get_long() else { continue };
+            let Some(long) = arg.get_long().filter(|long| *long != "help") else { continue };
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
             let takes = arg.get_value_names().map(|names| format!("{names:?}")).unwrap_or_default();
             meanings.entry(long.to_owned()).or_default().insert(format!("{takes} {help}"), path.clone());
@@ -201,6 +203,6 @@ fn the_form_of_the_answer_may_be_said_anywhere() {
         assert_eq!(args.page.company.host.output.format(), output::Format::Yaml, "{line}");
     }
     assert!(Cli::try_parse_from(["memhost", "job", "list", "--json", "-o", "yaml"]).is_err());
-    let typo = Cli::try_parse_from(["memhost", "jb"]).unwrap_err().to_string();
+    let typo = Cli::try_parse_from(["memhost", "jobs"]).unwrap_err().to_string();
     assert!(typo.contains("'job'"), "{typo}");
 }

@@ -1,11 +1,13 @@
 //! The command line against a running host: every thing with every verb that it has, in every form, and profiles.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
-use memhost::server::AdminToken;
+use memhost::server::{AdminToken, Endpoint, Surfaces};
 use memhost_tests::TestHost;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -31,11 +33,11 @@ struct Done {
 impl Terminal {
     async fn open(guests: &[&str]) -> Self {
         let host = TestHost::new(guests).await.unwrap();
-        let listener = memhost::server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
+        let url = endpoint.address().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let token = AdminToken::known(TOKEN).unwrap();
-        tokio::spawn(memhost::server::run(listener, Arc::clone(host.service()), token, async move {
+        tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
             let _ = stopped.await;
         }));
         let home = tempfile::tempdir().unwrap();
@@ -307,7 +309,6 @@ async fn what_goes_wrong_says_what_to_type_next() {
     assert_eq!((first.code, first.out.contains("memhost serve")), (0, true), "{first:?}");
     let there = terminal.fine("").await;
     assert!(there.contains("memhost note"), "{there}");
-    drop(terminal.host.service());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -324,4 +325,39 @@ async fn manual_pages_and_completions_are_written() {
         let script = run(home.path(), &[], &words(&format!("completions {shell}")), "").await;
         assert!(script.code == 0 && script.out.contains("memhost"), "{shell}: {}", script.err);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_are_told_as_they_happen_and_the_filters_hold() {
+    let terminal = Terminal::open(&[]).await;
+    terminal.fine("note 'before it began'").await;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+    command
+        .args(["tail", "--kind", "query", "--outcome", "succeeded", "-o", "jsonl"])
+        .env("HOME", terminal.home.path());
+    command.env("MEMHOST_URL", &terminal.url).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_COMPANY", "acme");
+    let mut tail = command.stdout(Stdio::piped()).spawn().unwrap();
+    let out = BufReader::new(tail.stdout.take().unwrap());
+    let (sender, lines) = channel();
+    let reading = std::thread::spawn(move || out.lines().for_each(|line| drop(sender.send(line.unwrap()))));
+    // It tells of what happens from when it listens on: something happens until it does.
+    let mut first = None;
+    for _ in 0..100 {
+        terminal.fine("search before").await;
+        first = lines.recv_timeout(Duration::from_millis(100)).ok();
+        if first.is_some() {
+            break;
+        }
+    }
+    let first: Value = serde_json::from_str(&first.expect("nothing was told")).unwrap();
+    assert_eq!((&first["kind"], &first["companyId"]), (&"query".into(), &"acme".into()));
+    terminal.fine("note 'not asked for'").await;
+    terminal.fine("search before -o json").await;
+    let next: Value = serde_json::from_str(&lines.recv_timeout(Duration::from_secs(20)).unwrap()).unwrap();
+    assert_eq!(next["kind"], "query", "the note was filtered out");
+    let stopped = Command::new("kill").args(["-INT", &tail.id().to_string()]).status().unwrap();
+    assert!(stopped.success() && tail.wait().unwrap().success(), "Ctrl-C is a good end");
+    reading.join().unwrap();
+    let refused = terminal.run("tail --data-dir .").await;
+    assert_ne!(refused.code, 0);
 }

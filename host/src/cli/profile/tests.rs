@@ -113,10 +113,12 @@ fn the_token_of_a_new_host_is_kept_unless_the_name_is_another_hosts() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("config.toml");
     let at = || File::at(&path).unwrap();
-    assert!(keep_local(&at(), "http://127.0.0.1:7600", "one").unwrap());
-    assert!(keep_local(&at(), "http://127.0.0.1:7600", "two").unwrap());
-    assert!(!keep_local(&at(), "http://127.0.0.1:7700", "three").unwrap());
+    assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "one").unwrap());
+    assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "two").unwrap());
+    assert!(!keep_local(&at(), "http://127.0.0.1:7700", "http://127.0.0.1:7700", "three").unwrap());
     let target = Target::among(&args(&[]), &at()).unwrap();
     assert_eq!((target.url.as_str(), target.token.as_deref()), ("http://127.0.0.1:7600", Some("two")));
-    assert!(!keep_local(&File::default(), "http://127.0.0.1:7600", "four").unwrap());
+    assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7601", "two").unwrap());
+    assert_eq!(Target::among(&args(&[]), &at()).unwrap().control_url, "http://127.0.0.1:7601");
+    assert!(!keep_local(&File::default(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "four").unwrap());
 }
