@@ -32,7 +32,7 @@ impl OutputArgs {
 /// Which host.
 #[derive(Debug, Clone, Args)]
 pub(super) struct HostArgs {
-    /// A host that runs; http://127.0.0.1:7600 where neither this nor the profile names one.
+    /// A host that runs, http://… or unix:PATH; http://127.0.0.1:7600 where neither this nor the profile names one.
     #[arg(long, env = "MEMHOST_URL", value_name = "URL", help_heading = "Host")]
     pub(super) url: Option<String>,
     /// Where the host's control plane is, if it listens by itself; the same as --url where absent.

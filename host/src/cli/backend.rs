@@ -1,9 +1,12 @@
 //! A host to talk to: over HTTP, or opened here. Both go through the same routes.
 
+mod socket;
+
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::socket::SocketConnector;
 use super::CliError;
 use super::args::HostArgs;
 use super::config::HostConfig;
@@ -94,7 +97,8 @@ impl Backend {
                 "nothing happens in a data directory while no host runs on it; leave it out, and name the host";
             return Err(CliError::input("--data-dir", message));
         };
-        let mut call = agent.get(format!("{url}{path}")).header("accept", "text/event-stream");
+        let (base, agent) = reach(agent, url);
+        let mut call = agent.get(format!("{base}{path}")).header("accept", "text/event-stream");
         if let Some(token) = token {
             call = call.header("authorization", format!("Bearer {token}"));
         }
@@ -161,9 +165,20 @@ impl Backend {
     }
 }
 
+/// What requests begin with, and what sends them.
+fn reach(agent: &ureq::Agent, url: &str) -> (String, ureq::Agent) {
+    let Some(path) = url.strip_prefix("unix:") else { return (url.to_owned(), agent.clone()) };
+    let resolver = ureq::unversioned::resolver::DefaultResolver::default();
+    // No proxy stands between this machine and itself.
+    let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build();
+    let agent = ureq::Agent::with_parts(config, SocketConnector(path.into()), resolver);
+    ("http://localhost".to_owned(), agent)
+}
+
 fn send(agent: &ureq::Agent, url: &str, token: Option<&str>, request: &Request) -> Result<(u16, Vec<u8>), CliError> {
     let unreachable = |error: ureq::Error| CliError::Unreachable { url: url.to_owned(), message: error.to_string() };
-    let address = format!("{url}{}", request.path);
+    let (base, agent) = reach(agent, url);
+    let address = format!("{base}{}", request.path);
     let bearer = token.map(|token| format!("Bearer {token}"));
     let body = request.body.as_deref().unwrap_or_default();
     let answered = match request.method {
