@@ -125,22 +125,24 @@ impl Target {
     }
 
     fn among(args: &HostArgs, file: &File) -> Result<Self, CliError> {
-        let name = args.profile.as_ref().or(file.default.as_ref());
+        let name = args.profile.as_ref().filter(|name| !name.is_empty()).or(file.default.as_ref());
         let none = Profile::default();
         let profile = name.map_or(Ok(&none), |name| file.get(name))?;
         let address = |text: &str| text.trim_end_matches('/').to_owned();
         let kept = address(profile.url.as_deref().unwrap_or(DEFAULT_URL));
         let kept_control = profile.control_url.as_deref().map_or_else(|| kept.clone(), address);
-        let url = args.url.as_deref().map_or_else(|| kept.clone(), address);
-        let control_url = match (&args.control_url, &args.url) {
-            (Some(control), _) => address(control),
+        // An empty variable is as good as none.
+        let given = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);
+        let url = given(&args.url).map_or_else(|| kept.clone(), |url| address(&url));
+        let control_url = match (given(&args.control_url), given(&args.url)) {
+            (Some(control), _) => address(&control),
             // Another host has another control plane.
             (None, Some(_)) if url != kept => url.clone(),
             (None, _) => kept_control.clone(),
         };
         // A profile's token is for the profile's host: another one must not learn it.
-        let token = match &args.token {
-            Some(token) => Some(token.clone()),
+        let token = match given(&args.token) {
+            Some(token) => Some(token),
             None if args.data_dir.is_none() && url == kept && control_url == kept_control => file.token(profile)?,
             None => None,
         };

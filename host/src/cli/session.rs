@@ -29,8 +29,8 @@ impl CompanyArgs {
     /// The host that is named, for the company that is named.
     pub(super) async fn open(&self) -> Result<Session, CliError> {
         let session = self.host.open().await?;
-        let company = match &self.company {
-            Some(company) => company.clone(),
+        let company = match self.company.as_deref().filter(|company| !company.is_empty()) {
+            Some(company) => company.to_owned(),
             None => match Target::of(&self.host)? {
                 Target { company: Some(company), .. } => company,
                 target => return Err(no_company(&session.host, &target).await),
@@ -44,8 +44,8 @@ impl ScopeArgs {
     /// The host that is named, for the company and the agent that are named.
     pub(super) async fn open(&self) -> Result<Session, CliError> {
         let session = self.company.open().await?;
-        let agent = match &self.agent {
-            Some(agent) => Some(agent.clone()),
+        let agent = match self.agent.as_deref().filter(|agent| !agent.is_empty()) {
+            Some(agent) => Some(agent.to_owned()),
             None => Target::of(&self.company.host)?.agent,
         };
         Ok(Session { agent, ..session })

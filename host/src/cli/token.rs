@@ -89,7 +89,7 @@ impl WhoseArgs {
     /// The host, and where these tokens are.
     async fn open(&self) -> Result<(Session, String), CliError> {
         let session = self.company.host.open().await?;
-        let company = self.company.company.clone();
+        let company = self.company.company.clone().filter(|company| !company.is_empty());
         let company = match company {
             _ if self.operators => None,
             Some(company) => Some(company),

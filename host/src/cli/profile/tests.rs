@@ -54,6 +54,8 @@ fn a_flag_goes_before_the_profile_and_the_profile_before_the_default() {
     assert_eq!((found.company, found.agent.as_deref()), (None, Some("ada")));
     let found = target(&["--token", "mine"]);
     assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("mine")));
+    let found = target(&["--url", "", "--token", ""]);
+    assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("of a")), "empty is as good as none");
     let none = Target::among(&args(&[]), &File::default()).unwrap();
     assert_eq!((none.url.as_str(), none.token, none.company), (DEFAULT_URL, None, None));
 }
