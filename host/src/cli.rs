@@ -216,10 +216,7 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Eval(command) => evaluate::run(command).await,
         Command::Profile(command) => profile::run(command, cli.profile).await,
         Command::Man(args) => man::run(&args, Cli::command()),
-        Command::Completions(args) => {
-            man::completions(&args, Cli::command());
-            Ok(())
-        }
+        Command::Completions(args) => man::completions(&args, Cli::command()),
     }
 }
 

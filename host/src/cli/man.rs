@@ -42,15 +42,19 @@ pub(super) fn run(args: &ManArgs, mut grammar: Command) -> Result<(), CliError> 
         })?;
     }
     let mut page = Vec::new();
-    Man::new(command.clone()).render(&mut page)?;
+    man(command).render(&mut page)?;
     Ok(std::io::stdout().lock().write_all(&page)?)
+}
+
+fn man(command: &Command) -> Man {
+    Man::new(command.clone()).source(concat!("memhost ", env!("CARGO_PKG_VERSION"))).manual("memhost")
 }
 
 fn write(command: &Command, directory: &Path) -> Result<usize, CliError> {
     if command.is_hide_set() || command.get_name() == "help" {
         return Ok(0);
     }
-    let man = Man::new(command.clone());
+    let man = man(command);
     let file = directory.join(man.get_filename());
     let mut page = Vec::new();
     man.render(&mut page)?;
@@ -59,6 +63,9 @@ fn write(command: &Command, directory: &Path) -> Result<usize, CliError> {
 }
 
 /// Prints a completion script.
-pub(super) fn completions(args: &CompletionsArgs, mut grammar: Command) {
-    clap_complete::generate(args.shell, &mut grammar, "memhost", &mut std::io::stdout());
+pub(super) fn completions(args: &CompletionsArgs, mut grammar: Command) -> Result<(), CliError> {
+    // Through memory: the generator panics where whoever reads has seen enough.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut grammar, "memhost", &mut script);
+    Ok(std::io::stdout().lock().write_all(&script)?)
 }

@@ -2,6 +2,7 @@
 
 mod sse;
 
+use std::collections::{HashSet, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
@@ -76,6 +77,7 @@ pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
     let Session { host, format, .. } = session;
     // A thread of its own: it is inside a read for hours, and nobody waits for it at the end.
     std::thread::spawn(move || follow(&host, &path, &sender));
+    let mut seen = Seen::default();
     let stopped = serve::stop();
     tokio::pin!(stopped);
     loop {
@@ -89,9 +91,35 @@ pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
             continue;
         }
         let Ok(value) = serde_json::from_str::<Value>(&event.data) else { continue };
-        if args.lets_through(&event.name, &value) {
+        let is_new = event.name != What::Operation.name() || seen.is_new(&text(&value, "/id"));
+        if is_new && args.lets_through(&event.name, &value) {
             line(&shown(format, &event.name, &value)?)?;
         }
+    }
+}
+
+/// The operations that were told of last: after a restart a host tells of some of them again.
+#[derive(Default)]
+struct Seen {
+    known: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+impl Seen {
+    /// As many as a host tells of again, twice.
+    const MOST: usize = 2_000;
+
+    fn is_new(&mut self, id: &str) -> bool {
+        if !self.known.insert(id.to_owned()) {
+            return false;
+        }
+        self.order.push_back(id.to_owned());
+        if self.order.len() > Self::MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        true
     }
 }
 
@@ -231,6 +259,15 @@ mod tests {
         10:20:30.111  failed       capture         -                 -                                     -  the provider was away
         ");
         assert!(operation(&bad, false).contains("\x1b[31m"));
+    }
+
+    #[test]
+    fn what_is_told_twice_is_shown_once() {
+        let mut seen = Seen::default();
+        assert!(seen.is_new("a") && !seen.is_new("a") && seen.is_new("b"));
+        (0..Seen::MOST).for_each(|number| assert!(seen.is_new(&number.to_string())));
+        assert!(seen.is_new("a"), "what is long ago is forgotten");
+        assert_eq!(seen.known.len(), seen.order.len());
     }
 
     #[test]
