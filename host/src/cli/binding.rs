@@ -90,16 +90,17 @@ pub(super) struct CreateArgs {
     /// The same, from a file.
     #[arg(long, conflicts_with = "config", value_name = "FILE")]
     config_file: Option<PathBuf>,
-    /// Which of its versions: a range such as '^1.2', or the digest of one build.
+    /// Which versions of its provider: a range such as '^1.2', or the digest of one build.
     #[arg(long, value_name = "RANGE|DIGEST")]
     versions: Option<String>,
     /// What the provider may reach, such as '{"storageBytes":1000000}'; nothing by default.
     #[arg(long, value_name = "JSON")]
     grants: Option<String>,
-    /// What the provider may use, such as '{"callTimeoutMs":5000}'.
+    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// What it does with what passes, such as '{"pii":"redact"}': hooks, review, pii, onBudget, retention.
+    /// What it does with what passes, such as '{"pii":"redact"}': hooks, review, pii, onBudget, retention; what is left
+    /// out is the default.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Make it the company's default.

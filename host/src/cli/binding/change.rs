@@ -23,7 +23,8 @@ pub(crate) struct UpdateArgs {
     /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// What it does with what passes, such as '{"pii":"redact"}'; what is left out is the default.
+    /// What it does with what passes, such as '{"pii":"redact"}': hooks, review, pii, onBudget, retention; what is left
+    /// out is the default.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Whether it takes operations.
