@@ -13,7 +13,7 @@ pub(super) enum OperationCommand {
     /// Show operations, newest first.
     List(Box<ListArgs>),
     /// Show one operation with everything that is known of it.
-    Show(ShowArgs),
+    Show(Box<ShowArgs>),
 }
 
 #[derive(Debug, Subcommand)]
