@@ -10,7 +10,7 @@ use crate::contract::{BindingKey, Budget, BudgetState, BudgetView, Microcents, P
 
 /// A budget that is used up.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("the {} of {} cents a {} is used up: {} cents were spent; it opens again at {resets_at}, or raise it with `memhost budget set`",
+#[error("the {} of {} cents a {} is used up: {} cents were spent; it opens again at {resets_at}, or raise it with `memhost budget update`",
     budget.binding_key.as_ref().map_or_else(|| "company's budget".to_owned(), |key| format!("budget of the binding `{key}`")),
     cents(budget.set.limit), budget.period, cents(*spent))]
 pub struct Exceeded {

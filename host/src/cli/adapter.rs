@@ -169,7 +169,7 @@ fn spool(args: &SpoolArgs) -> Result<(), CliError> {
         let directory = spool.directory().display().to_string();
         vec![files.to_string(), bytes.to_string(), counted("dropped"), counted("refused"), directory]
     });
-    table(&["waiting", "bytes", "dropped", "refused", "directory"], rows.collect())?;
+    line(&table(&["waiting", "bytes", "dropped", "refused", "directory"], rows.collect()))?;
     let log = state.root().join("adapter.log");
     if log.exists() {
         line(&format!("complaints: {}", log.display()))?;

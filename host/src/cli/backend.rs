@@ -1,18 +1,23 @@
 //! A host to talk to: over HTTP, or opened here. Both go through the same routes.
 
+mod socket;
+
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::socket::SocketConnector;
+use super::CliError;
+use super::args::HostArgs;
 use super::config::HostConfig;
-use super::{CliError, HostArgs};
+use super::profile::Target;
 use crate::server::{InProcess, Method, Request};
 use crate::service::Service;
 
 /// A host.
 pub(super) enum Backend {
     /// One that runs.
-    Http { url: String, token: Option<String>, agent: ureq::Agent },
+    Http { url: String, control_url: String, token: Option<String>, agent: ureq::Agent },
     /// One that was opened for this command.
     Direct(Box<InProcess>),
 }
@@ -22,8 +27,8 @@ impl Backend {
     pub(super) async fn open(args: &HostArgs) -> Result<Self, CliError> {
         let Some(data_dir) = &args.data_dir else {
             let config = ureq::Agent::config_builder().http_status_as_error(false).build();
-            let url = args.url.trim_end_matches('/').to_owned();
-            return Ok(Self::Http { url, token: args.token.clone(), agent: config.into() });
+            let Target { url, control_url, token, .. } = Target::of(args)?;
+            return Ok(Self::Http { url, control_url, token, agent: config.into() });
         };
         let mut options = HostConfig::read("--host-config", args.host_config.as_deref())?.options(data_dir)?;
         options.plugins_dir = args.plugins_dir.clone().or(options.plugins_dir);
@@ -85,6 +90,31 @@ impl Backend {
         self.call(Request { method: Method::Delete, path: path.to_owned(), body: None, headers }).await
     }
 
+    /// A stream of server-sent events, from after the event of this id. Blocks while nothing happens.
+    pub(super) fn stream(&self, path: &str, last_id: Option<&str>) -> Result<impl std::io::Read + use<>, CliError> {
+        let Self::Http { control_url: url, token, agent, .. } = self else {
+            let message =
+                "nothing happens in a data directory while no host runs on it; leave it out, and name the host";
+            return Err(CliError::input("--data-dir", message));
+        };
+        let (base, agent) = reach(agent, url);
+        let mut call = agent.get(format!("{base}{path}")).header("accept", "text/event-stream");
+        if let Some(token) = token {
+            call = call.header("authorization", format!("Bearer {token}"));
+        }
+        if let Some(id) = last_id.filter(|id| !id.is_empty()) {
+            call = call.header("last-event-id", id);
+        }
+        let unreachable = |error: ureq::Error| CliError::Unreachable { url: url.clone(), message: error.to_string() };
+        let mut response = call.call().map_err(unreachable)?;
+        let status = response.status().as_u16();
+        if !(200..300).contains(&status) {
+            let body = response.body_mut().read_to_vec().map_err(unreachable)?;
+            return Err(self.problem(status, &body));
+        }
+        Ok(response.into_body().into_reader())
+    }
+
     /// What is no JSON.
     pub(super) async fn download(&self, path: &str) -> Result<Vec<u8>, CliError> {
         self.bytes(Request { method: Method::Get, path: path.to_owned(), body: None, headers: Vec::new() }).await
@@ -102,7 +132,8 @@ impl Backend {
                 request.headers.push(("host", "localhost".to_owned()));
                 Ok(host.call(request).await)
             }
-            Self::Http { url, token, agent } => {
+            Self::Http { url, control_url, token, agent } => {
+                let url = if request.path.starts_with("/control/") { control_url } else { url };
                 let (url, token, agent) = (url.clone(), token.clone(), agent.clone());
                 let sent = tokio::task::spawn_blocking(move || send(&agent, &url, token.as_deref(), &request)).await;
                 sent.map_err(CliError::runtime)?
@@ -118,18 +149,44 @@ impl Backend {
         serde_json::from_slice(&body).map_err(|error| CliError::Host(format!("the host's answer is no JSON: {error}")))
     }
 
+    /// What the host complains about; where nobody said who they are, how they do.
+    fn problem(&self, status: u16, body: &[u8]) -> CliError {
+        match self {
+            Self::Http { url, token: None, .. } if status == 401 => {
+                let detail = format!(
+                    "{url} asks who you are; give --token or MEMHOST_TOKEN, or keep a token with `memhost profile \
+                     create NAME --url {url} --token -`; `memhost serve` prints one at its first start, and `memhost \
+                     serve --new-token` another one"
+                );
+                CliError::Problem { status, detail, operation: None }
+            }
+            _ => CliError::problem(status, body),
+        }
+    }
+
     async fn bytes(&self, request: Request) -> Result<Vec<u8>, CliError> {
         let (status, body) = self.exchange(request).await?;
         if !(200..300).contains(&status) {
-            return Err(CliError::problem(status, &body));
+            return Err(self.problem(status, &body));
         }
         Ok(body)
     }
 }
 
+/// What requests begin with, and what sends them.
+fn reach(agent: &ureq::Agent, url: &str) -> (String, ureq::Agent) {
+    let Some(path) = url.strip_prefix("unix:") else { return (url.to_owned(), agent.clone()) };
+    let resolver = ureq::unversioned::resolver::DefaultResolver::default();
+    // No proxy stands between this machine and itself.
+    let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build();
+    let agent = ureq::Agent::with_parts(config, SocketConnector(path.into()), resolver);
+    ("http://localhost".to_owned(), agent)
+}
+
 fn send(agent: &ureq::Agent, url: &str, token: Option<&str>, request: &Request) -> Result<(u16, Vec<u8>), CliError> {
     let unreachable = |error: ureq::Error| CliError::Unreachable { url: url.to_owned(), message: error.to_string() };
-    let address = format!("{url}{}", request.path);
+    let (base, agent) = reach(agent, url);
+    let address = format!("{base}{}", request.path);
     let bearer = token.map(|token| format!("Bearer {token}"));
     let body = request.body.as_deref().unwrap_or_default();
     let answered = match request.method {

@@ -5,28 +5,53 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use self::grant::{GrantArgs, SetArgs};
-use super::output::{escape, line, table, text};
-use super::{Backend, CliError, CompanyArgs, output, page};
+use self::change::UpdateArgs;
+use self::grant::GrantArgs;
+use super::CliError;
+use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
+use super::output::{details, escape, moment, table, text};
+use super::page::{self, items};
 
+mod change;
 mod grant;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BindingCommand {
+    /// Show a company's bindings.
+    List(PageArgs),
+    /// Show one binding.
+    Show(ShowNamedArgs),
     /// Make a binding.
     Create(CreateArgs),
-    /// Show a company's bindings.
-    List(CompanyArgs),
-    /// Show one binding.
-    Show {
-        /// Its key.
-        key: String,
+    /// Change a binding: its configuration, limits, versions, or whether it takes operations.
+    #[command(alias = "set")]
+    Update(UpdateArgs),
+    /// Delete a binding, with what its provider has stored through the host.
+    Delete {
+        #[command(flatten)]
+        named: NamedArgs,
+        #[command(flatten)]
+        seen: SeenArgs,
+    },
+    /// Show what a binding's provider asks for, and grant it, entirely or in part.
+    Grant(GrantArgs),
+    /// Point the company, or one agent, at a binding, or at none.
+    Target {
+        /// The binding's key.
+        #[arg(required_unless_present = "none")]
+        key: Option<String>,
+        /// No binding any more.
+        #[arg(long, conflicts_with = "key")]
+        none: bool,
+        /// Only of, or for, this agent.
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
         #[command(flatten)]
         company: CompanyArgs,
     },
     /// Show which binding answers, and why.
     Resolve {
-        /// For this agent.
+        /// Only of, or for, this agent.
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
         /// Where a request names this binding.
@@ -38,41 +63,16 @@ pub(super) enum BindingCommand {
         #[command(flatten)]
         company: CompanyArgs,
     },
-    /// Delete a binding, with what its provider has stored through the host.
-    Delete {
-        /// Its key.
-        key: String,
-        /// The revision that you have seen; another one is a conflict.
-        #[arg(long, value_name = "NUMBER")]
-        revision: Option<u64>,
-        #[command(flatten)]
-        company: CompanyArgs,
-    },
-    /// Change a binding: its configuration, limits, versions, or whether it takes operations.
-    Set(SetArgs),
-    /// Show what a binding's provider asks for, and grant it, entirely or in part.
-    Grant(GrantArgs),
     /// Close a binding's circuit breaker and try again the versions that were kept from it.
-    Reset {
-        /// Its key.
-        key: String,
-        #[command(flatten)]
-        company: CompanyArgs,
-    },
-    /// Point the company, or one agent, at a binding, or at none.
-    Target {
-        /// The binding's key.
-        #[arg(required_unless_present = "none")]
-        key: Option<String>,
-        /// No binding any more.
-        #[arg(long, conflicts_with = "key")]
-        none: bool,
-        /// This agent only.
-        #[arg(long, value_name = "ID")]
-        agent: Option<String>,
-        #[command(flatten)]
-        company: CompanyArgs,
-    },
+    Reset(NamedArgs),
+}
+
+/// Which state of a thing is changed.
+#[derive(Debug, Args)]
+pub(super) struct SeenArgs {
+    /// The revision that you have seen; another one is a conflict.
+    #[arg(long, value_name = "NUMBER")]
+    revision: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -90,16 +90,17 @@ pub(super) struct CreateArgs {
     /// The same, from a file.
     #[arg(long, conflicts_with = "config", value_name = "FILE")]
     config_file: Option<PathBuf>,
-    /// Which of its versions: a range such as '^1.2', or the digest of one build.
+    /// Which versions of its provider: a range such as '^1.2', or the digest of one build.
     #[arg(long, value_name = "RANGE|DIGEST")]
     versions: Option<String>,
     /// What the provider may reach, such as '{"storageBytes":1000000}'; nothing by default.
     #[arg(long, value_name = "JSON")]
     grants: Option<String>,
-    /// What the provider may use, such as '{"callTimeoutMs":5000}'.
+    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// What it does with what passes, such as '{"pii":"redact"}': hooks, review, pii, onBudget, retention.
+    /// What it does with what passes, such as '{"pii":"redact"}': hooks, review, pii, onBudget, retention; what is left
+    /// out is the default.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Make it the company's default.
@@ -109,56 +110,58 @@ pub(super) struct CreateArgs {
 
 pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
     match command {
-        BindingCommand::Create(args) => create(args).await,
-        BindingCommand::List(company) => {
-            let answer = Backend::open(&company.host).await?.get(&path(&company, "bindings")).await?;
-            show(&company, &answer, answer["items"].as_array().map_or(&[], Vec::as_slice))
+        BindingCommand::List(page) => {
+            page::list_as(&page, "bindings", &[], |answer| rows(items(answer, "items"))).await
         }
-        BindingCommand::Show { key, company } => {
-            let path = path(&company, &format!("bindings/{}", escape(&key)));
-            let answer = Backend::open(&company.host).await?.get(&path).await?;
-            output::json(&answer)
+        BindingCommand::Show(args) => {
+            let session = args.named.company.open().await?;
+            let path = format!("bindings/{}", escape(&args.named.name));
+            let look = async || session.format.render(&session.get(&path).await?, "", details);
+            page::watched(&args.watch, look).await
+        }
+        BindingCommand::Create(args) => create(args).await,
+        BindingCommand::Update(args) => change::update(args).await,
+        BindingCommand::Delete { named, seen } => {
+            let session = named.company.open().await?;
+            let path = session.path(&format!("bindings/{}", escape(&named.name)));
+            let answer = match seen.revision {
+                Some(revision) => session.host.delete_if(&path, &format!("\"{revision}\"")).await?,
+                None => session.host.delete(&path).await?,
+            };
+            session.gone(&answer, &format!("{} is deleted", named.name))
+        }
+        BindingCommand::Grant(args) => grant::grant(args).await,
+        BindingCommand::Target { key, none: _, agent, company } => {
+            let session = company.open().await?;
+            let answer = session.put("targets", &json!({ "bindingKey": key, "agentId": agent })).await?;
+            match key {
+                Some(key) => session.gone(&answer, &format!("{key} answers now")),
+                None => session.gone(&answer, "no binding of its own any more"),
+            }
         }
         BindingCommand::Resolve { agent, binding, why, company } => {
+            let session = company.open().await?;
             let query = page::query(&[("agentId", agent.as_deref()), ("bindingKey", binding.as_deref())]);
-            let path = path(&company, &format!("resolve?{query}"));
-            let answer = Backend::open(&company.host).await?.get(&path).await?;
-            if company.host.json {
-                return output::json(&answer);
-            }
-            let (key, provider) = (text(&answer, "/binding/key"), text(&answer, "/binding/providerKey"));
-            line(&format!("{key} ({provider}), by {}", text(&answer, "/why").replace('_', " ")))?;
-            for step in answer["steps"].as_array().into_iter().flatten().filter(|_| why) {
-                let mark = if step["decides"] == true { "decides" } else { "       " };
-                line(&format!("  {mark}  {}: {}", text(step, "/rule").replace('_', " "), text(step, "/says")))?;
-            }
-            Ok(())
+            let answer = session.get(&format!("resolve?{query}")).await?;
+            session.show(&answer, "steps", |answer| resolved(answer, why))
         }
-        BindingCommand::Delete { key, revision, company } => {
-            let path = path(&company, &format!("bindings/{}", escape(&key)));
-            let host = Backend::open(&company.host).await?;
-            match revision {
-                Some(revision) => host.delete_if(&path, &format!("\"{revision}\"")).await?,
-                None => host.delete(&path).await?,
-            };
-            line(&format!("{key} is deleted"))
-        }
-        BindingCommand::Set(args) => grant::set(args).await,
-        BindingCommand::Grant(args) => grant::grant(args).await,
-        BindingCommand::Reset { key, company } => {
-            let path = path(&company, &format!("bindings/{}/reset", escape(&key)));
-            let answer = Backend::open(&company.host).await?.post(&path, &json!({})).await?;
-            show(&company, &answer, std::slice::from_ref(&answer))
-        }
-        BindingCommand::Target { key, none: _, agent, company } => {
-            let body = json!({ "bindingKey": key, "agentId": agent });
-            Backend::open(&company.host).await?.put(&path(&company, "targets"), &body).await?;
-            match key {
-                Some(key) => line(&format!("{key} answers now")),
-                None => line("no binding of its own any more"),
-            }
+        BindingCommand::Reset(named) => {
+            let session = named.company.open().await?;
+            let answer = session.post(&format!("bindings/{}/reset", escape(&named.name)), &json!({})).await?;
+            session.show(&answer, "", one)
         }
     }
+}
+
+/// Which binding answers, and with `why` what every rule says.
+fn resolved(answer: &Value, why: bool) -> String {
+    let (key, provider) = (text(answer, "/binding/key"), text(answer, "/binding/providerKey"));
+    let mut lines = vec![format!("{key} ({provider}), by {}", text(answer, "/why").replace('_', " "))];
+    for step in items(answer, "steps").iter().filter(|_| why) {
+        let mark = if step["decides"] == true { "decides" } else { "       " };
+        lines.push(format!("  {mark}  {}: {}", text(step, "/rule").replace('_', " "), text(step, "/says")));
+    }
+    lines.join("\n")
 }
 
 async fn create(args: CreateArgs) -> Result<(), CliError> {
@@ -174,7 +177,7 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
         "default": args.default,
     });
     if let Some(version) = &args.versions {
-        body["version"] = grant::version(version);
+        body["version"] = change::version(version);
     }
     let given =
         [("grants", "--grants", args.grants), ("limits", "--limits", args.limits), ("policy", "--policy", args.policy)];
@@ -183,23 +186,21 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
             body[name] = json_argument(argument, &given)?;
         }
     }
-    let company = &args.company;
-    let answer = Backend::open(&company.host).await?.post(&path(company, "bindings"), &body).await?;
-    show(company, &answer, std::slice::from_ref(&answer))
+    let session = args.company.open().await?;
+    let answer = session.post("bindings", &body).await?;
+    session.show(&answer, "", one)
 }
 
 pub(super) fn json_argument(argument: &str, json: &str) -> Result<Value, CliError> {
     serde_json::from_str(json).map_err(|error| CliError::input(argument, format!("is no JSON: {error}")))
 }
 
-pub(super) fn path(company: &CompanyArgs, rest: &str) -> String {
-    format!("/control/v1/companies/{}/{rest}", escape(&company.company))
+/// One binding as a table.
+pub(super) fn one(binding: &Value) -> String {
+    rows(std::slice::from_ref(binding))
 }
 
-pub(super) fn show(company: &CompanyArgs, answer: &Value, bindings: &[Value]) -> Result<(), CliError> {
-    if company.host.json {
-        return output::json(answer);
-    }
+fn rows(bindings: &[Value]) -> String {
     let row = |binding: &Value| {
         let agents = binding["agents"].as_array().cloned().unwrap_or_default();
         let mut answers_for: Vec<String> = agents.iter().map(|agent| text(agent, "")).collect();
@@ -211,7 +212,7 @@ pub(super) fn show(company: &CompanyArgs, answer: &Value, bindings: &[Value]) ->
             format!("{} {}", text(binding, "/providerKey"), text(binding, "/serving/version")).trim_end().to_owned(),
             answers_for.join(", "),
             state(binding),
-            text(binding, "/createdAt"),
+            moment(&text(binding, "/createdAt")),
         ]
     };
     table(&["key", "provider", "answers for", "state", "created"], bindings.iter().map(row).collect())

@@ -1,22 +1,34 @@
-//! What memory costs, how much it may, and how good it is.
+//! What memory costs, and how good it is.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::output::{escape, json as print_json, line};
-use super::page::{self, Columns, PageArgs, path, query, rows};
-use super::{Backend, CliError, CompanyArgs};
+use super::CliError;
+use super::args::{CompanyArgs, DaysArgs, PageArgs, WatchArgs};
+use super::page::{self, Columns, items, query, rows, watched};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CostCommand {
+    /// Show what was billed for single operations, newest first.
+    #[command(alias = "events")]
+    List(PageArgs),
     /// Show sums over operations, tokens and cents.
     Show(ShowArgs),
-    /// Show what was billed for single operations, newest first.
-    Events(PageArgs),
-    /// Enter a flat charge, such as a subscription or an invoice.
+    /// Enter a flat charge.
+    #[command(hide = true)]
     Charge(ChargeArgs),
-    /// Show flat charges, newest first.
+    /// Show flat charges.
+    #[command(hide = true)]
     Charges(PageArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ChargeCommand {
+    /// Show flat charges, newest first.
+    List(PageArgs),
+    /// Enter a flat charge, such as a subscription or an invoice. What is entered stays; a mistake is made good with
+    /// an entry of the other direction.
+    Create(ChargeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -26,12 +38,10 @@ pub(super) struct ShowArgs {
     /// One row for each: day, binding, agent, provider, model, or several with commas.
     #[arg(long, default_value = "binding", value_name = "LIST")]
     by: String,
-    /// The first day, such as 2026-11-01; 30 days before the last where absent.
-    #[arg(long, value_name = "DAY")]
-    since: Option<String>,
-    /// The last day; today where absent. Days are days in UTC.
-    #[arg(long, value_name = "DAY")]
-    until: Option<String>,
+    #[command(flatten)]
+    days: DaysArgs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 #[derive(Debug, Args)]
@@ -45,12 +55,15 @@ pub(super) struct ChargeArgs {
     #[arg(long)]
     biller: String,
     /// How much, in cents.
-    #[arg(long)]
+    #[arg(long, value_name = "CENTS")]
     cents: f64,
+    /// It comes back instead of being spent.
+    #[arg(long)]
+    credit: bool,
     /// When, RFC 3339; now where absent.
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
-    /// For which binding, if for one.
+    /// Only of, or for, this binding.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
     /// In words.
@@ -59,52 +72,29 @@ pub(super) struct ChargeArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum BudgetCommand {
-    /// Show the budgets as they stand.
-    List(CompanyArgs),
-    /// Set how much may be spent. Reaching it stops every operation until the next period begins.
-    Set {
-        #[command(flatten)]
-        which: WhichArgs,
-        /// How much, in cents.
-        #[arg(long)]
-        cents: f64,
-        /// Warn at this share of it.
-        #[arg(long, default_value_t = 0.8, value_name = "SHARE")]
-        warn: f64,
-    },
-    /// Remove a budget.
-    Remove(WhichArgs),
+pub(super) enum EvaluationCommand {
+    /// Show it, by binding.
+    Show(EvaluationShowArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct WhichArgs {
+pub(super) struct EvaluationShowArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// Over which time.
-    #[arg(long, value_enum, default_value_t = Period::Month)]
-    period: Period,
-    /// Of one binding; of the company where absent.
-    #[arg(long, value_name = "KEY")]
-    binding: Option<String>,
+    #[command(flatten)]
+    days: DaysArgs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Period {
-    Day,
-    Month,
-}
-
+/// How good memory is; `show` may be left out.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct EvaluationArgs {
+    #[command(subcommand)]
+    command: Option<EvaluationCommand>,
     #[command(flatten)]
-    company: CompanyArgs,
-    /// The first day, such as 2026-11-01; 30 days before the last where absent.
-    #[arg(long, value_name = "DAY")]
-    since: Option<String>,
-    /// The last day; today where absent. Days are days in UTC.
-    #[arg(long, value_name = "DAY")]
-    until: Option<String>,
+    show: EvaluationShowArgs,
 }
 
 const SUMS: &Columns = &[
@@ -141,20 +131,12 @@ const EVENTS: &Columns = &[
 const CHARGES: &Columns = &[
     ("when", "/occurredAt"),
     ("kind", "/eventKind"),
+    ("direction", "/direction"),
     ("biller", "/biller"),
     ("binding", "/bindingKey"),
     ("cents", "/amountCents"),
     ("currency", "/currency"),
     ("description", "/description"),
-];
-
-const BUDGETS: &Columns = &[
-    ("binding", "/bindingKey"),
-    ("period", "/period"),
-    ("limit", "/limitCents"),
-    ("spent", "/spentCents"),
-    ("state", "/state"),
-    ("begins anew", "/resetsAt"),
 ];
 
 const EVALUATION: &Columns = &[
@@ -170,93 +152,77 @@ const EVALUATION: &Columns = &[
 
 pub(super) async fn run(command: CostCommand) -> Result<(), CliError> {
     match command {
-        CostCommand::Show(args) => {
-            let pairs = [
-                ("groupBy", Some(args.by.as_str())),
-                ("since", args.since.as_deref()),
-                ("until", args.until.as_deref()),
-            ];
-            let path = path(&args.company, &format!("costs?{}", query(&pairs)));
-            let sums = Backend::open(&args.company.host).await?.get(&path).await?;
-            if args.company.host.json {
-                return print_json(&sums);
-            }
-            // Only what the rows are told apart by, and the numbers.
-            let is_grouped = |title: &str| args.by.split(',').any(|by| by == title);
-            let keys = ["day", "binding", "agent", "provider", "model"];
-            let columns: Vec<_> =
-                SUMS.iter().filter(|(title, _)| !keys.contains(title) || is_grouped(title)).copied().collect();
-            let mut items = sums["rows"].as_array().cloned().unwrap_or_default();
-            if items.len() > 1 {
-                items.push(sums["total"].clone());
-            }
-            rows(&items, &columns)
-        }
-        CostCommand::Events(page) => page::list(&page, "cost-events", &[], EVENTS).await,
-        CostCommand::Charges(page) => page::list(&page, "finance-events", &[], CHARGES).await,
-        CostCommand::Charge(args) => {
-            let at = args.at.unwrap_or_else(|| jiff::Timestamp::now().to_string());
-            let mut body =
-                json!({ "eventKind": args.kind, "biller": args.biller, "amountCents": args.cents, "occurredAt": at });
-            for (name, value) in [("bindingKey", args.binding), ("description", args.description)] {
-                if let Some(value) = value {
-                    body[name] = value.into();
-                }
-            }
-            let host = Backend::open(&args.company.host).await?;
-            let made = host.post(&path(&args.company, "finance-events"), &body).await?;
-            page::changed(&args.company, &made, CHARGES)
-        }
+        CostCommand::List(page) => page::list(&page, "cost-events", &[], EVENTS).await,
+        CostCommand::Show(args) => show(args).await,
+        CostCommand::Charge(args) => charge(ChargeCommand::Create(args)).await,
+        CostCommand::Charges(page) => charge(ChargeCommand::List(page)).await,
     }
 }
 
-pub(super) async fn budget(command: BudgetCommand) -> Result<(), CliError> {
-    let (company, answer) = match command {
-        BudgetCommand::List(company) => {
-            let answer = Backend::open(&company.host).await?.get(&path(&company, "budgets")).await?;
-            (company, answer)
-        }
-        BudgetCommand::Set { which, cents, warn } => {
-            let body = json!({ "limitCents": cents, "warnShare": warn });
-            let answer = Backend::open(&which.company.host).await?.put(&budget_path(&which), &body).await?;
-            (which.company, answer)
-        }
-        BudgetCommand::Remove(which) => {
-            let answer = Backend::open(&which.company.host).await?.delete(&budget_path(&which)).await?;
-            (which.company, answer)
-        }
-    };
-    match company.host.json {
-        true => print_json(&answer),
-        false => rows(answer["items"].as_array().map_or(&[], Vec::as_slice), BUDGETS),
-    }
+async fn show(args: ShowArgs) -> Result<(), CliError> {
+    let session = args.company.open().await?;
+    let pairs =
+        [("groupBy", Some(args.by.as_str())), ("since", args.days.from.as_deref()), ("until", args.days.to.as_deref())];
+    let path = format!("costs?{}", query(&pairs));
+    watched(&args.watch, async || {
+        session.format.render(&session.get(&path).await?, "rows", |sums| table(sums, &args.by))
+    })
+    .await
 }
 
-fn budget_path(which: &WhichArgs) -> String {
-    let period = match which.period {
-        Period::Day => "day",
-        Period::Month => "month",
-    };
-    match &which.binding {
-        Some(key) => path(&which.company, &format!("bindings/{}/budgets/{period}", escape(key))),
-        None => path(&which.company, &format!("budgets/{period}")),
+/// Only what the rows are told apart by, and the numbers.
+fn table(sums: &Value, by: &str) -> String {
+    let is_grouped = |title: &str| by.split(',').any(|by| by == title);
+    let keys = ["day", "binding", "agent", "provider", "model"];
+    let columns: Vec<_> =
+        SUMS.iter().filter(|(title, _)| !keys.contains(title) || is_grouped(title)).copied().collect();
+    let mut all = items(sums, "rows").to_vec();
+    if all.len() > 1 {
+        all.push(sums["total"].clone());
     }
+    rows(&all, &columns)
+}
+
+pub(super) async fn charge(command: ChargeCommand) -> Result<(), CliError> {
+    let args = match command {
+        ChargeCommand::List(page) => return page::list(&page, "finance-events", &[], CHARGES).await,
+        ChargeCommand::Create(args) => args,
+    };
+    let at = args.at.unwrap_or_else(|| jiff::Timestamp::now().to_string());
+    let direction = if args.credit { "credit" } else { "debit" };
+    let mut body = json!({
+        "eventKind": args.kind, "biller": args.biller, "amountCents": args.cents, "occurredAt": at,
+        "direction": direction,
+    });
+    for (name, value) in [("bindingKey", args.binding), ("description", args.description)] {
+        if let Some(value) = value {
+            body[name] = value.into();
+        }
+    }
+    let session = args.company.open().await?;
+    let made = session.post("finance-events", &body).await?;
+    session.show(&made, "", |made| rows(std::slice::from_ref(made), CHARGES))
 }
 
 pub(super) async fn evaluation(args: EvaluationArgs) -> Result<(), CliError> {
-    let pairs = [("since", args.since.as_deref()), ("until", args.until.as_deref())];
-    let path = path(&args.company, &format!("evaluation?{}", query(&pairs)));
-    let report = Backend::open(&args.company.host).await?.get(&path).await?;
-    if args.company.host.json {
-        return print_json(&report);
-    }
-    let mut items = report["bindings"].as_array().cloned().unwrap_or_default();
-    items.push(report["total"].clone());
-    items.iter_mut().for_each(shorten);
-    rows(&items, EVALUATION)?;
+    let args = match args.command {
+        Some(EvaluationCommand::Show(args)) => args,
+        None => args.show,
+    };
+    let session = args.company.open().await?;
+    let pairs = [("since", args.days.from.as_deref()), ("until", args.days.to.as_deref())];
+    let path = format!("evaluation?{}", query(&pairs));
+    watched(&args.watch, async || session.format.render(&session.get(&path).await?, "bindings", evaluated)).await
+}
+
+fn evaluated(report: &Value) -> String {
+    let mut all = items(report, "bindings").to_vec();
+    all.push(report["total"].clone());
+    all.iter_mut().for_each(shorten);
+    let table = rows(&all, EVALUATION);
     match report["isComplete"] == true {
-        true => Ok(()),
-        false => line("\nthe hit rate is of the newest operations of these days only"),
+        true => table,
+        false => format!("{table}\n\nthe hit rate is of the newest operations of these days only"),
     }
 }
 

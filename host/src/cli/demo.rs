@@ -53,7 +53,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     title("What is forgotten is gone")?;
     forget(&host).await?;
     title("Every operation left a record")?;
-    operation::print(&host.get(&format!("{CONTROL}/operations?limit=12")).await?)?;
+    line(&operation::rows(&host.get(&format!("{CONTROL}/operations?limit=12")).await?))?;
     if args.once {
         return service.flush().await.map_err(CliError::host);
     }

@@ -3,30 +3,37 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::output::{line, table, text};
-use super::{Backend, CliError, HostArgs, output};
+use super::CliError;
+use super::args::{HostArgs, WatchArgs};
+use super::output::{table, text};
+use super::page::{items, watched};
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
     #[command(flatten)]
     host: HostArgs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 pub(super) async fn run(args: DoctorArgs) -> Result<(), CliError> {
-    let answer = Backend::open(&args.host).await?.get("/control/v1/doctor").await?;
-    let checks = answer["items"].as_array().cloned().unwrap_or_default();
-    if args.host.json {
-        output::json(&answer)?;
-    } else {
-        let row = |check: &Value| {
-            vec![text(check, "/name"), text(check, "/health"), text(check, "/found"), text(check, "/advice")]
-        };
-        table(&["what", "how it is", "found", "what to do"], checks.iter().map(row).collect())?;
+    let session = args.host.open().await?;
+    if args.watch.watch.is_some() {
+        let look = async || session.format.render(&session.host.get("/control/v1/doctor").await?, "items", rows);
+        return watched(&args.watch, look).await;
     }
-    let bad = checks.iter().filter(|check| check["health"] == "bad").count();
-    match bad {
-        0 if args.host.json => Ok(()),
-        0 => line("nothing keeps this host from its work"),
-        _ => Err(CliError::Failed(format!("{bad} of {} checks failed", checks.len()))),
+    let answer = session.host.get("/control/v1/doctor").await?;
+    session.show(&answer, "items", rows)?;
+    let checks = items(&answer, "items");
+    match checks.iter().filter(|check| check["health"] == "bad").count() {
+        0 => session.say("nothing keeps this host from its work"),
+        bad => Err(CliError::Failed(format!("{bad} of {} checks failed", checks.len()))),
     }
+}
+
+fn rows(answer: &Value) -> String {
+    let row = |check: &Value| {
+        vec![text(check, "/name"), text(check, "/health"), text(check, "/found"), text(check, "/advice")]
+    };
+    table(&["what", "how it is", "found", "what to do"], items(answer, "items").iter().map(row).collect())
 }

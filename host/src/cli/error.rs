@@ -17,7 +17,8 @@ pub enum CliError {
     },
     /// There is no host.
     #[error(
-        "no host answers at {url}: {message}; start one with `memhost serve`, or name a data directory with --data-dir"
+        "no host answers at {url}: {message}; start one with `memhost serve`, name another one with --url or --profile, \
+         or a data directory with --data-dir"
     )]
     Unreachable {
         /// Where it should be.

@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::CliError;
-use super::output::{json, line, table};
+use super::args::OutputArgs;
+use super::output::{line, table};
 use crate::contract::{ProviderKey, TextId};
 use crate::eval::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugins};
@@ -33,9 +34,8 @@ pub(super) struct LocomoArgs {
     /// Write the ranked ids of every question into this file.
     #[arg(long, value_name = "FILE")]
     run: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
@@ -53,10 +53,8 @@ pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
         let text = serde_json::to_string(&evaluation.run).map_err(CliError::host)?;
         std::fs::write(file, text).map_err(|error| CliError::input(file.display().to_string(), error))?;
     }
-    if args.json {
-        return json(&serde_json::to_value(&evaluation).map_err(CliError::host)?);
-    }
-    print(&evaluation)
+    let answer = serde_json::to_value(&evaluation).map_err(CliError::host)?;
+    line(&args.output.format().render(&answer, "", |_| shown(&evaluation))?)
 }
 
 async fn measure(
@@ -100,7 +98,7 @@ fn scratch() -> Result<PathBuf, CliError> {
     Ok(directory)
 }
 
-fn print(evaluation: &Evaluation) -> Result<(), CliError> {
+fn shown(evaluation: &Evaluation) -> String {
     let row = |name: &str, score: &Score| {
         let shown = [score.recall_5, score.recall_10, score.recall_20, score.hit_10, score.ndcg_10, score.mrr];
         let mut row = vec![name.to_owned(), score.questions.to_string()];
@@ -110,9 +108,10 @@ fn print(evaluation: &Evaluation) -> Result<(), CliError> {
     let mut rows: Vec<_> =
         evaluation.scores.categories.iter().map(|(category, score)| row(category.as_str(), score)).collect();
     rows.push(row("all", &evaluation.scores.overall));
-    line(&format!("{} on LoCoMo\n", evaluation.provider))?;
-    table(&["questions", "count", "recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR"], rows)?;
+    let table = table(&["questions", "count", "recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR"], rows);
     let (query, capture) = (evaluation.query, evaluation.capture);
-    line(&format!("\nquery   p50 {:.2} ms, p99 {:.2} ms", query.p50_ms, query.p99_ms))?;
-    line(&format!("capture p50 {:.2} ms, p99 {:.2} ms", capture.p50_ms, capture.p99_ms))
+    format!(
+        "{} on LoCoMo\n\n{table}\n\nquery   p50 {:.2} ms, p99 {:.2} ms\ncapture p50 {:.2} ms, p99 {:.2} ms",
+        evaluation.provider, query.p50_ms, query.p99_ms, capture.p50_ms, capture.p99_ms
+    )
 }

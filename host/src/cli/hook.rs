@@ -6,28 +6,30 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::output::{escape, json as print_json, line};
-use super::page::{self, Columns, OneArgs, PageArgs};
-use super::{Backend, CliError, CompanyArgs};
+use super::CliError;
+use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs};
+use super::page::{self, Columns, items, rows};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HookCommand {
-    /// Deliver an event, JSON from a file or standard input, to the bindings that take it.
-    Deliver(SendArgs),
     /// Show deliveries, newest first.
     List(ListArgs),
     /// Show one delivery.
-    Show(OneArgs),
+    Show(ShowArgs),
+    /// Deliver an event, JSON from a file or standard input, to the bindings that take it.
+    #[command(alias = "deliver")]
+    Create(SendArgs),
     /// Try a delivery again that was given up.
     Replay(OneArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EventCommand {
-    /// Tell of what a session or a tool did: one event, or a list, JSON from a file or standard input.
-    Send(SendArgs),
     /// Show events, newest first.
     List(EventListArgs),
+    /// Tell of what a session or a tool did: one event, or a list, JSON from a file or standard input.
+    #[command(alias = "send")]
+    Create(SendArgs),
 }
 
 #[derive(Debug, Args)]
@@ -42,13 +44,13 @@ pub(super) struct SendArgs {
 pub(super) struct ListArgs {
     #[command(flatten)]
     page: PageArgs,
-    /// Only those that are pending, held, delivered, dead or discarded.
+    /// Only those in this state: pending, held, delivered, dead or discarded.
     #[arg(long)]
     status: Option<String>,
-    /// Only to this binding.
+    /// Only of, or for, this binding.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
-    /// Only of this kind of hook.
+    /// Only of this kind; for deliveries a kind of hook.
     #[arg(long)]
     kind: Option<String>,
     /// Only of this event.
@@ -60,11 +62,11 @@ pub(super) struct ListArgs {
 pub(super) struct EventListArgs {
     #[command(flatten)]
     page: PageArgs,
-    /// Only of this project.
+    /// Only in this project.
     #[arg(long, value_name = "ID")]
     project: Option<String>,
-    /// Only of this session.
-    #[arg(long, value_name = "ID")]
+    /// Only in this session.
+    #[arg(long, value_name = "KEY")]
     session: Option<String>,
     /// Only of this tool.
     #[arg(long, value_name = "ID")]
@@ -108,13 +110,8 @@ fn read(file: Option<&Path>) -> Result<Value, CliError> {
     serde_json::from_str(&text).map_err(|error| CliError::input(&name, format!("is no JSON: {error}")))
 }
 
-fn runtime(company: &CompanyArgs, rest: &str) -> String {
-    format!("/runtime/v1/companies/{}/{rest}", escape(&company.company))
-}
-
 pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
     match command {
-        HookCommand::Deliver(args) => deliver(args).await,
         HookCommand::List(args) => {
             let filters = [
                 ("status", args.status.as_deref()),
@@ -125,41 +122,30 @@ pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
             page::list(&args.page, "deliveries", &filters, DELIVERIES).await
         }
         HookCommand::Show(one) => page::show(&one, "deliveries").await,
+        HookCommand::Create(args) => {
+            let event = read(args.file.as_deref())?;
+            let session = args.company.open().await?;
+            let receipt = session.host.post(&session.runtime("hooks"), &event).await?;
+            session.show(&receipt, "deliveries", delivered)
+        }
         HookCommand::Replay(one) => page::act(&one, "deliveries", "replay", &json!({}), DELIVERIES).await,
     }
 }
 
-async fn deliver(args: SendArgs) -> Result<(), CliError> {
-    let event = read(args.file.as_deref())?;
-    let receipt = Backend::open(&args.company.host).await?.post(&runtime(&args.company, "hooks"), &event).await?;
-    if args.company.host.json {
-        return print_json(&receipt);
-    }
-    let deliveries = receipt["deliveries"].as_array().cloned().unwrap_or_default();
+fn delivered(receipt: &Value) -> String {
+    let deliveries = items(receipt, "deliveries");
     if deliveries.is_empty() {
-        return line("no binding takes this kind of hook; `memhost binding set --policy` makes one take it");
+        return "no binding takes this kind of hook; `memhost binding update --policy` makes one take it".to_owned();
     }
-    page::rows(&deliveries, DELIVERIES)?;
+    let table = rows(deliveries, DELIVERIES);
     match receipt["context"]["text"].as_str() {
-        Some(text) => line(&format!("\n{text}")),
-        None => Ok(()),
+        Some(text) => format!("{table}\n\n{text}"),
+        None => table,
     }
 }
 
 pub(super) async fn events(command: EventCommand) -> Result<(), CliError> {
     match command {
-        EventCommand::Send(args) => {
-            let events = match read(args.file.as_deref())? {
-                Value::Array(events) => events,
-                event => vec![event],
-            };
-            let host = Backend::open(&args.company.host).await?;
-            let answer = host.post(&runtime(&args.company, "events"), &json!({ "events": events })).await?;
-            match args.company.host.json {
-                true => print_json(&answer),
-                false => page::rows(answer["items"].as_array().map_or(&[], Vec::as_slice), EVENTS),
-            }
-        }
         EventCommand::List(args) => {
             let filters = [
                 ("projectId", args.project.as_deref()),
@@ -168,6 +154,15 @@ pub(super) async fn events(command: EventCommand) -> Result<(), CliError> {
                 ("type", args.r#type.as_deref()),
             ];
             page::list(&args.page, "events", &filters, EVENTS).await
+        }
+        EventCommand::Create(args) => {
+            let events = match read(args.file.as_deref())? {
+                Value::Array(events) => events,
+                event => vec![event],
+            };
+            let session = args.company.open().await?;
+            let answer = session.host.post(&session.runtime("events"), &json!({ "events": events })).await?;
+            session.show(&answer, "items", |answer| rows(items(answer, "items"), EVENTS))
         }
     }
 }

@@ -4,14 +4,16 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::CliError;
-use super::page::{self, Columns, OneArgs, PageArgs};
+use super::args::{OneArgs, PageArgs, ShowArgs};
+use super::output::details;
+use super::page::{self, Columns};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JobCommand {
     /// Show jobs, newest first.
     List(ListArgs),
     /// Show one job.
-    Show(OneArgs),
+    Show(ShowArgs),
     /// Cancel a job that has not ended.
     Cancel(OneArgs),
     /// Run a job again that failed or was cancelled.
@@ -21,20 +23,20 @@ pub(super) enum JobCommand {
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     #[command(flatten)]
-    page: PageArgs,
-    /// Only those that are queued, running, succeeded, failed or cancelled.
+    pub(super) page: PageArgs,
+    /// Only those in this state: queued, running, succeeded, failed or cancelled.
     #[arg(long)]
     status: Option<String>,
-    /// Only of this binding.
+    /// Only of, or for, this binding.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
-    /// Only those that this kind of hook caused.
+    /// Only what this kind of hook caused.
     #[arg(long, value_name = "KIND")]
     hook_kind: Option<String>,
     /// Only from this kind of source.
     #[arg(long, value_name = "KIND")]
     source_kind: Option<String>,
-    /// Only older than this moment, RFC 3339.
+    /// Only before this moment, RFC 3339.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }
@@ -43,28 +45,31 @@ pub(super) struct ListArgs {
 pub(super) enum ReviewCommand {
     /// Show what waits for a person, newest first.
     List(ReviewListArgs),
-    /// Let something count.
-    Approve(OneArgs),
-    /// Keep something from counting; the provider forgets it.
-    Reject(OneArgs),
+    /// Show one thing that waits, or has been decided.
+    Show(ShowArgs),
     /// Let something count in another form.
-    Edit {
+    #[command(alias = "edit")]
+    Update {
         #[command(flatten)]
         one: OneArgs,
         /// The text as it should be.
         #[arg(long)]
         text: String,
     },
+    /// Let something count.
+    Approve(OneArgs),
+    /// Keep something from counting; the provider forgets it.
+    Reject(OneArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ReviewListArgs {
     #[command(flatten)]
-    page: PageArgs,
-    /// Those that are pending, approved or rejected.
+    pub(super) page: PageArgs,
+    /// Only those in this state: pending, approved or rejected.
     #[arg(long, default_value = "pending")]
     status: String,
-    /// Only of this binding.
+    /// Only of, or for, this binding.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
 }
@@ -118,8 +123,32 @@ pub(super) async fn review(command: ReviewCommand) -> Result<(), CliError> {
             let filters = [("status", Some(args.status.as_str())), ("bindingKey", args.binding.as_deref())];
             page::list(&args.page, "reviews", &filters, REVIEWS).await
         }
+        ReviewCommand::Show(args) => show_review(&args).await,
         ReviewCommand::Approve(one) => decide(one, json!({ "decision": "approve" })).await,
         ReviewCommand::Reject(one) => decide(one, json!({ "decision": "reject" })).await,
-        ReviewCommand::Edit { one, text } => decide(one, json!({ "decision": "edit", "text": text })).await,
+        ReviewCommand::Update { one, text } => decide(one, json!({ "decision": "edit", "text": text })).await,
     }
+}
+
+/// A host gives reviews as lists only.
+async fn show_review(args: &ShowArgs) -> Result<(), CliError> {
+    let session = args.one.company.open().await?;
+    let look = async || {
+        for status in ["pending", "approved", "rejected"] {
+            let mut cursor = None;
+            loop {
+                let pairs = [("status", Some(status)), ("limit", Some("1000")), ("cursor", cursor.as_deref())];
+                let answer = session.get(&format!("reviews?{}", page::query(&pairs))).await?;
+                if let Some(found) = page::find(&answer, "items", "/id", &args.one.id) {
+                    return session.format.render(&found, "", details);
+                }
+                cursor = answer["nextCursor"].as_str().map(str::to_owned);
+                if cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        Err(page::missing("review", &args.one.id))
+    };
+    page::watched(&args.watch, look).await
 }

@@ -10,7 +10,9 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 use tokio::sync::{Semaphore, mpsc};
 
 use super::output::escape;
-use super::{Backend, CliError, HostArgs};
+use super::args::HostArgs;
+use super::profile::Target;
+use super::{Backend, CliError};
 use crate::server::{Method, Request};
 
 /// The longest message, in bytes: the host takes no longer one.
@@ -88,7 +90,10 @@ impl McpArgs {
     }
 }
 
-pub(super) async fn run(args: McpArgs) -> Result<(), CliError> {
+pub(super) async fn run(mut args: McpArgs) -> Result<(), CliError> {
+    let target = Target::of(&args.host)?;
+    args.company = args.company.or(target.company);
+    args.agent = args.agent.or(target.agent);
     let bridge = Bridge {
         backend: Backend::open(&args.host).await?,
         headers: args.headers(),

@@ -2,11 +2,39 @@
 
 use std::io::Read;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::output::{clip, escape, line, provenance, table, text};
-use super::{Backend, CliError, ScopeArgs, output};
+use super::CliError;
+use super::args::{Paging, ScopeArgs, WatchArgs};
+use super::output::text;
+use super::page::{self, Asked};
+use super::session::Session;
+
+mod shown;
+
+/// Records, in the grammar of every other thing. Most of these have a short form: `note`, `search`, `forget`, …
+#[derive(Debug, Subcommand)]
+pub(super) enum RecordCommand {
+    /// List all records, page by page.
+    List(ListArgs),
+    /// Show one record.
+    #[command(alias = "get")]
+    Show(GetArgs),
+    /// Write one record as it is.
+    #[command(alias = "note")]
+    Create(NoteArgs),
+    /// Put a record right.
+    #[command(alias = "correct")]
+    Update(CorrectArgs),
+    /// Make records unreachable.
+    #[command(alias = "forget")]
+    Delete(ForgetArgs),
+    /// Find what fits a question.
+    Search(SearchArgs),
+    /// Take in something that happened.
+    Capture(CaptureArgs),
+}
 
 /// Where a captured thing came from.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -102,12 +130,8 @@ pub(super) struct SearchArgs {
 pub(super) struct ListArgs {
     #[command(flatten)]
     scope: ScopeArgs,
-    /// At most this many records.
-    #[arg(long, default_value_t = 50)]
-    limit: u32,
-    /// Where the page before ended.
-    #[arg(long)]
-    cursor: Option<String>,
+    #[command(flatten)]
+    paging: Paging,
     /// Only records whose metadata has these members, a JSON object.
     #[arg(long, value_name = "JSON")]
     filter: Option<String>,
@@ -119,6 +143,8 @@ pub(super) struct GetArgs {
     id: String,
     #[command(flatten)]
     scope: ScopeArgs,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 #[derive(Debug, Args)]
@@ -143,11 +169,23 @@ pub(super) struct CorrectArgs {
     instruction: Option<String>,
 }
 
+pub(super) async fn run(command: RecordCommand) -> Result<(), CliError> {
+    match command {
+        RecordCommand::List(args) => list(args).await,
+        RecordCommand::Show(args) => get(args).await,
+        RecordCommand::Create(args) => note(args).await,
+        RecordCommand::Update(args) => correct(args).await,
+        RecordCommand::Delete(args) => forget(args).await,
+        RecordCommand::Search(args) => search(args).await,
+        RecordCommand::Capture(args) => capture(args).await,
+    }
+}
+
 pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
-    let scope = &args.scope;
+    let (scope, session) = (&args.scope, args.scope.open().await?);
     let source = present(json!({
         "kind": name(&args.source_kind),
-        "companyId": scope.company.company,
+        "companyId": session.company,
         "issueId": scope.issue,
         "runId": scope.run,
         "commentId": args.comment_id,
@@ -160,94 +198,67 @@ pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
         "mode": name(&args.mode),
         "metadata": object("--metadata", args.metadata.as_deref())?,
     });
-    let answer = call(scope, "capture", body).await?;
-    show(scope, &answer, |answer| written("captured", answer))
+    let answer = send(&session, scope, "capture", body).await?;
+    session.show(&answer, "", |answer| shown::written("captured", answer))
 }
 
 pub(super) async fn note(args: NoteArgs) -> Result<(), CliError> {
+    let session = args.scope.open().await?;
     let record = present(json!({
         "id": args.id,
         "text": input(&args.text)?,
         "summary": args.summary,
         "metadata": object("--metadata", args.metadata.as_deref())?,
     }));
-    let answer = call(&args.scope, "records", json!({ "records": [record] })).await?;
-    show(&args.scope, &answer, |answer| written("noted", answer))
+    let answer = send(&session, &args.scope, "records", json!({ "records": [record] })).await?;
+    session.show(&answer, "", |answer| shown::written("noted", answer))
 }
 
 pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
+    let session = args.scope.open().await?;
     let body = json!({
         "query": input(&args.query)?,
         "topK": args.top_k,
         "intent": name(&args.intent),
         "metadataFilter": object("--filter", args.filter.as_deref())?,
     });
-    let answer = call(&args.scope, "query", body).await?;
-    show(&args.scope, &answer, |answer| {
-        let found = answer["snippets"].as_array().cloned().unwrap_or_default();
-        table(&["score", "text", "from", "id"], found.iter().map(hit).collect())
-    })
+    let answer = send(&session, &args.scope, "query", body).await?;
+    session.show(&answer, "snippets", shown::hits)
 }
 
 pub(super) async fn list(args: ListArgs) -> Result<(), CliError> {
-    let body = json!({
-        "limit": args.limit,
-        "cursor": args.cursor,
-        "metadataFilter": object("--filter", args.filter.as_deref())?,
-    });
-    let answer = call(&args.scope, "list", body).await?;
-    show(&args.scope, &answer, |answer| {
-        let items = answer["items"].as_array().cloned().unwrap_or_default();
-        let rows = items
-            .iter()
-            .map(|item| vec![id(item), clip(&text(item, "/text"), 60), provenance(item), text(item, "/createdAt")])
-            .collect();
-        table(&["id", "text", "from", "created"], rows)?;
-        match answer["nextCursor"].as_str() {
-            Some(cursor) => line(&format!("\nmore: --cursor {cursor}")),
-            None if answer["truncated"] == true => line("\nthere may be more that this provider cannot list"),
-            None => Ok(()),
-        }
-    })
+    let session = args.scope.open().await?;
+    let filter = object("--filter", args.filter.as_deref())?;
+    let fetch = async |asked: Asked| {
+        let body = json!({ "limit": asked.limit, "cursor": asked.cursor, "metadataFilter": filter });
+        send(&session, &args.scope, "list", body).await
+    };
+    page::pages(session.format, &args.paging, "items", fetch, shown::records).await
 }
 
 pub(super) async fn get(args: GetArgs) -> Result<(), CliError> {
-    let backend = Backend::open(&args.scope.company.host).await?;
-    let handle = handle(&backend, &args.scope, &args.id).await?;
-    let answer = send(&backend, &args.scope, "get", json!({ "handle": handle })).await?;
-    if answer["record"].is_null() {
-        let detail = format!("there is no record `{}` in this scope", args.id);
-        return Err(CliError::Problem { status: 404, detail, operation: Some(text(&answer, "/operationId")) });
-    }
-    show(&args.scope, &answer, |answer| {
-        let record = &answer["record"];
-        for (label, value) in [
-            ("id", id(record)),
-            ("from", provenance(record)),
-            ("created", text(record, "/createdAt")),
-            ("updated", text(record, "/updatedAt")),
-            ("summary", text(record, "/summary")),
-            ("metadata", text(record, "/metadata")),
-        ] {
-            if !value.is_empty() {
-                line(&format!("{label:<9} {value}"))?;
-            }
+    let session = args.scope.open().await?;
+    let handle = handle(&session, &args.scope, &args.id).await?;
+    let look = async || {
+        let answer = send(&session, &args.scope, "get", json!({ "handle": handle })).await?;
+        if answer["record"].is_null() {
+            let detail = format!("there is no record `{}` in this scope; `memhost record list` shows all", args.id);
+            let operation = answer["operationId"].as_str().map(str::to_owned);
+            return Err(CliError::Problem { status: 404, detail, operation });
         }
-        line(&format!("\n{}", text(record, "/text")))
-    })
+        session.format.render(&answer, "", shown::record)
+    };
+    page::watched(&args.watch, look).await
 }
 
 pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
-    let backend = Backend::open(&args.scope.company.host).await?;
+    let session = args.scope.open().await?;
     let mut handles = Vec::new();
     for id in &args.ids {
-        handles.push(handle(&backend, &args.scope, id).await?);
+        handles.push(handle(&session, &args.scope, id).await?);
     }
-    let answer = send(&backend, &args.scope, "forget", json!({ "handles": handles })).await?;
-    show(&args.scope, &answer, |answer| {
-        let outcomes = answer["outcomes"].as_array().cloned().unwrap_or_default();
-        table(&["id", "effect"], outcomes.iter().map(|outcome| vec![id(outcome), text(outcome, "/effect")]).collect())
-    })
+    let answer = send(&session, &args.scope, "forget", json!({ "handles": handles })).await?;
+    session.show(&answer, "outcomes", shown::forgotten)
 }
 
 pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
@@ -256,47 +267,17 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
         (None, Some(instruction)) => json!({ "instruction": instruction }),
         (None, None) => return Err(CliError::input("text", "give the text as it should be, or --instruction")),
     };
-    let backend = Backend::open(&args.scope.company.host).await?;
-    let handle = handle(&backend, &args.scope, &args.id).await?;
-    let answer = send(&backend, &args.scope, "correct", json!({ "handle": handle, "patch": patch })).await?;
-    show(&args.scope, &answer, |answer| line(&format!("corrected {}", text(answer, "/record/providerRecordId"))))
+    let session = args.scope.open().await?;
+    let handle = handle(&session, &args.scope, &args.id).await?;
+    let answer = send(&session, &args.scope, "correct", json!({ "handle": handle, "patch": patch })).await?;
+    session.show(&answer, "", |answer| format!("corrected {}", text(answer, "/record/providerRecordId")))
 }
 
-fn hit(snippet: &Value) -> Vec<String> {
-    let score = snippet["score"].as_f64().map(|score| format!("{score:.2}")).unwrap_or_default();
-    vec![score, clip(&text(snippet, "/text"), 80), provenance(snippet), id(snippet)]
-}
-
-fn id(value: &Value) -> String {
-    text(value, "/handle/providerRecordId")
-}
-
-fn written(what: &str, answer: &Value) -> Result<(), CliError> {
-    for record in answer["records"].as_array().into_iter().flatten() {
-        line(&format!("{what} {}", text(record, "/providerRecordId")))?;
-    }
-    for job in answer["jobs"].as_array().into_iter().flatten() {
-        line(&format!("queued the extraction job {}", text(job, "/providerJobId")))?;
-    }
-    match answer["held"]["reason"].as_str() {
-        Some(reason) => line(&format!("held as delivery {}: {reason}", text(answer, "/held/deliveryId"))),
-        None => Ok(()),
-    }
-}
-
-fn show(scope: &ScopeArgs, answer: &Value, human: impl FnOnce(&Value) -> Result<(), CliError>) -> Result<(), CliError> {
-    if scope.company.host.json { output::json(answer) } else { human(answer) }
-}
-
-async fn call(scope: &ScopeArgs, operation: &str, body: Value) -> Result<Value, CliError> {
-    send(&Backend::open(&scope.company.host).await?, scope, operation, body).await
-}
-
-async fn send(backend: &Backend, scope: &ScopeArgs, operation: &str, mut body: Value) -> Result<Value, CliError> {
+async fn send(session: &Session, scope: &ScopeArgs, operation: &str, mut body: Value) -> Result<Value, CliError> {
     body["bindingKey"] = json!(scope.binding);
     body["scope"] = present(json!({
-        "companyId": scope.company.company,
-        "agentId": scope.agent,
+        "companyId": session.company,
+        "agentId": session.agent,
         "projectId": scope.project,
         "issueId": scope.issue,
         "runId": scope.run,
@@ -304,25 +285,19 @@ async fn send(backend: &Backend, scope: &ScopeArgs, operation: &str, mut body: V
         "sessionKey": scope.session,
         "namespace": scope.namespace,
     }));
-    let path = format!("/runtime/v1/companies/{}/{operation}", escape(&scope.company.company));
-    backend.post(&path, &present(body)).await
+    session.host.post(&session.runtime(operation), &present(body)).await
 }
 
 /// A bare id is one of the provider that answers for this scope.
-async fn handle(backend: &Backend, scope: &ScopeArgs, id: &str) -> Result<Value, CliError> {
+async fn handle(session: &Session, scope: &ScopeArgs, id: &str) -> Result<Value, CliError> {
     if let Some((provider, id)) = id.split_once(':')
         && provider.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && provider != "file"
     {
         return Ok(json!({ "providerKey": provider, "providerRecordId": id }));
     }
-    let mut path = format!("/control/v1/companies/{}/resolve?", escape(&scope.company.company));
-    for (name, value) in [("agentId", &scope.agent), ("bindingKey", &scope.binding)] {
-        if let Some(value) = value {
-            path.push_str(&format!("{name}={}&", escape(value)));
-        }
-    }
-    let resolved = backend.get(path.trim_end_matches(['&', '?'])).await?;
+    let query = page::query(&[("agentId", session.agent.as_deref()), ("bindingKey", scope.binding.as_deref())]);
+    let resolved = session.get(&format!("resolve?{query}")).await?;
     Ok(json!({ "providerKey": resolved["binding"]["providerKey"], "providerRecordId": id }))
 }
 
@@ -345,7 +320,8 @@ fn object(argument: &str, json: Option<&str>) -> Result<Option<Value>, CliError>
     }
 }
 
-fn input(text: &str) -> Result<String, CliError> {
+/// What was given, or standard input where that is `-`.
+pub(super) fn input(text: &str) -> Result<String, CliError> {
     if text != "-" {
         return Ok(text.to_owned());
     }

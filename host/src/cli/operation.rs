@@ -3,145 +3,125 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::output::{escape, line, micros, table, text};
-use super::{Backend, CliError, CompanyArgs, output};
+use super::CliError;
+use super::args::{PageArgs, ShowArgs};
+use super::output::{clip, micros, moment, table, text};
+use super::page::{self, Asked, items, query};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationCommand {
     /// Show operations, newest first.
     List(Box<ListArgs>),
     /// Show one operation with everything that is known of it.
-    Show {
-        /// Its id.
-        id: String,
-        #[command(flatten)]
-        company: CompanyArgs,
-    },
+    Show(Box<ShowArgs>),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ActivityCommand {
+    /// Show what was changed, newest first.
+    List(PageArgs),
+}
+
+/// What was changed; `list` may be left out.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct ActivityArgs {
+    #[command(subcommand)]
+    command: Option<ActivityCommand>,
+    #[command(flatten)]
+    page: PageArgs,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     #[command(flatten)]
-    company: CompanyArgs,
-    /// Of this agent.
+    page: PageArgs,
+    /// Only of, or for, this agent.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// About this issue.
+    /// Only about this issue.
     #[arg(long, value_name = "ID")]
     issue: Option<String>,
-    /// In this project.
+    /// Only in this project.
     #[arg(long, value_name = "ID")]
     project: Option<String>,
-    /// In this run.
+    /// Only of, or for, this run.
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// In this session.
+    /// Only in this session.
     #[arg(long, value_name = "KEY")]
     session: Option<String>,
-    /// That this kind of hook caused.
+    /// Only what this kind of hook caused.
     #[arg(long, value_name = "KIND")]
     hook_kind: Option<String>,
-    /// From this kind of source.
+    /// Only from this kind of source.
     #[arg(long, value_name = "KIND")]
     source_kind: Option<String>,
-    /// Of this kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
+    /// Only of this kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
     #[arg(long)]
     kind: Option<String>,
-    /// With this outcome, such as succeeded or timed_out.
+    /// Only with this outcome, such as succeeded or timed_out.
     #[arg(long)]
     outcome: Option<String>,
-    /// Of this binding.
+    /// Only of, or for, this binding.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
-    /// Not before this moment, RFC 3339.
+    /// Only from this moment on, RFC 3339.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Before this moment, RFC 3339.
+    /// Only before this moment, RFC 3339.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Where the page before ended.
-    #[arg(long)]
-    cursor: Option<String>,
-    /// At most this many.
-    #[arg(long, default_value_t = 20)]
-    limit: u32,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ActivityArgs {
-    #[command(flatten)]
-    company: CompanyArgs,
-    /// Where the page before ended.
-    #[arg(long)]
-    cursor: Option<String>,
 }
 
 pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {
     match command {
         OperationCommand::List(args) => list(*args).await,
-        OperationCommand::Show { id, company } => {
-            let path = format!("/control/v1/companies/{}/operations/{}", escape(&company.company), escape(&id));
-            output::json(&Backend::open(&company.host).await?.get(&path).await?)
-        }
+        OperationCommand::Show(args) => page::show(&args, "operations").await,
     }
 }
 
 async fn list(args: ListArgs) -> Result<(), CliError> {
-    let limit = args.limit.to_string();
-    let mut path = format!("/control/v1/companies/{}/operations?limit={limit}", escape(&args.company.company));
-    for (name, value) in [
-        ("agentId", &args.agent),
-        ("issueId", &args.issue),
-        ("projectId", &args.project),
-        ("runId", &args.run),
-        ("sessionKey", &args.session),
-        ("hookKind", &args.hook_kind),
-        ("sourceKind", &args.source_kind),
-        ("kind", &args.kind),
-        ("outcome", &args.outcome),
-        ("bindingKey", &args.binding),
-        ("since", &args.since),
-        ("until", &args.until),
-        ("cursor", &args.cursor),
-    ] {
-        if let Some(value) = value {
-            path.push_str(&format!("&{name}={}", escape(value)));
-        }
-    }
-    let page = Backend::open(&args.company.host).await?.get(&path).await?;
-    if args.company.host.json {
-        return output::json(&page);
-    }
-    print(&page)?;
-    match page["nextCursor"].as_str() {
-        Some(cursor) => line(&format!("\nmore: --cursor {cursor}")),
-        None => Ok(()),
-    }
+    let filters = [
+        ("agentId", args.agent.as_deref()),
+        ("issueId", args.issue.as_deref()),
+        ("projectId", args.project.as_deref()),
+        ("runId", args.run.as_deref()),
+        ("sessionKey", args.session.as_deref()),
+        ("hookKind", args.hook_kind.as_deref()),
+        ("sourceKind", args.source_kind.as_deref()),
+        ("kind", args.kind.as_deref()),
+        ("outcome", args.outcome.as_deref()),
+        ("bindingKey", args.binding.as_deref()),
+        ("since", args.since.as_deref()),
+        ("until", args.until.as_deref()),
+    ];
+    page::list_as(&args.page, "operations", &filters, rows).await
 }
 
 pub(super) async fn activity(args: ActivityArgs) -> Result<(), CliError> {
-    let cursor = args.cursor.map(|cursor| format!("?cursor={}", escape(&cursor))).unwrap_or_default();
-    let path = format!("/control/v1/companies/{}/activity{cursor}", escape(&args.company.company));
-    let page = Backend::open(&args.company.host).await?.get(&path).await?;
-    if args.company.host.json {
-        return output::json(&page);
-    }
+    let page = match args.command {
+        Some(ActivityCommand::List(page)) => page,
+        None => args.page,
+    };
+    let session = page.company.open().await?;
+    // Pages of this list are as long as the host makes them; what was asked for is cut out of them.
+    let fetch =
+        async |asked: Asked| session.get(&format!("activity?{}", query(&[("cursor", asked.cursor.as_deref())]))).await;
+    page::pages(session.format, &page.paging, "items", fetch, activities).await
+}
+
+fn activities(page: &Value) -> String {
     let row = |entry: &Value| {
-        let at = text(entry, "/at");
         vec![
-            at.get(..19).unwrap_or(&at).replace('T', " "),
+            moment(&text(entry, "/at")),
             text(entry, "/principal"),
             text(entry, "/action").replace('_', " "),
             text(entry, "/subject"),
             changes(&entry["before"], &entry["after"]),
         ]
     };
-    let items = page["items"].as_array().cloned().unwrap_or_default();
-    table(&["when", "who", "what", "of", "change"], items.iter().map(row).collect())?;
-    match page["nextCursor"].as_str() {
-        Some(cursor) => line(&format!("\nmore: --cursor {cursor}")),
-        None => Ok(()),
-    }
+    table(&["when", "who", "what", "of", "change"], items(page, "items").iter().map(row).collect())
 }
 
 /// What is different, field by field, without what changes every time.
@@ -165,7 +145,7 @@ fn collect_changes(path: &str, before: &Value, after: &Value, all: &mut Vec<Stri
     }
     let shown = |value: &Value| match value {
         Value::Null => "nothing".to_owned(),
-        value => output::clip(&text(value, ""), 60),
+        value => clip(&text(value, ""), 60),
     };
     // What was made or taken away as a whole has no path: the page names it already.
     match (path, before.is_object() || after.is_object()) {
@@ -176,11 +156,10 @@ fn collect_changes(path: &str, before: &Value, after: &Value, all: &mut Vec<Stri
 }
 
 /// A page as a table.
-pub(super) fn print(page: &Value) -> Result<(), CliError> {
+pub(super) fn rows(page: &Value) -> String {
     let row = |operation: &Value| {
-        let started = text(operation, "/startedAt");
         vec![
-            started.get(..19).unwrap_or(&started).replace('T', " "),
+            moment(&text(operation, "/startedAt")),
             text(operation, "/kind"),
             text(operation, "/outcome"),
             text(operation, "/recordCount"),
@@ -189,6 +168,6 @@ pub(super) fn print(page: &Value) -> Result<(), CliError> {
             text(operation, "/id"),
         ]
     };
-    let items = page["items"].as_array().cloned().unwrap_or_default();
-    table(&["started", "kind", "outcome", "records", "took", "source", "id"], items.iter().map(row).collect())
+    let rows = items(page, "items").iter().map(row).collect();
+    table(&["started", "kind", "outcome", "records", "took", "source", "id"], rows)
 }

@@ -1,55 +1,136 @@
-//! Tables for people, JSON for programs.
+//! Tables for people; JSON, lines of JSON and YAML for programs.
 
 use std::io::{IsTerminal, Write};
 
+use clap::ValueEnum;
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table};
 use serde_json::Value;
 
 use super::CliError;
 
-/// Prints the host's JSON.
-pub(super) fn json(value: &Value) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value).map_err(CliError::host)?;
-    line(&text)
+/// How an answer is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    #[default]
+    Table,
+    Json,
+    Jsonl,
+    Yaml,
 }
 
-/// Prints one line.
+impl Format {
+    /// An answer as text. `items` names the member that has its items, if it is a list.
+    pub(super) fn render(
+        self,
+        answer: &Value,
+        items: &str,
+        human: impl FnOnce(&Value) -> String,
+    ) -> Result<String, CliError> {
+        match self {
+            Self::Table => Ok(human(answer)),
+            Self::Json => serde_json::to_string_pretty(answer).map_err(CliError::host),
+            Self::Jsonl => Ok(lines(answer, items)),
+            Self::Yaml => {
+                let text = serde_saphyr::to_string(answer).map_err(CliError::host)?;
+                Ok(text.trim_end().to_owned())
+            }
+        }
+    }
+}
+
+/// One item on each line; the whole where there are no items.
+pub(super) fn lines(answer: &Value, items: &str) -> String {
+    match answer.get(items).and_then(Value::as_array) {
+        Some(items) => items.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"),
+        None => answer.to_string(),
+    }
+}
+
+/// Prints one line; nothing where there is nothing to print.
 pub(super) fn line(text: &str) -> Result<(), CliError> {
+    if text.is_empty() {
+        return Ok(());
+    }
     Ok(writeln!(std::io::stdout().lock(), "{text}")?)
 }
 
-/// Prints a table as wide as the terminal, or unbounded where there is none.
-pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> Result<(), CliError> {
+/// A table as wide as the terminal, or unbounded where there is none.
+pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
-        return line("nothing");
+        return "nothing".to_owned();
     }
-    line(&render(head, rows, is_plain()))
+    render(head, rows, is_plain())
 }
 
-fn is_plain() -> bool {
-    !std::io::stdout().is_terminal() || std::env::var_os("NO_COLOR").is_some()
+/// Whether colour and movement are unwanted.
+pub(super) fn is_plain() -> bool {
+    !std::io::stdout().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(head.iter().map(|title| {
-        let cell = Cell::new(title.to_uppercase());
-        if is_plain { cell } else { cell.add_attribute(Attribute::Dim) }
-    }));
-    if is_plain {
-        table.force_no_tty();
+    if !head.is_empty() {
+        table.set_header(head.iter().map(|title| {
+            let cell = Cell::new(title.to_uppercase());
+            if is_plain { cell } else { cell.add_attribute(Attribute::Dim) }
+        }));
     }
+    // The width is the terminal's also where colour is unwanted.
+    if !std::io::stdout().is_terminal() {
+        table.force_no_tty();
+    } else if is_plain {
+        let width = table.width();
+        table.force_no_tty();
+        if let Some(width) = width {
+            table.set_width(width);
+        }
+    }
+    let columns = rows.first().map_or(head.len(), Vec::len);
     for row in rows {
         table.add_row(row);
     }
-    // Cells are padded on both sides; the line's own margins are not wanted.
-    table
-        .lines()
-        .map(|line| line.trim_end().strip_prefix(' ').unwrap_or(&line).trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
+    for (index, title) in (0..columns).zip(head.iter().copied().chain(std::iter::repeat(""))) {
+        if let Some(column) = table.column_mut(index) {
+            column.set_padding((0, 2));
+            // Names of things are for copying: they stay in one piece.
+            if title == "id" {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// Everything that is known of one thing: a line for each value, under the path that leads to it.
+pub(super) fn details(value: &Value) -> String {
+    let mut rows = Vec::new();
+    flatten("", value, &mut rows);
+    table(&[], rows)
+}
+
+fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        Value::Null => {}
+        Value::Object(members) => {
+            for (name, member) in members {
+                flatten(&below(name), member, rows);
+            }
+        }
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            for (index, item) in items.iter().enumerate() {
+                flatten(&below(&index.to_string()), item, rows);
+            }
+        }
+        Value::Array(items) if items.is_empty() => {}
+        Value::Array(items) => {
+            let all: Vec<String> = items.iter().map(|item| text(item, "")).collect();
+            rows.push(vec![path.to_owned(), all.join(", ")]);
+        }
+        scalar => rows.push(vec![path.to_owned(), text(scalar, "")]),
+    }
 }
 
 /// A JSON field as text; empty where it is absent.
@@ -59,6 +140,11 @@ pub(super) fn text(value: &Value, pointer: &str) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     }
+}
+
+/// A moment as people read it: to the second, in UTC.
+pub(super) fn moment(at: &str) -> String {
+    at.get(..19).unwrap_or(at).replace('T', " ")
 }
 
 /// The first line, cut to a width, at a character.
@@ -107,6 +193,8 @@ pub(super) fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -120,9 +208,38 @@ mod tests {
     }
 
     #[test]
+    fn everything_that_is_known_of_a_thing_has_a_line() {
+        let thing = json!({
+            "key": "a", "isDefault": true, "gone": null, "agents": ["x", "y"],
+            "limits": { "callTimeoutMs": 5 }, "steps": [{ "rule": "first" }, { "rule": "second" }],
+        });
+        insta::assert_snapshot!(details(&thing), @r"
+        agents                x, y
+        isDefault             true
+        key                   a
+        limits.callTimeoutMs  5
+        steps.0.rule          first
+        steps.1.rule          second
+        ");
+    }
+
+    #[test]
+    fn one_answer_has_four_forms() {
+        let answer = json!({ "items": [{ "a": 1 }, { "a": "no" }], "nextCursor": "x" });
+        let shown = |format: Format| format.render(&answer, "items", |_| "a table".to_owned()).unwrap();
+        assert_eq!(shown(Format::Table), "a table");
+        assert_eq!(serde_json::from_str::<Value>(&shown(Format::Json)).unwrap(), answer);
+        assert_eq!(shown(Format::Jsonl), "{\"a\":1}\n{\"a\":\"no\"}");
+        // `no` is a word here and not a truth value, so YAML has to quote it or read it back as a word.
+        assert_eq!(serde_saphyr::from_str::<Value>(&shown(Format::Yaml)).unwrap(), answer);
+        assert_eq!(lines(&json!({ "key": 1 }), "items"), "{\"key\":1}");
+    }
+
+    #[test]
     fn names_are_escaped_for_addresses() {
         assert_eq!(escape("a/b ü"), "a%2Fb%20%C3%BC");
         assert_eq!(clip("a  long\nline", 6), "a lon…");
-        assert_eq!(micros(Some(&serde_json::json!(1_250))), "1.2 ms");
+        assert_eq!(micros(Some(&json!(1_250))), "1.2 ms");
+        assert_eq!(moment("2026-11-01T10:20:30.123Z"), "2026-11-01 10:20:30");
     }
 }

@@ -1,37 +1,35 @@
-//! Lists of a company, page by page, and single things: the same grammar for each of them.
+//! Lists page by page, single things, and looking at them again and again: the same grammar for each of them.
 
-use clap::Args;
-use serde_json::Value;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
-use super::output::{self, clip, escape, line, micros, table, text};
-use super::{Backend, CliError, CompanyArgs};
+use serde_json::{Value, json};
 
-#[derive(Debug, Args)]
-pub(super) struct PageArgs {
-    #[command(flatten)]
-    pub(super) company: CompanyArgs,
-    /// Where the page before ended.
-    #[arg(long)]
-    cursor: Option<String>,
-    /// At most this many.
-    #[arg(long, default_value_t = 20)]
-    limit: u32,
-}
+use super::CliError;
+use super::args::{OneArgs, PageArgs, Paging, ShowArgs, ShowNamedArgs, WatchArgs};
+use super::output::{Format, clip, details, escape, line, lines, micros, moment, table, text};
 
-#[derive(Debug, Args)]
-pub(super) struct OneArgs {
-    /// Its id.
-    pub(super) id: String,
-    #[command(flatten)]
-    pub(super) company: CompanyArgs,
-}
+/// How many a page of a long list has unless told otherwise; with `--all` as many as a host gives at once.
+const PAGE: u32 = 20;
+const WHOLE_PAGE: u32 = 1_000;
 
 /// A title, and where in an item its value is.
 pub(super) type Columns = [(&'static str, &'static str)];
 
-/// The address of something of a company.
-pub(super) fn path(company: &CompanyArgs, rest: &str) -> String {
-    format!("/control/v1/companies/{}/{rest}", escape(&company.company))
+/// Which page is fetched.
+pub(super) struct Asked {
+    pub(super) cursor: Option<String>,
+    pub(super) limit: u32,
+}
+
+impl Asked {
+    /// As the parameters of a request, with filters.
+    pub(super) fn query(&self, filters: &[(&str, Option<&str>)]) -> String {
+        let limit = self.limit.to_string();
+        let mut pairs = vec![("limit", Some(limit.as_str())), ("cursor", self.cursor.as_deref())];
+        pairs.extend_from_slice(filters);
+        query(&pairs)
+    }
 }
 
 /// A query string of what is given.
@@ -40,34 +38,145 @@ pub(super) fn query(pairs: &[(&str, Option<&str>)]) -> String {
     given.collect::<Vec<_>>().join("&")
 }
 
-/// Shows a page of a list.
+/// Shows what `look` gives, once or again and again.
+pub(super) async fn watched(
+    watch: &WatchArgs,
+    look: impl AsyncFn() -> Result<String, CliError>,
+) -> Result<(), CliError> {
+    let Some(seconds) = watch.watch else { return line(&look().await?) };
+    let is_terminal = std::io::stdout().is_terminal();
+    let mut shown = None;
+    loop {
+        let text = match look().await {
+            Ok(text) => text,
+            // A host that starts again is not the end of watching it.
+            Err(error) if error.exit_code() == 5 && shown.is_some() => format!("{error}"),
+            Err(error) => return Err(error),
+        };
+        if is_terminal {
+            let now = jiff::Timestamp::now().to_string();
+            write!(std::io::stdout().lock(), "\x1b[H\x1b[2J\x1b[3J")?;
+            line(&format!("every {seconds} s, at {} UTC; Ctrl-C ends it\n\n{text}", moment(&now)))?;
+        } else if shown.as_ref() != Some(&text) {
+            line(&text)?;
+        }
+        shown = Some(text);
+        tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+    }
+}
+
+/// Shows a list: one page of it, or all pages. `items` names the member that has the items.
+pub(super) async fn pages(
+    format: Format,
+    paging: &Paging,
+    items: &str,
+    fetch: impl AsyncFn(Asked) -> Result<Value, CliError>,
+    human: impl Fn(&Value) -> String,
+) -> Result<(), CliError> {
+    let asked = |cursor: Option<String>| Asked {
+        cursor,
+        limit: paging.limit.unwrap_or(if paging.all { WHOLE_PAGE } else { PAGE }),
+    };
+    let is_streamed = paging.all && format == Format::Jsonl && paging.watch.watch.is_none();
+    let look = async || {
+        let (skipped, cursor) = place(paging.cursor.as_deref());
+        let mut answer = fetch(asked(cursor.map(str::to_owned))).await?;
+        cut(&mut answer, items, (skipped, cursor), paging);
+        while let (true, Some(cursor)) = (paging.all, answer["nextCursor"].as_str().map(str::to_owned)) {
+            if is_streamed {
+                line(&lines(&answer, items))?;
+                answer[items] = json!([]);
+            }
+            let mut next = fetch(asked(Some(cursor))).await?;
+            let more = next[items].as_array_mut().map(std::mem::take).unwrap_or_default();
+            if let Some(all) = answer[items].as_array_mut() {
+                all.extend(more);
+            }
+            match next["nextCursor"].as_str() {
+                Some(cursor) => answer["nextCursor"] = cursor.into(),
+                None => drop(answer.as_object_mut().and_then(|answer| answer.remove("nextCursor"))),
+            }
+        }
+        format.render(&answer, items, |answer| match answer["nextCursor"].as_str() {
+            Some(cursor) => format!("{}\n\nmore: --cursor {cursor}, or --all", human(answer)),
+            None => human(answer),
+        })
+    };
+    watched(&paging.watch, look).await
+}
+
+/// Before a cursor of our own: how many items were shown of the host's page, and the host's cursor of that page.
+const SHOWN: &str = "shown-";
+
+/// Where a cursor points to.
+fn place(cursor: Option<&str>) -> (usize, Option<&str>) {
+    let ours = cursor.and_then(|cursor| cursor.strip_prefix(SHOWN)?.split_once('-'));
+    match ours.and_then(|(shown, of)| Some((shown.parse().ok()?, of))) {
+        Some((shown, of)) => (shown, Some(of).filter(|of| !of.is_empty())),
+        None => (0, cursor),
+    }
+}
+
+/// Cuts a page where the host gives more at once than was asked for: some lists are short and come as a whole.
+fn cut(answer: &mut Value, items: &str, (skipped, cursor): (usize, Option<&str>), paging: &Paging) {
+    let limit = paging.limit.filter(|_| !paging.all).map_or(usize::MAX, |limit| limit as usize);
+    let Some(all) = answer.get_mut(items).and_then(Value::as_array_mut) else { return };
+    all.drain(..skipped.min(all.len()));
+    if all.len() > limit {
+        all.truncate(limit);
+        answer["nextCursor"] = format!("{SHOWN}{}-{}", skipped + limit, cursor.unwrap_or_default()).into();
+    }
+}
+
+/// Shows a list of a company.
 pub(super) async fn list(
     page: &PageArgs,
     name: &str,
     filters: &[(&str, Option<&str>)],
     columns: &Columns,
 ) -> Result<(), CliError> {
-    let limit = page.limit.to_string();
-    let mut pairs = vec![("limit", Some(limit.as_str())), ("cursor", page.cursor.as_deref())];
-    pairs.extend_from_slice(filters);
-    let answer = Backend::open(&page.company.host)
-        .await?
-        .get(&path(&page.company, &format!("{name}?{}", query(&pairs))))
-        .await?;
-    if page.company.host.json {
-        return output::json(&answer);
-    }
-    rows(answer["items"].as_array().map_or(&[], Vec::as_slice), columns)?;
-    match answer["nextCursor"].as_str() {
-        Some(cursor) => line(&format!("\nmore: --cursor {cursor}")),
-        None => Ok(()),
-    }
+    list_as(page, name, filters, |answer| rows(items(answer, "items"), columns)).await
+}
+
+/// Shows a list of a company in a form of its own.
+pub(super) async fn list_as(
+    page: &PageArgs,
+    name: &str,
+    filters: &[(&str, Option<&str>)],
+    human: impl Fn(&Value) -> String,
+) -> Result<(), CliError> {
+    let session = page.company.open().await?;
+    let fetch = async |asked: Asked| session.get(&format!("{name}?{}", asked.query(filters))).await;
+    pages(session.format, &page.paging, "items", fetch, human).await
 }
 
 /// Shows one thing with everything that is known of it.
-pub(super) async fn show(one: &OneArgs, name: &str) -> Result<(), CliError> {
-    let path = path(&one.company, &format!("{name}/{}", escape(&one.id)));
-    output::json(&Backend::open(&one.company.host).await?.get(&path).await?)
+pub(super) async fn show(args: &ShowArgs, name: &str) -> Result<(), CliError> {
+    let session = args.one.company.open().await?;
+    let path = format!("{name}/{}", escape(&args.one.id));
+    watched(&args.watch, async || session.format.render(&session.get(&path).await?, "", details)).await
+}
+
+/// Shows one thing with everything that is known of it, of those that the host gives as a list only.
+pub(super) async fn show_of(args: &ShowNamedArgs, name: &str, key: &str, what: &str) -> Result<(), CliError> {
+    let session = args.named.company.open().await?;
+    let look = async || {
+        let found = find(&session.get(name).await?, "items", key, &args.named.name);
+        let found = found.ok_or_else(|| missing(what, &args.named.name))?;
+        session.format.render(&found, "", details)
+    };
+    watched(&args.watch, look).await
+}
+
+/// The item whose `key` has this value.
+pub(super) fn find(answer: &Value, list: &str, key: &str, value: &str) -> Option<Value> {
+    items(answer, list).iter().find(|item| text(item, key) == value).cloned()
+}
+
+/// There is none such.
+pub(super) fn missing(what: &str, name: &str) -> CliError {
+    let detail = format!("there is no {what} `{name}`; `memhost {what} list` shows those that there are");
+    CliError::Problem { status: 404, detail, operation: None }
 }
 
 /// Does something to one thing and shows it.
@@ -78,21 +187,18 @@ pub(super) async fn act(
     body: &Value,
     columns: &Columns,
 ) -> Result<(), CliError> {
-    let path = path(&one.company, &format!("{name}/{}/{action}", escape(&one.id)));
-    let answer = Backend::open(&one.company.host).await?.post(&path, body).await?;
-    changed(&one.company, &answer, columns)
+    let session = one.company.open().await?;
+    let answer = session.post(&format!("{name}/{}/{action}", escape(&one.id)), body).await?;
+    session.show(&answer, "", |answer| rows(std::slice::from_ref(answer), columns))
 }
 
-/// Shows something that was changed.
-pub(super) fn changed(company: &CompanyArgs, answer: &Value, columns: &Columns) -> Result<(), CliError> {
-    match company.host.json {
-        true => output::json(answer),
-        false => rows(std::slice::from_ref(answer), columns),
-    }
+/// The items of a list.
+pub(super) fn items<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
+    answer[name].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// Items as a table.
-pub(super) fn rows(items: &[Value], columns: &Columns) -> Result<(), CliError> {
+pub(super) fn rows(items: &[Value], columns: &Columns) -> String {
     let titles: Vec<&str> = columns.iter().map(|(title, _)| *title).collect();
     let row = |item: &Value| columns.iter().map(|(_, pointer)| cell(item, pointer)).collect();
     table(&titles, items.iter().map(row).collect())
@@ -101,8 +207,41 @@ pub(super) fn rows(items: &[Value], columns: &Columns) -> Result<(), CliError> {
 fn cell(item: &Value, pointer: &str) -> String {
     let found = text(item, pointer);
     match pointer {
-        _ if pointer.ends_with("At") => found.get(..19).unwrap_or(&found).replace('T', " "),
+        _ if pointer.ends_with("At") => moment(&found),
         _ if pointer.ends_with("Us") => micros(item.pointer(pointer)),
         _ => clip(&found, 72),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paging(limit: Option<u32>, cursor: Option<&str>) -> Paging {
+        Paging { cursor: cursor.map(str::to_owned), limit, all: false, watch: WatchArgs { watch: None } }
+    }
+
+    #[test]
+    fn a_list_that_comes_as_a_whole_has_pages_too() {
+        let shown = |answer: &Value, limit: Option<u32>, cursor: Option<&str>| {
+            let mut answer = answer.clone();
+            cut(&mut answer, "items", place(cursor), &paging(limit, cursor));
+            answer
+        };
+        for (next, of) in [(None, ""), (Some("host"), "here")] {
+            let mut answer = json!({ "items": [1, 2, 3] });
+            if let Some(next) = next {
+                answer["nextCursor"] = next.into();
+            }
+            let given = Some(of).filter(|of| !of.is_empty());
+            assert_eq!(shown(&answer, None, given), answer);
+            assert_eq!(shown(&answer, Some(3), given), answer);
+            let first = shown(&answer, Some(2), given);
+            assert_eq!(first["items"], json!([1, 2]));
+            let cursor = first["nextCursor"].as_str();
+            assert_eq!(place(cursor), (2, given), "the same page of the host, from there on");
+            let second = shown(&answer, Some(2), cursor);
+            assert_eq!((&second["items"], second["nextCursor"].as_str()), (&json!([3]), next));
+        }
     }
 }

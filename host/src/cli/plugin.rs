@@ -3,17 +3,36 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::output::{line, table, text};
-use super::{Backend, CliError, HostArgs, config, output};
+use super::args::{HostArgs, OutputArgs, Paging, WatchArgs};
+use super::output::{details, line, table, text};
+use super::page::{self, Asked, items};
+use super::{CliError, config};
 use crate::plugins::{Plugins, Signed, SigningKey, Trust, TrustedKey, signature_path};
 use crate::sandbox::{Sandbox, SandboxOptions};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
     /// Show the providers of a host, and the files that it keeps out.
-    List(HostArgs),
+    List {
+        #[command(flatten)]
+        host: HostArgs,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show one provider of a host, every version of it.
+    Show {
+        /// Its key.
+        name: String,
+        #[command(flatten)]
+        host: HostArgs,
+        #[command(flatten)]
+        watch: WatchArgs,
+    },
+    /// Look at the plugins directory of a host now instead of soon. A plugin is installed by copying its file there, and
+    /// deleted by deleting it.
+    Scan(HostArgs),
     /// Show what a file is and asks for. Needs no host.
     Inspect(InspectArgs),
     /// Make a signing key, in a file that only you can read. Prints the public key.
@@ -54,14 +73,38 @@ pub(super) enum PluginCommand {
 pub(super) struct InspectArgs {
     /// A component, `.wasm`.
     file: PathBuf,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
     match command {
-        PluginCommand::List(host) => list(host).await,
+        PluginCommand::List { host, paging } => {
+            let session = host.open().await?;
+            let fetch =
+                async |asked: Asked| session.host.get(&format!("/control/v1/plugins?{}", asked.query(&[]))).await;
+            page::pages(session.format, &paging, "admitted", fetch, list).await
+        }
+        PluginCommand::Show { name, host, watch } => {
+            let session = host.open().await?;
+            let look = async || {
+                let answer = session.host.get("/control/v1/plugins").await?;
+                let all = items(&answer, "admitted").iter();
+                let found: Vec<&Value> =
+                    all.filter(|plugin| text(plugin, "/description/providerKey") == name).collect();
+                match found.as_slice() {
+                    [] => Err(page::missing("plugin", &name)),
+                    [one] => session.format.render(one, "", details),
+                    several => session.format.render(&json!({ "admitted": several }), "admitted", details),
+                }
+            };
+            page::watched(&watch, look).await
+        }
+        PluginCommand::Scan(host) => {
+            let session = host.open().await?;
+            let answer = session.host.post("/control/v1/plugins/scan", &json!({})).await?;
+            session.show(&answer, "admitted", list)
+        }
         PluginCommand::Inspect(args) => inspect(args).await,
         PluginCommand::Keygen { key } => {
             let made = SigningKey::generate().map_err(CliError::host)?;
@@ -97,11 +140,7 @@ fn read(file: &std::path::Path) -> Result<Vec<u8>, CliError> {
     std::fs::read(file).map_err(|error| CliError::input(file.display().to_string(), error))
 }
 
-async fn list(host: HostArgs) -> Result<(), CliError> {
-    let answer = Backend::open(&host).await?.get("/control/v1/plugins").await?;
-    if host.json {
-        return output::json(&answer);
-    }
+fn list(answer: &Value) -> String {
     let row = |plugin: &Value| {
         let interfaces: Vec<String> =
             plugin["interfaces"].as_array().into_iter().flatten().map(|name| text(name, "")).collect();
@@ -118,12 +157,12 @@ async fn list(host: HostArgs) -> Result<(), CliError> {
             },
         ]
     };
-    let admitted = answer["admitted"].as_array().cloned().unwrap_or_default();
-    table(&["provider", "version", "also exports", "digest", "signed by", "from"], admitted.iter().map(row).collect())?;
-    for refused in answer["refused"].as_array().into_iter().flatten() {
-        line(&format!("\nkept out: {}\n  {}", text(refused, "/path"), text(refused, "/reason")))?;
+    let rows = items(answer, "admitted").iter().map(row).collect();
+    let mut shown = table(&["provider", "version", "also exports", "digest", "signed by", "from"], rows);
+    for refused in items(answer, "refused") {
+        shown.push_str(&format!("\n\nkept out: {}\n  {}", text(refused, "/path"), text(refused, "/reason")));
     }
-    Ok(())
+    shown
 }
 
 async fn inspect(args: InspectArgs) -> Result<(), CliError> {
@@ -132,34 +171,36 @@ async fn inspect(args: InspectArgs) -> Result<(), CliError> {
         .await
         .map_err(|error| CliError::input(args.file.display().to_string(), error))?;
     let inspection = serde_json::to_value(component.inspection()).map_err(CliError::host)?;
-    if args.json {
-        return output::json(&inspection);
-    }
+    line(&args.output.format().render(&inspection, "", inspected)?)
+}
+
+fn inspected(inspection: &Value) -> String {
     let names = |field: &str| {
-        let all: Vec<String> = inspection[field].as_array().into_iter().flatten().map(|name| text(name, "")).collect();
+        let all: Vec<String> = items(inspection, field).iter().map(|name| text(name, "")).collect();
         if all.is_empty() { "nothing".to_owned() } else { all.join("\n             ") }
     };
     let description = &inspection["description"];
-    for (label, value) in [
+    let mut lines: Vec<String> = [
         ("provider", format!("{} {}", text(description, "/providerKey"), text(description, "/version"))),
         ("summary", text(description, "/summary")),
-        ("digest", text(&inspection, "/digest")),
-        ("size", format!("{} bytes", text(&inspection, "/bytes"))),
-        ("contract", text(&inspection, "/contractVersion")),
+        ("digest", text(inspection, "/digest")),
+        ("size", format!("{} bytes", text(inspection, "/bytes"))),
+        ("contract", text(inspection, "/contractVersion")),
         ("exports", names("exports")),
         ("imports", names("imports")),
-    ] {
-        line(&format!("{label:<12} {value}"))?;
-    }
-    let asks = description["permissions"].as_array().cloned().unwrap_or_default();
+    ]
+    .iter()
+    .map(|(label, value)| format!("{label:<12} {value}"))
+    .collect();
+    let asks = items(description, "permissions");
     if asks.is_empty() {
-        return line("asks for     nothing");
+        lines.push("asks for     nothing".to_owned());
     }
     for ask in asks {
-        let kind = text(&ask, "/permission/kind");
-        let detail = text(&ask, "/permission/detail");
+        let kind = text(ask, "/permission/kind");
+        let detail = text(ask, "/permission/detail");
         let optional = if ask["optional"] == true { ", if it may" } else { "" };
-        line(&format!("asks for     {kind} {detail}{optional}: {}", text(&ask, "/reason")))?;
+        lines.push(format!("asks for     {kind} {detail}{optional}: {}", text(ask, "/reason")));
     }
-    Ok(())
+    lines.join("\n")
 }

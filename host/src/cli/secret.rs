@@ -6,27 +6,32 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::binding::path;
-use super::output::{escape, line, table, text};
-use super::{Backend, CliError, CompanyArgs, output};
+use super::CliError;
+use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
+use super::output::{escape, moment, table, text};
+use super::page::{self, items};
+use super::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
-    /// Set a secret. Its value is read from standard input or a file, never from the command line, and never shown.
-    Set(SetArgs),
     /// Show a company's secrets, without their values.
-    List(CompanyArgs),
-    /// Remove a secret.
-    Remove {
-        /// Its name.
-        name: String,
-        #[command(flatten)]
-        company: CompanyArgs,
-    },
+    List(PageArgs),
+    /// Show one secret, without its value.
+    Show(ShowNamedArgs),
+    /// Keep a secret. Its value is read from standard input or a file, never from the command line, and never shown.
+    Create(CreateArgs),
+    /// Give a secret another value, and other origins where some are named.
+    Update(UpdateArgs),
+    /// Keep a secret, whether or not there is one of this name.
+    #[command(hide = true)]
+    Set(CreateArgs),
+    /// Delete a secret: requests that name it are refused from then on.
+    #[command(alias = "remove")]
+    Delete(NamedArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct SetArgs {
+pub(super) struct CreateArgs {
     /// What placeholders and grants name: letters, digits, `_` and `-`.
     name: String,
     /// Where it may be sent, such as https://api.example.com; may be given again.
@@ -35,32 +40,78 @@ pub(super) struct SetArgs {
     /// Let it be put into JSON bodies too, where texts of third parties are.
     #[arg(long)]
     in_body: bool,
-    /// A file that holds the value; standard input where absent. One line end after the value is left out.
-    #[arg(long, value_name = "FILE")]
-    value_file: Option<PathBuf>,
+    #[command(flatten)]
+    value: ValueArgs,
     #[command(flatten)]
     company: CompanyArgs,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct UpdateArgs {
+    /// What placeholders and grants name: letters, digits, `_` and `-`.
+    name: String,
+    /// Where it may be sent, such as https://api.example.com; may be given again.
+    #[arg(long, value_name = "ORIGIN")]
+    origin: Vec<String>,
+    /// Let it be put into JSON bodies too, where texts of third parties are.
+    #[arg(long, conflicts_with = "not_in_body")]
+    in_body: bool,
+    /// Keep it out of JSON bodies.
+    #[arg(long)]
+    not_in_body: bool,
+    #[command(flatten)]
+    value: ValueArgs,
+    #[command(flatten)]
+    company: CompanyArgs,
+}
+
+#[derive(Debug, Args)]
+struct ValueArgs {
+    /// A file that holds the value; standard input where absent. One line end after the value is left out.
+    #[arg(long, value_name = "FILE")]
+    value_file: Option<PathBuf>,
+}
+
 pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
     match command {
+        SecretCommand::List(page) => page::list_as(&page, "secrets", &[], |answer| rows(items(answer, "items"))).await,
+        SecretCommand::Show(args) => page::show_of(&args, "secrets", "/name", "secret").await,
+        SecretCommand::Create(args) => {
+            let session = args.company.open().await?;
+            if present(&session, &args.name).await?.is_some() {
+                let detail = format!("there is a secret `{}` already; `memhost secret update` changes it", args.name);
+                return Err(CliError::Problem { status: 409, detail, operation: None });
+            }
+            set(&session, &args.name, &args.origin.into(), args.in_body, &args.value).await
+        }
         SecretCommand::Set(args) => {
-            let value = value(args.value_file.as_deref())?;
-            let body = json!({ "value": value, "origins": args.origin, "inBody": args.in_body });
-            let path = path(&args.company, &format!("secrets/{}", escape(&args.name)));
-            let answer = Backend::open(&args.company.host).await?.put(&path, &body).await?;
-            show(&args.company, &answer, std::slice::from_ref(&answer))
+            let session = args.company.open().await?;
+            set(&session, &args.name, &args.origin.into(), args.in_body, &args.value).await
         }
-        SecretCommand::List(company) => {
-            let answer = Backend::open(&company.host).await?.get(&path(&company, "secrets")).await?;
-            show(&company, &answer, answer["items"].as_array().map_or(&[], Vec::as_slice))
+        SecretCommand::Update(args) => {
+            let session = args.company.open().await?;
+            let found = present(&session, &args.name).await?;
+            let found = found.ok_or_else(|| page::missing("secret", &args.name))?;
+            let origins = if args.origin.is_empty() { found["origins"].clone() } else { args.origin.into() };
+            let in_body = args.in_body || (found["inBody"] == true && !args.not_in_body);
+            set(&session, &args.name, &origins, in_body, &args.value).await
         }
-        SecretCommand::Remove { name, company } => {
-            let path = path(&company, &format!("secrets/{}", escape(&name)));
-            Backend::open(&company.host).await?.delete(&path).await?;
-            line(&format!("{name} is removed; requests that name it are refused from now on"))
+        SecretCommand::Delete(named) => {
+            let session = named.company.open().await?;
+            let answer = session.delete(&format!("secrets/{}", escape(&named.name))).await?;
+            session.gone(&answer, &format!("{} is deleted; requests that name it are refused from now on", named.name))
         }
     }
+}
+
+async fn present(session: &Session, name: &str) -> Result<Option<Value>, CliError> {
+    Ok(page::find(&session.get("secrets").await?, "items", "/name", name))
+}
+
+async fn set(session: &Session, name: &str, origins: &Value, in_body: bool, from: &ValueArgs) -> Result<(), CliError> {
+    let body = json!({ "value": value(from.value_file.as_deref())?, "origins": origins, "inBody": in_body });
+    let answer = session.put(&format!("secrets/{}", escape(name)), &body).await?;
+    session.show(&answer, "", |answer| rows(std::slice::from_ref(answer)))
 }
 
 fn value(file: Option<&Path>) -> Result<String, CliError> {
@@ -77,15 +128,11 @@ fn value(file: Option<&Path>) -> Result<String, CliError> {
     Ok(end.map(str::to_owned).unwrap_or(value))
 }
 
-fn show(company: &CompanyArgs, answer: &Value, secrets: &[Value]) -> Result<(), CliError> {
-    if company.host.json {
-        return output::json(answer);
-    }
+fn rows(secrets: &[Value]) -> String {
     let row = |secret: &Value| {
-        let origins = secret["origins"].as_array().cloned().unwrap_or_default();
-        let origins: Vec<String> = origins.iter().map(|origin| text(origin, "")).collect();
+        let origins: Vec<String> = items(secret, "origins").iter().map(|origin| text(origin, "")).collect();
         let places = if secret["inBody"] == true { "headers, query, JSON bodies" } else { "headers, query" };
-        vec![text(secret, "/name"), origins.join(", "), places.to_owned(), text(secret, "/setAt")]
+        vec![text(secret, "/name"), origins.join(", "), places.to_owned(), moment(&text(secret, "/setAt"))]
     };
     table(&["name", "may go to", "in", "set"], secrets.iter().map(row).collect())
 }

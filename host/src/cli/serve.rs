@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::CliError;
 use super::config::HostConfig;
 use super::output::line;
+use super::{CliError, profile};
 use crate::contract::Digest;
 use crate::plugins::TrustedKey;
 use crate::server::{self, Address, AdminToken, Endpoint, Surfaces};
@@ -99,16 +99,13 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
         None => options.audit,
     };
     let service = Service::open(options).await.map_err(CliError::host)?;
-    let token = match args.token {
-        Some(token) => AdminToken::known(&token).map_err(CliError::host)?,
-        None => {
-            let (token, shown) = AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?;
-            if let Some(shown) = shown {
-                line(&format!("the operator's token, shown this once:\n  {shown}"))?;
-            }
-            token
-        }
+    let (token, made) = match args.token {
+        Some(token) => (AdminToken::known(&token).map_err(CliError::host)?, None),
+        None => AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?,
     };
+    if let Some(made) = &made {
+        line(&format!("the operator's token, shown this once:\n  {made}"))?;
+    }
     let mut endpoints = Vec::new();
     for (address, surfaces) in listen {
         let endpoint = Endpoint::bind(&address, surfaces).await.map_err(CliError::host)?;
@@ -119,6 +116,9 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
         };
         line(&format!("memhost listens on {}{what}", endpoint.address()))?;
         endpoints.push(endpoint);
+    }
+    if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last()) {
+        profile::remember(&first.address().to_string(), &last.address().to_string(), made)?;
     }
     server::run(endpoints, service, token, stop()).await.map_err(CliError::host)
 }

@@ -3,29 +3,45 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::output::{escape, json as print_json, line};
-use super::page::{Columns, rows};
-use super::{Backend, CliError, HostArgs};
+use super::CliError;
+use super::args::{CompanyArgs, Paging, WatchArgs};
+use super::output::{details, escape};
+use super::page::{self, Asked, Columns, items, rows};
+use super::profile::Target;
+use super::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
+    /// Show the tokens of a company, or of operators, without their values.
+    List {
+        #[command(flatten)]
+        whose: WhoseArgs,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show one token, without its value.
+    Show {
+        #[command(flatten)]
+        one: OneToken,
+        #[command(flatten)]
+        watch: WatchArgs,
+    },
     /// Make a token. Its value is shown this once.
     Create(CreateArgs),
-    /// Show the tokens of a company, or of operators, without their values.
-    List(WhoseArgs),
     /// Give a token another value, shown this once. The one before is good for nothing then.
     Rotate(OneToken),
     /// Take a token back, for good.
-    Revoke(OneToken),
+    #[command(alias = "revoke")]
+    Delete(OneToken),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct WhoseArgs {
-    /// The company; operators' tokens where absent.
-    #[arg(long, short, env = "MEMHOST_COMPANY", value_name = "ID")]
-    company: Option<String>,
     #[command(flatten)]
-    host: HostArgs,
+    company: CompanyArgs,
+    /// Tokens of operators, who reach every company; these are also meant where no company is named.
+    #[arg(long)]
+    operators: bool,
 }
 
 #[derive(Debug, Args)]
@@ -45,10 +61,10 @@ pub(super) struct CreateArgs {
     /// What its bearer is: operator, company_administrator, agent or auditor.
     #[arg(long)]
     role: String,
-    /// Which agent; for agents only.
+    /// Only of, or for, this agent.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// The only run that it is good for; for agents only.
+    /// Only of, or for, this run.
     #[arg(long, value_name = "ID")]
     run: Option<String>,
     /// The only memory operation that it is good for, such as query; may be given again.
@@ -69,15 +85,39 @@ const COLUMNS: &Columns = &[
     ("id", "/id"),
 ];
 
-fn path(whose: &WhoseArgs, rest: &str) -> String {
-    match &whose.company {
-        Some(company) => format!("/control/v1/companies/{}/tokens{rest}", escape(company)),
-        None => format!("/control/v1/tokens{rest}"),
+impl WhoseArgs {
+    /// The host, and where these tokens are.
+    async fn open(&self) -> Result<(Session, String), CliError> {
+        let session = self.company.host.open().await?;
+        let company = self.company.company.clone().filter(|company| !company.is_empty());
+        let company = match company {
+            _ if self.operators => None,
+            Some(company) => Some(company),
+            None => Target::of(&self.company.host)?.company,
+        };
+        let path = match company {
+            Some(company) => format!("/control/v1/companies/{}/tokens", escape(&company)),
+            None => "/control/v1/tokens".to_owned(),
+        };
+        Ok((session, path))
     }
 }
 
 pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
     match command {
+        TokenCommand::List { whose, paging } => {
+            let (session, path) = whose.open().await?;
+            let fetch = async |asked: Asked| session.host.get(&format!("{path}?{}", asked.query(&[]))).await;
+            page::pages(session.format, &paging, "items", fetch, |answer| rows(items(answer, "items"), COLUMNS)).await
+        }
+        TokenCommand::Show { one, watch } => {
+            let (session, path) = one.whose.open().await?;
+            let look = async || {
+                let found = page::find(&session.host.get(&path).await?, "items", "/id", &one.id);
+                session.format.render(&found.ok_or_else(|| page::missing("token", &one.id))?, "", details)
+            };
+            page::watched(&watch, look).await
+        }
         TokenCommand::Create(args) => {
             let mut body = json!({ "name": args.name, "role": args.role });
             for (name, value) in [("agentId", args.agent), ("runId", args.run), ("expiresAt", args.expires_at)] {
@@ -88,32 +128,24 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
             if !args.operation.is_empty() {
                 body["operations"] = args.operation.into();
             }
-            let made = Backend::open(&args.whose.host).await?.post(&path(&args.whose, ""), &body).await?;
-            value(&args.whose, &made)
-        }
-        TokenCommand::List(whose) => {
-            let answer = Backend::open(&whose.host).await?.get(&path(&whose, "")).await?;
-            shown(&whose, &answer, answer["items"].as_array().map_or(&[], Vec::as_slice))
+            let (session, path) = args.whose.open().await?;
+            let made = session.host.post(&path, &body).await?;
+            session.show(&made, "", value)
         }
         TokenCommand::Rotate(OneToken { id, whose }) => {
-            let path = path(&whose, &format!("/{}/rotate", escape(&id)));
-            value(&whose, &Backend::open(&whose.host).await?.post(&path, &json!({})).await?)
+            let (session, path) = whose.open().await?;
+            let made = session.host.post(&format!("{path}/{}/rotate", escape(&id)), &json!({})).await?;
+            session.show(&made, "", value)
         }
-        TokenCommand::Revoke(OneToken { id, whose }) => {
-            let answer = Backend::open(&whose.host).await?.delete(&path(&whose, &format!("/{}", escape(&id)))).await?;
-            shown(&whose, &answer, std::slice::from_ref(&answer))
+        TokenCommand::Delete(OneToken { id, whose }) => {
+            let (session, path) = whose.open().await?;
+            let answer = session.host.delete(&format!("{path}/{}", escape(&id))).await?;
+            session.show(&answer, "", |answer| rows(std::slice::from_ref(answer), COLUMNS))
         }
     }
 }
 
-fn shown(whose: &WhoseArgs, answer: &Value, items: &[Value]) -> Result<(), CliError> {
-    if whose.host.json { print_json(answer) } else { rows(items, COLUMNS) }
-}
-
-fn value(whose: &WhoseArgs, made: &Value) -> Result<(), CliError> {
-    if whose.host.json {
-        return print_json(made);
-    }
-    rows(std::slice::from_ref(made), COLUMNS)?;
-    line(&format!("\nits value, shown this once:\n  {}", made["value"].as_str().unwrap_or_default()))
+fn value(made: &Value) -> String {
+    let table = rows(std::slice::from_ref(made), COLUMNS);
+    format!("{table}\n\nits value, shown this once:\n  {}", made["value"].as_str().unwrap_or_default())
 }

@@ -201,7 +201,7 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
     let answer = setup.send("acme", json!({"headers": headers})).await;
     assert!(answer.contains("refused") && answer.contains("KEY"), "it is not set yet: {answer}");
     let view = setup.host.service().binding(&parse("acme"), &parse("default")).unwrap();
-    assert!(view.warnings.iter().any(|warning| warning.contains("memhost secret set KEY")), "{:?}", view.warnings);
+    assert!(view.warnings.iter().any(|warning| warning.contains("memhost secret create KEY")), "{:?}", view.warnings);
     assert_eq!(setup.requests(), 0);
     // Set while the binding serves, it is used from now on.
     setup.set_secret(&origin, false).await;

@@ -110,7 +110,7 @@ async fn a_budget_warns_stops_and_opens_again() {
     assert_eq!(refused.problem(), (402, "budget_exceeded"));
     let detail = refused.json["detail"].as_str().unwrap();
     assert!(
-        detail.contains("company's budget of 10 cents a month") && detail.contains("memhost budget set"),
+        detail.contains("company's budget of 10 cents a month") && detail.contains("memhost budget update"),
         "{detail}"
     );
     assert!(refused.headers.contains_key("retry-after"));

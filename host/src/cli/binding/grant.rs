@@ -1,37 +1,11 @@
-//! Changing a binding, and deciding what its provider may reach.
+//! Deciding what the provider of a binding may reach.
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{json_argument, path, show};
-use crate::cli::output::{escape, json as print_json, line, table, text};
-use crate::cli::{Backend, CliError, CompanyArgs};
-
-#[derive(Debug, Args)]
-pub(crate) struct SetArgs {
-    /// The binding's key.
-    key: String,
-    #[command(flatten)]
-    company: CompanyArgs,
-    /// Which versions of its provider: a range such as '^1.2', or the digest of one build.
-    #[arg(long, value_name = "RANGE|DIGEST")]
-    versions: Option<String>,
-    /// The provider's configuration, a JSON object.
-    #[arg(long, value_name = "JSON")]
-    config: Option<String>,
-    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
-    #[arg(long, value_name = "JSON")]
-    limits: Option<String>,
-    /// What it does with what passes, such as '{"pii":"redact"}'; what is left out is the default.
-    #[arg(long, value_name = "JSON")]
-    policy: Option<String>,
-    /// Whether it takes operations.
-    #[arg(long, value_name = "BOOL")]
-    enabled: Option<bool>,
-    /// The revision that you have seen; another one is a conflict.
-    #[arg(long, value_name = "NUMBER")]
-    revision: Option<u64>,
-}
+use crate::cli::CliError;
+use crate::cli::args::CompanyArgs;
+use crate::cli::output::{escape, table, text};
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
@@ -40,8 +14,8 @@ pub(crate) struct GrantArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Grant everything that is asked for.
-    #[arg(long, conflicts_with = "none")]
-    all: bool,
+    #[arg(long, alias = "all", conflicts_with = "none")]
+    everything: bool,
     /// Take every grant away.
     #[arg(long)]
     none: bool,
@@ -74,68 +48,30 @@ pub(crate) struct GrantArgs {
     dry_run: bool,
 }
 
-/// A range or a digest, as the host takes it.
-pub(super) fn version(text: &str) -> Value {
-    if text.starts_with("sha256:") { json!({ "pin": text }) } else { json!({ "follow": text }) }
-}
-
-pub(super) async fn set(args: SetArgs) -> Result<(), CliError> {
-    let mut body = json!({});
-    let given = [
-        ("config", "--config", &args.config),
-        ("limits", "--limits", &args.limits),
-        ("policy", "--policy", &args.policy),
-    ];
-    for (name, argument, given) in given {
-        if let Some(given) = given {
-            body[name] = json_argument(argument, given)?;
-        }
-    }
-    if let Some(given) = &args.versions {
-        body["version"] = version(given);
-    }
-    if let Some(enabled) = args.enabled {
-        body["enabled"] = enabled.into();
-    }
-    if let Some(revision) = args.revision {
-        body["revision"] = revision.into();
-    }
-    let path = path(&args.company, &format!("bindings/{}", escape(&args.key)));
-    let answer = Backend::open(&args.company.host).await?.patch(&path, &body).await?;
-    show(&args.company, &answer, std::slice::from_ref(&answer))
-}
-
 pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
-    let company = &args.company;
-    let path = path(company, &format!("bindings/{}/grants", escape(&args.key)));
-    let host = Backend::open(&company.host).await?;
-    let before = host.get(&path).await?;
-    let wanted = wanted(&args, &before);
-    if company.host.json && wanted.is_none() {
-        return print_json(&before);
-    }
-    let Some(wanted) = wanted else {
-        diff(&before, &before["granted"])?;
-        return line("\ngrant with --all, or in part; see --help");
+    let session = args.company.open().await?;
+    let path = format!("bindings/{}/grants", escape(&args.key));
+    let before = session.get(&path).await?;
+    let Some(wanted) = wanted(&args, &before) else {
+        session.show(&before, "asked", |before| diff(before, &before["granted"]))?;
+        return session.say("\ngrant with --everything, or in part; see --help");
     };
     if args.dry_run {
-        return diff(&before, &wanted);
+        // What it would be, in the form that the host takes.
+        return session.show(&wanted, "", |wanted| diff(&before, wanted));
     }
-    let answer = host.put(&path, &wanted).await?;
-    if company.host.json {
-        return print_json(&answer);
-    }
-    diff(&before, &answer["granted"])
+    let answer = session.put(&path, &wanted).await?;
+    session.show(&answer, "asked", |answer| diff(&before, &answer["granted"]))
 }
 
 /// The grants as they shall be; none where nothing was said.
 fn wanted(args: &GrantArgs, before: &Value) -> Option<Value> {
     let mut grants = before["granted"].clone();
-    let mut is_said = args.all || args.none;
+    let mut is_said = args.everything || args.none;
     if args.none {
         grants = json!({});
     }
-    if args.all {
+    if args.everything {
         grants = json!({ "http": [], "secrets": [] });
         for asked in before["asked"].as_array().into_iter().flatten() {
             let detail = &asked["permission"]["detail"];
@@ -188,7 +124,7 @@ fn push(list: &mut Value, value: Value) {
 }
 
 /// What is asked for, what was granted, and what is granted now.
-fn diff(before: &Value, after: &Value) -> Result<(), CliError> {
+fn diff(before: &Value, after: &Value) -> String {
     let row = |asked: &Value| {
         let optional = if asked["optional"] == true { "works without" } else { "needs it" };
         let (was, now) = (granted(&before["granted"], asked), granted(after, asked));
@@ -197,9 +133,9 @@ fn diff(before: &Value, after: &Value) -> Result<(), CliError> {
     };
     let asked = before["asked"].as_array().cloned().unwrap_or_default();
     if asked.is_empty() {
-        return line("the provider asks for nothing");
+        return "the provider asks for nothing".to_owned();
     }
-    table(&["asks for", "because", "", "granted"], asked.iter().map(row).collect())?;
+    let table = table(&["asks for", "because", "", "granted"], asked.iter().map(row).collect());
     let is_asked = |kind: &str, detail: &Value| {
         asked.iter().map(|asked| &asked["permission"]).any(|it| it["kind"] == kind && it["detail"] == *detail)
     };
@@ -214,9 +150,9 @@ fn diff(before: &Value, after: &Value) -> Result<(), CliError> {
     let secrets: Vec<Value> = list("secrets").into_iter().filter(|name| !is_asked("secret", name)).collect();
     let unasked: Vec<String> = [origins, secrets].concat().iter().map(|value| text(value, "")).collect();
     if unasked.is_empty() {
-        return Ok(());
+        return table;
     }
-    line(&format!("\nnot asked for, so without effect: {}", unasked.join(", ")))
+    format!("{table}\n\nnot asked for, so without effect: {}", unasked.join(", "))
 }
 
 fn granted(grants: &Value, asked: &Value) -> String {

@@ -19,7 +19,7 @@ pub(in crate::sandbox) enum EgressError {
     Address(#[from] AddressError),
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[error("the limit `{name}` of {most} is reached; an operator can raise it: `memhost binding set --limits`")]
+    #[error("the limit `{name}` of {most} is reached; an operator can raise it: `memhost binding update --limits`")]
     Limit { name: &'static str, most: u64 },
     #[error("the name {name:?} could not be resolved: {message}; check its spelling and this machine's DNS")]
     Resolve { name: String, message: String },

@@ -39,7 +39,7 @@ pub enum SecretError {
     Twice(String),
     /// The guest names a secret that it does not have.
     #[error(
-        "the request asks for the secret `{0}`, which it cannot have: it must be granted to the binding, and set for this target; see `memhost binding grant` and `memhost secret set`"
+        "the request asks for the secret `{0}`, which it cannot have: it must be granted to the binding, and set for this target; see `memhost binding grant` and `memhost secret create`"
     )]
     NotGranted(String),
     /// A placeholder begins and does not end.

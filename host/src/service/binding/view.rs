@@ -167,7 +167,7 @@ impl Service {
         };
         for name in self.serving.missing_secrets(&binding) {
             view.warnings.push(format!(
-                "the secret `{name}` is granted and not set, or not with this key; `memhost secret set {name}` sets it"
+                "the secret `{name}` is granted and not set, or not with this key; `memhost secret create {name}` sets it"
             ));
         }
         for (target, target_key) in self.bindings.targets(company) {

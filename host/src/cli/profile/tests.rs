@@ -1,0 +1,126 @@
+//! Which of flag, environment, profile and default has the say, and how the file is kept.
+
+use std::os::unix::fs::PermissionsExt;
+
+use clap::Parser;
+
+use super::*;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+fn args(given: &[&str]) -> HostArgs {
+    let mut host = Line::parse_from([&["memhost"], given].concat()).host;
+    // What the environment of this test says is not the matter here: clap puts it below flags by itself.
+    if !given.contains(&"--url") {
+        host.url = None;
+    }
+    if !given.contains(&"--control-url") {
+        host.control_url = None;
+    }
+    if !given.contains(&"--token") {
+        host.token = None;
+    }
+    if !given.contains(&"--profile") {
+        host.profile = None;
+    }
+    host
+}
+
+fn file(text: &str) -> (tempfile::TempDir, File) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.toml");
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let file = File::at(&path).unwrap();
+    (directory, file)
+}
+
+const TWO: &str = "default = \"a\"\n[profiles.a]\nurl = \"http://a:1/\"\ntoken = \"of a\"\ncompany = \"acme\"\n\
+                   [profiles.b]\nurl = \"http://b:1\"\ntoken_command = \"echo of b\"\nagent = \"ada\"\n";
+
+#[test]
+fn a_flag_goes_before_the_profile_and_the_profile_before_the_default() {
+    let (_directory, two) = file(TWO);
+    let target = |given: &[&str]| Target::among(&args(given), &two).unwrap();
+    let found = target(&[]);
+    assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("of a")));
+    assert_eq!((found.company.as_deref(), found.agent), (Some("acme"), None));
+    let found = target(&["--profile", "b"]);
+    assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://b:1", Some("of b")));
+    assert_eq!((found.company, found.agent.as_deref()), (None, Some("ada")));
+    let found = target(&["--token", "mine"]);
+    assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("mine")));
+    let found = target(&["--url", "", "--token", ""]);
+    assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("of a")), "empty is as good as none");
+    let none = Target::among(&args(&[]), &File::default()).unwrap();
+    assert_eq!((none.url.as_str(), none.token, none.company), (DEFAULT_URL, None, None));
+}
+
+#[test]
+fn a_profiles_token_goes_to_the_profiles_host_only() {
+    let (_directory, two) = file(TWO);
+    let elsewhere = Target::among(&args(&["--url", "http://elsewhere"]), &two).unwrap();
+    assert_eq!((elsewhere.url.as_str(), elsewhere.token), ("http://elsewhere", None));
+    let split = Target::among(&args(&["--control-url", "http://elsewhere"]), &two).unwrap();
+    assert_eq!((split.url.as_str(), split.control_url.as_str(), split.token), ("http://a:1", "http://elsewhere", None));
+    let same = Target::among(&args(&["--url", "http://a:1"]), &two).unwrap();
+    assert_eq!(same.token.as_deref(), Some("of a"));
+}
+
+#[test]
+fn a_profile_that_is_none_is_refused_with_the_nearest_one() {
+    let (_directory, file) = file("[profiles.staging]\n[profiles.production]\n");
+    let error = Target::among(&args(&["--profile", "stagin"]), &file).unwrap_err();
+    assert_eq!(error.exit_code(), 3);
+    assert!(error.to_string().contains("`staging`"), "{error}");
+}
+
+#[test]
+fn a_file_with_a_token_that_others_can_read_is_refused() {
+    let (directory, _) = file(TWO);
+    let path = directory.path().join("config.toml");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let error = File::at(&path).unwrap_err().to_string();
+    assert!(error.contains("chmod 600"), "{error}");
+    let misspelt = directory.path().join("misspelt.toml");
+    std::fs::write(&misspelt, "[profiles.a]\nurll = 1\n").unwrap();
+    assert!(File::at(&misspelt).unwrap_err().to_string().contains("urll"));
+}
+
+#[test]
+fn what_a_person_wrote_stays_and_the_file_is_its_owners_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("deep/config.toml");
+    let at = || File::at(&path).unwrap();
+    set(&at(), "a", &[("url", Some("http://a")), ("token", Some("secret"))]).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    assert_eq!(at().default.as_deref(), Some("a"), "the first one is used");
+    let commented = format!("# mine\n{}", std::fs::read_to_string(&path).unwrap());
+    std::fs::write(&path, commented).unwrap();
+    set(&at(), "b", &[("company", Some("acme"))]).unwrap();
+    set(&at(), "a", &[("url", Some(""))]).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("# mine\n") && at().default.as_deref() == Some("a"), "{text}");
+    assert_eq!((at().profiles["a"].url.clone(), at().profiles["a"].token.as_deref()), (None, Some("secret")));
+    assert!(!view(&at(), "a", &at().profiles["a"]).to_string().contains("secret"), "a token is never shown");
+}
+
+#[test]
+fn the_token_of_a_new_host_is_kept_unless_the_name_is_another_hosts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config.toml");
+    let at = || File::at(&path).unwrap();
+    assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "one").unwrap());
+    assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "two").unwrap());
+    assert!(!keep_local(&at(), "http://127.0.0.1:7700", "http://127.0.0.1:7700", "three").unwrap());
+    let target = Target::among(&args(&[]), &at()).unwrap();
+    assert_eq!((target.url.as_str(), target.token.as_deref()), ("http://127.0.0.1:7600", Some("two")));
+    assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7601", "two").unwrap());
+    assert_eq!(Target::among(&args(&[]), &at()).unwrap().control_url, "http://127.0.0.1:7601");
+    assert!(!keep_local(&File::default(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "four").unwrap());
+}

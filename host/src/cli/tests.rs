@@ -1,0 +1,196 @@
+//! The grammar of the command line as a whole: one verb, one flag, one meaning.
+
+use std::collections::BTreeMap;
+
+use clap::{Arg, Command as Grammar};
+
+use super::*;
+
+/// What every thing can be asked for, where it allows it.
+const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
+
+/// What only some things do. A new one is a decision, not an accident.
+const ACTIONS: [&str; 23] = [
+    "approve", "backup", "cancel", "capture", "compact", "export", "grant", "import", "inspect", "keygen", "locomo",
+    "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan", "search", "sign", "target", "trust",
+];
+const MORE_ACTIONS: [&str; 2] = ["use", "verify"];
+
+/// Flags that say one thing in several ways, and why they may.
+const SEVERAL_MEANINGS: [&str; 12] = [
+    // A filter in lists, a choice where an operation goes, what a request would name.
+    "agent",
+    "binding",
+    "issue",
+    "project",
+    "run",
+    "session",
+    "kind",
+    // What a profile keeps is not what a command uses.
+    "company",
+    "token",
+    "url",
+    "control-url", // The states differ from thing to thing.
+    "status",
+];
+/// Others that mean files, JSON or text of the thing that they stand at.
+const OF_THE_THING: [&str; 10] =
+    ["to", "by", "config", "data-dir", "plugins-dir", "trusted-key", "days", "listen", "none", "source-kind"];
+/// Command lines that stand in the settings of other tools, and say what those need.
+const OF_TOOLS: &str = "memhost adapter";
+
+/// What the variables of this test's environment hold is nobody's matter.
+fn without_values(command: Grammar) -> Grammar {
+    command.mut_args(|arg| arg.hide_env_values(true)).mut_subcommands(without_values)
+}
+
+fn grammar() -> Grammar {
+    let mut grammar = without_values(Cli::command()).term_width(100);
+    grammar.build();
+    grammar
+}
+
+/// Every command that is shown, with its path.
+fn all(command: &Grammar, path: &str, found: &mut Vec<(String, Grammar)>) {
+    found.push((path.to_owned(), command.clone()));
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help") {
+        all(below, &format!("{path} {}", below.get_name()), found);
+    }
+}
+
+fn commands() -> Vec<(String, Grammar)> {
+    let mut found = Vec::new();
+    all(&grammar(), "memhost", &mut found);
+    assert!(found.len() > 80, "the walk found only {}", found.len());
+    found
+}
+
+fn flags(command: &Grammar) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| !arg.is_hide_set())
+}
+
+#[test]
+fn the_grammar_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn help_is_as_it_was() {
+    let mut text = String::new();
+    for (path, mut command) in commands() {
+        text.push_str(&format!("## {path}\n\n{}\n", command.render_help()));
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn every_command_and_every_argument_is_documented() {
+    let mut bare = Vec::new();
+    for (path, command) in commands() {
+        if command.get_about().is_none() {
+            bare.push(path.clone());
+        }
+        let without = flags(&command).filter(|arg| arg.get_help().is_none() && arg.get_long_help().is_none());
+        bare.extend(without.map(|arg| format!("{path}: {}", arg.get_id())));
+    }
+    assert!(bare.is_empty(), "without a word of help: {bare:#?}");
+}
+
+#[test]
+fn verbs_are_those_that_are_known() {
+    let is_known = |verb: &str| [&VERBS[..], &ACTIONS, &MORE_ACTIONS].concat().contains(&verb);
+    for (path, command) in commands().into_iter().filter(|(path, _)| !path.starts_with(OF_TOOLS)) {
+        let parts: Vec<&str> = path.split(' ').skip(1).collect();
+        if let [thing, verb] = parts.as_slice() {
+            assert!(is_known(verb), "`{thing} {verb}` is no known verb");
+        }
+        assert!(parts.len() < 3, "{path} is too deep");
+        let verbs: Vec<&str> = command.get_subcommands().map(Grammar::get_name).collect();
+        let things =
+            !verbs.is_empty() && path != "memhost" && !["memhost store", "memhost eval"].contains(&path.as_str());
+        assert!(
+            !things || verbs.contains(&"list") || verbs.contains(&"show"),
+            "{path} can be neither listed nor shown"
+        );
+    }
+}
+
+#[test]
+fn every_list_has_pages_and_everything_that_is_looked_at_can_be_watched() {
+    for (path, command) in commands() {
+        let has = |flag: &str| flags(&command).any(|arg| arg.get_long() == Some(flag));
+        if path.ends_with(" list") {
+            assert!(has("limit") && has("cursor") && has("all") && has("watch"), "{path}");
+        }
+        if path.ends_with(" show") {
+            // A profile changes by nobody else's hand.
+            assert!(has("watch") || path == "memhost profile show", "{path}");
+        }
+        let is_of_profile = path.starts_with("memhost profile") || path.starts_with(OF_TOOLS);
+        if has("company") && !is_of_profile {
+            assert!(has("output") && has("profile") && has("data-dir"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn one_flag_means_one_thing() {
+    let mut meanings: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for (path, command) in commands().into_iter().filter(|(path, _)| !path.starts_with(OF_TOOLS)) {
+        for arg in flags(&command) {
+            let Some(long) = arg.get_long().filter(|long| *long != "help") else { continue };
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let takes = arg.get_value_names().map(|names| format!("{names:?}")).unwrap_or_default();
+            meanings.entry(long.to_owned()).or_default().insert(format!("{takes} {help}"), path.clone());
+        }
+    }
+    let allowed = [&SEVERAL_MEANINGS[..], &OF_THE_THING].concat();
+    let wrong: Vec<_> =
+        meanings.iter().filter(|(long, meanings)| meanings.len() > 1 && !allowed.contains(&long.as_str())).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let idle: Vec<_> = allowed.iter().filter(|long| meanings.get(**long).is_none_or(|all| all.len() < 2)).collect();
+    assert!(idle.is_empty(), "no exceptions are needed for {idle:?}");
+}
+
+#[test]
+fn names_that_were_documented_once_still_work() {
+    for line in [
+        "binding set research --versions ^1.2",
+        "binding grant research --all",
+        "secret set API_KEY --origin https://api.example.com",
+        "secret remove API_KEY",
+        "token revoke 1",
+        "budget set --cents 5000 --period month",
+        "budget remove",
+        "hook deliver event.json",
+        "event send events.json",
+        "review edit 1 --text better",
+        "cost events",
+        "cost charge --kind platform_fee --biller x --cents 3",
+        "cost charges",
+        "cost show --by day,model --since 2026-11-01 --until 2026-11-02",
+        "company retention --days 3",
+        "company erase --confirm acme",
+        "company tombstone",
+        "activity",
+        "evaluation",
+        "list --limit 3",
+        "get 1",
+        "operation list --json",
+    ] {
+        let parsed = Cli::try_parse_from(["memhost"].into_iter().chain(line.split(' ')));
+        assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+    }
+}
+
+#[test]
+fn the_form_of_the_answer_may_be_said_anywhere() {
+    for line in ["--output yaml job list", "job --output yaml list", "job list --output yaml", "job list -o yaml"] {
+        let cli = Cli::try_parse_from(["memhost"].into_iter().chain(line.split(' '))).unwrap();
+        let Some(Command::Job(job::JobCommand::List(args))) = cli.command else { panic!("{line}") };
+        assert_eq!(args.page.company.host.output.format(), output::Format::Yaml, "{line}");
+    }
+    assert!(Cli::try_parse_from(["memhost", "job", "list", "--json", "-o", "yaml"]).is_err());
+    let typo = Cli::try_parse_from(["memhost", "jobs"]).unwrap_err().to_string();
+    assert!(typo.contains("'job'"), "{typo}");
+}
