@@ -8,8 +8,8 @@ mod idempotency;
 mod problem;
 
 pub(crate) use allowed::{Administering, By, Emitting, Erasing, Granting, Host, Hosting, In, Resolving, Viewing};
-pub(crate) use auth::require;
 pub use auth::{AdminToken, AuthError};
+pub(crate) use auth::{caller_of, require};
 pub(crate) use extract::{Body, Company, Query, parse};
 pub(crate) use idempotency::once;
 pub(crate) use problem::Problem;

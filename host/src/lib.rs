@@ -8,6 +8,7 @@ pub mod server;
 
 pub mod api;
 pub mod eval;
+pub mod ui;
 
 pub mod edge;
 

@@ -14,6 +14,7 @@ use tracing::Instrument;
 use crate::api;
 use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem};
 use crate::service::{Health, Service};
+use crate::ui;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -26,9 +27,10 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.
         .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
-        .layer(from_fn_with_state((token, Arc::clone(&service)), edge::require));
+        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require));
     Router::new()
         .merge(planes)
+        .merge(ui::routes(&service, token))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readiness))
         .fallback(|request: Request| async move {
@@ -39,6 +41,7 @@ pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
             let detail = format!("{} does not take {}", request.uri().path(), request.method());
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
+        .layer(from_fn(ui::missing))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn(request_id))
         .with_state(service)
