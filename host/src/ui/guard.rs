@@ -45,6 +45,8 @@ pub(super) async fn require(
     let company = company.and_then(|company| percent_decode_str(company).decode_utf8().ok()?.parse().ok());
     let theme = Theme::of(&cookie(headers, THEME).unwrap_or_default());
     let view = View { service, explorer, caller, company, path, theme, now, csrf: known.csrf, session: known.key };
+    // The same that the API's routes have: what they ask for may be asked for here.
+    request.extensions_mut().insert(view.caller.clone());
     request.extensions_mut().insert(view);
     next.run(request).await
 }

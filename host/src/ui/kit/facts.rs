@@ -35,8 +35,8 @@ impl Facts {
 impl Render for Facts {
     fn render(&self) -> Markup {
         html! {
-            dl.facts {
-                @for (name, value) in &self.0 { div { dt { (name) } dd { (value) } } }
+            @if !self.0.is_empty() {
+                dl.facts { @for (name, value) in &self.0 { div { dt { (name) } dd { (value) } } } }
             }
         }
     }
