@@ -22,18 +22,26 @@ type Group = (&'static str, &'static [(&'static str, &'static str, For)]);
 const VIEW: For = For::Act(Act::View);
 
 /// The pages of a company. A path is below the company's own.
-const COMPANY: &[Group] = &[(
-    "Memory",
-    &[
-        ("Overview", "", VIEW),
-        ("Operations", "operations", VIEW),
-        ("Records", "records", For::Act(Act::Operate(OperationKind::List))),
-        ("Query", "query", For::Act(Act::Operate(OperationKind::Query))),
-    ],
-)];
+const COMPANY: &[Group] = &[
+    (
+        "Memory",
+        &[
+            ("Overview", "", VIEW),
+            ("Operations", "operations", VIEW),
+            ("Records", "records", For::Act(Act::Operate(OperationKind::List))),
+            ("Query", "query", For::Act(Act::Operate(OperationKind::Query))),
+        ],
+    ),
+    ("Work", &[("Jobs", "jobs", VIEW), ("Review queue", "reviews", VIEW), ("Hooks", "hooks", VIEW)]),
+    ("Rules", &[("Bindings", "bindings", VIEW), ("Tokens", "tokens", VIEW)]),
+    ("Ledger", &[("Costs", "costs", VIEW), ("Activity", "activity", VIEW), ("Events", "events", VIEW)]),
+];
 
 /// The pages of the host.
-const HOST: &[Group] = &[("Host", &[("Companies", "/", For::Host)])];
+const HOST: &[Group] = &[(
+    "Host",
+    &[("Companies", "/", For::Host), ("Plugins", "/plugins", For::Host), ("Operator tokens", "/tokens", For::Host)],
+)];
 
 /// A page behind the sign-in.
 pub(crate) struct Page<'a> {
