@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
@@ -255,9 +256,7 @@ pub(super) struct Nothing {}
 fn known(service: &Service, company: Option<&CompanyId>, text: &str) -> Result<Token, Problem> {
     let id = id(text)?;
     let found = service.tokens(company).into_iter().find(|token| token.id == id);
-    let missing = || {
-        Problem::new(axum::http::StatusCode::NOT_FOUND, "no_token", "there is no such token; look at the list again")
-    };
+    let missing = || Problem::new(StatusCode::NOT_FOUND, "no_token", "there is no such token; look at the list again");
     found.ok_or_else(missing)
 }
 

@@ -20,3 +20,4 @@ mod plugins;
 mod review;
 mod support;
 mod transfer;
+mod ui_pages;

@@ -80,7 +80,7 @@ fn set_panel(view: &View, given: &Given, wrong: Option<&str>) -> Markup {
         &html! {
             @if let Some(wrong) = wrong { p.wrong role="alert" { (wrong) } }
             (form(view, &view.at(&["budgets"]), &html! {
-                div.row {
+                div.inline {
                     (choose("bindingKey", "For", chosen, whole.chain(pieces::binding_keys(view))))
                     (choose("period", "Over a", period, [("day", "day"), ("month", "calendar month")]))
                     (Field::new("limit", "Dollars", &given.limit).required())
