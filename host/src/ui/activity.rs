@@ -8,7 +8,7 @@ use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::kit::{Asked, Page, View, empty, pager, time};
+use super::kit::{Asked, Page, View, empty, pager, short_id, time};
 use super::pieces;
 use crate::contract::{Activity, ActivityAction};
 use crate::edge::{In, Problem, Viewing};
@@ -16,6 +16,8 @@ use crate::service::Service;
 
 /// More changed fields than this are folded away.
 const OPEN: usize = 8;
+/// The same where there is nothing to compare with.
+const FEW: usize = 3;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,7 +75,7 @@ fn said(action: ActivityAction) -> (&'static str, &'static str) {
 /// The thing, with a link where it has a page.
 fn subject(view: &View, entry: &Activity) -> Markup {
     let subject = entry.subject.as_str();
-    let to = |page: &str| html! { a href=(view.at(&[page, subject])) { code { (subject) } } };
+    let to = |page: &str| html! { a href=(view.at(&[page, subject])) { (short_id(subject)) } };
     match entry.action {
         ActivityAction::BindingCreated
         | ActivityAction::BindingChanged
@@ -84,6 +86,7 @@ fn subject(view: &View, entry: &Activity) -> Markup {
         ActivityAction::ReviewDecided => to("reviews"),
         ActivityAction::JobChanged => to("jobs"),
         ActivityAction::DeliveryReplayed => to("hooks"),
+        ActivityAction::FinanceEventAdded => html! { a href=(view.at(&["charges"])) { (short_id(subject)) } },
         _ => html! { strong { (subject) } },
     }
 }
@@ -97,10 +100,10 @@ fn change(view: &View, entry: &Activity) -> Markup {
                 p { strong { (entry.principal) } " " (first) " " (subject(view, entry)) " " (last) }
                 (time(entry.at, view.now))
             }
-            @if entry.before.is_some() && changes.len() <= OPEN {
+            @if changes.len() <= if entry.before.is_some() { OPEN } else { FEW } {
                 (diff::table(&changes))
             } @else if !changes.is_empty() {
-                details.more { summary { @if entry.before.is_none() { "How it was made" } @else { "What changed" } } (diff::table(&changes)) }
+                details.more { summary { @if entry.before.is_none() { "As it is now" } @else { "What changed" } } (diff::table(&changes)) }
             }
         }
     }

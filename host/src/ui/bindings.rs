@@ -110,9 +110,10 @@ pub(super) async fn resolve(
     asked: Asked<ResolveQuery>,
 ) -> Result<Markup, Problem> {
     let ResolveQuery { agent_id, binding_key } = &asked.query;
+    let named = std::iter::once((String::new(), "no binding".to_owned())).chain(pieces::binding_keys(&view));
     let found = service.resolve_binding(&allowed.company, agent_id.as_ref(), binding_key.as_ref());
     let body = html! {
-        (Filter::new(&view, &asked).text("agentId", "Agent").choice("bindingKey", "Named in the request", pieces::binding_keys(&view)))
+        (Filter::new(&view, &asked).text("agentId", "Agent").pick("bindingKey", "The request names", "", named))
         div #answer {
             @match &found {
                 Ok(resolved) => {
@@ -124,13 +125,13 @@ pub(super) async fn resolve(
                     ol.steps {
                         @for step in &resolved.steps {
                             li data-decides[step.decides] {
-                                span { (step.says) }
+                                span { (pieces::prose(&step.says)) }
                                 @if step.decides { (badge(Tone::Good, "decides")) }
                             }
                         }
                     }
                 }
-                Err(error) => p.wrong { (error) },
+                Err(error) => p.wrong { (pieces::prose(&error.to_string())) },
             }
         }
     };

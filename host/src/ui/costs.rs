@@ -100,8 +100,8 @@ pub(super) async fn list(
     let body = html! {
         (pieces::tabs(&view, "costs", &TABS))
         (Filter::new(&view, &asked)
-            .choice("by", "By", DIMENSIONS)
-            .choice("then", "and by", DIMENSIONS)
+            .pick("by", "By", "binding", DIMENSIONS)
+            .pick("then", "and by", "", std::iter::once(("", "nothing else")).chain(DIMENSIONS))
             .choice("bindingKey", "Only the binding", pieces::binding_keys(&view))
             .day("since", "From")
             .day("until", "Until"))

@@ -61,7 +61,8 @@ pub(super) async fn list(
         Col::text("Last error").long(),
         Col::text("Again"),
     ];
-    let may = view.allows(Act::Administer);
+    // Without dead letters on the page nobody needs the last column.
+    let may = view.allows(Act::Administer) && page.items.iter().any(|delivery| delivery.status == DeliveryStatus::Dead);
     let columns = if may { &columns[..] } else { &columns[..8] };
     let rows = page.items.iter().map(|delivery| {
         let row = Row::to(view.at(&["hooks", &delivery.id.0.to_string()]))
@@ -73,7 +74,7 @@ pub(super) async fn list(
             .cell(delivery.attempts)
             .cell(time(delivery.received_at, view.now))
             .maybe(delivery.due_at.map(|due| time(due, view.now)))
-            .maybe(delivery.error.as_ref().map(|error| error.message.as_str()));
+            .maybe(delivery.error.as_ref().map(|error| pieces::prose(&error.message)));
         let is_dead = may && delivery.status == DeliveryStatus::Dead;
         row.maybe(is_dead.then(|| replay_form(&view, delivery, false)))
     });
@@ -110,17 +111,18 @@ pub(super) async fn list(
 
 fn subscriptions(service: &Service, view: &View, company: &CompanyId) -> Result<Markup, Problem> {
     let bindings = service.bindings(company)?;
-    let columns = [Col::text("Binding"), Col::text("Kind"), Col::text("For which events").long()];
-    let rows = bindings.iter().flat_map(|binding| {
+    let columns = [Col::text("Binding"), Col::text("Where it answers"), Col::text("For every event").long()];
+    let rows = bindings.iter().map(|binding| {
         let binding = &binding.binding;
-        binding.policy.hooks.iter().map(|hook| {
-            Row::new().cell(pieces::binding(view, binding.key.as_str())).cell(words(hook.kind.as_str())).cell(
-                match hook.when {
-                    SubscribedWhen::Active => "Those whose scope resolves to it",
-                    SubscribedWhen::Always => "Every event of the company",
-                },
-            )
-        })
+        let kinds = |when: SubscribedWhen| {
+            let hooks = binding.policy.hooks.iter().filter(|hook| hook.when == when);
+            let kinds: Vec<_> = hooks.map(|hook| words(hook.kind.as_str())).collect();
+            (!kinds.is_empty()).then(|| html! { p.reason { (kinds.join(", ")) } })
+        };
+        Row::new()
+            .cell(pieces::binding(view, binding.key.as_str()))
+            .maybe(kinds(SubscribedWhen::Active))
+            .maybe(kinds(SubscribedWhen::Always))
     });
     Ok(match bindings.is_empty() {
         true => html! { p.soft { "There is no binding yet; the first event makes one." } },
@@ -149,15 +151,19 @@ pub(super) async fn show(
         }
     };
     let body = html! {
-        div #delivery data-live {
+        div.stack #delivery data-live {
             @if let Some(error) = &delivery.error {
-                p.wrong { (error.message) }
+                p.wrong { (pieces::prose(&error.message)) }
             }
             div.two {
-                (panel("state", "State", &html! { (state(&view, &delivery)) }))
-                (panel("times", "Times", &html! { (times(&view, &delivery)) }))
-                (panel("about", "What it is about", &html! { (about(&delivery)) }))
-                (panel("came", "What came of it", &came(&view, &delivery)))
+                div.stack {
+                    (panel("state", "State", &html! { (state(&view, &delivery)) }))
+                    (panel("came", "What came of it", &came(&view, &delivery)))
+                }
+                div.stack {
+                    (panel("times", "Times", &html! { (times(&view, &delivery)) }))
+                    (panel("about", "What it is about", &html! { (about(&delivery)) }))
+                }
             }
         }
         @if let Some(text) = delivery.payload.as_ref().and_then(|payload| payload.text.as_ref()) {
@@ -231,7 +237,7 @@ fn came(view: &View, delivery: &Delivery) -> Markup {
             }
             @if let Some(recall) = recall {
                 li { "Recalled " (count(recall.snippets.len() as u64)) " records." }
-                @if let Some(degraded) = &recall.degraded { li { (degraded) } }
+                @if let Some(degraded) = &recall.degraded { li { (pieces::prose(degraded)) } }
             }
         }
     }

@@ -67,7 +67,7 @@ pub(super) async fn list(
             .cell(job.attempts)
             .maybe(job.record_count)
             .cell(time(job.submitted_at, view.now))
-            .maybe(job.error.as_deref())
+            .maybe(job.error.as_deref().map(pieces::prose))
     });
     let statuses = ["queued", "running", "succeeded", "failed", "cancelled"];
     let hooks = ["post_run_capture", "issue_comment_capture", "issue_document_capture", "manual_capture"];
@@ -108,15 +108,19 @@ pub(super) async fn show(
 ) -> Result<Markup, Problem> {
     let job = service.job(&allowed.company, id(&job)?)?;
     let body = html! {
-        div #job data-live {
+        div.stack #job data-live {
             @if let Some(error) = &job.error {
-                p.wrong { (error) }
+                p.wrong { (pieces::prose(error)) }
             }
             div.two {
-                (panel("state", "State", &html! { (state(&view, &job)) }))
-                (panel("times", "Times", &html! { (times(&view, &job)) }))
-                (panel("origin", "Where it came from", &html! { (origin(&view, &job)) }))
-                (panel("records", "Records", &records(&view, &job)))
+                div.stack {
+                    (panel("state", "State", &html! { (state(&view, &job)) }))
+                    (panel("records", "Records", &records(&view, &job)))
+                }
+                div.stack {
+                    (panel("times", "Times", &html! { (times(&view, &job)) }))
+                    (panel("origin", "Where it came from", &html! { (origin(&view, &job)) }))
+                }
             }
         }
     };

@@ -76,6 +76,20 @@ pub(super) fn scope(facts: Facts, scope: &Scope) -> Facts {
         .maybe("Namespace", scope.namespace.as_ref())
 }
 
+/// A message of the host as a sentence: it begins with a capital, and names in backticks are set as such.
+pub(super) fn prose(text: &str) -> Markup {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let text = format!("{first}{}", letters.as_str());
+    // A backtick without another one is a letter like any other.
+    let is_paired = text.matches('`').count().is_multiple_of(2);
+    html! {
+        @if is_paired {
+            @for (index, part) in text.split('`').enumerate() { @if index % 2 == 0 { (part) } @else { code { (part) } } }
+        } @else { (text) }
+    }
+}
+
 /// How far a job is.
 pub(super) fn job_status(status: JobStatus) -> Markup {
     match status {
@@ -162,6 +176,14 @@ pub(super) fn lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_sentences() {
+        let said = |text: &str| prose(text).into_string();
+        assert_eq!(said("the key `a` is <b>"), "The key <code>a</code> is &lt;b&gt;");
+        assert_eq!(said("one ` alone"), "One ` alone");
+        assert_eq!(said(""), "");
+    }
 
     #[test]
     fn days_are_whole() {

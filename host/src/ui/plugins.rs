@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::bindings::said;
 use super::guard::see;
 use super::kit::{Col, Facts, Page, Row, Signed, Tone, View, badge, bytes, form, panel, table};
+use super::pieces;
 use crate::contract::{CompanyId, Digest};
 use crate::edge::{Host, Hosting, Problem, parse};
 use crate::plugins::{PluginSource, Signed as Signature};
@@ -82,7 +83,7 @@ pub(super) async fn list(State(service): State<Arc<Service>>, view: View, _: Hos
         Row::new()
             .key(file.path.display())
             .cell(html! { code title=(file.path.display()) { (name) } })
-            .cell(html! { p.reason { (file.reason) } })
+            .cell(html! { p.reason { (pieces::prose(&file.reason)) } })
     });
     let body = html! {
         div #rows { (table("Plugins", &columns, rows)) }

@@ -148,7 +148,7 @@ pub(super) async fn show(
 fn why(item: &ReviewItem) -> Markup {
     html! {
         @if item.reasons.is_empty() { p.soft { "Somebody wrote it as it is." } }
-        ul.list { @for reason in &item.reasons { li { (reason) } } }
+        ul.list { @for reason in &item.reasons { li { (pieces::prose(reason)) } } }
     }
 }
 

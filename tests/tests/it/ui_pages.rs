@@ -383,7 +383,7 @@ async fn costs_are_summed_exported_and_kept_within_budgets() {
 async fn plugins_are_looked_at_and_looked_for_again() {
     let (host, api) = extracting().await;
     let operator = operator(&api).await;
-    std::fs::write(host.directory().join("broken<b>.wasm"), b"no component").unwrap();
+    std::fs::write(host.directory().join("plugins/broken<b>.wasm"), b"no component").unwrap();
     operator.form("/plugins/scan", &[]).await;
     let page = operator.page("/plugins").await;
     assert!(page.contains("broken&lt;b&gt;.wasm") && page.contains("extracts"), "{page}");

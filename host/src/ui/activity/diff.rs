@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::ui::kit::bytes;
+
 /// One field: where it is, how it was, how it is.
 pub(super) struct Changed {
     path: String,
@@ -56,7 +58,10 @@ fn walk(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
         }
         Value::Null => drop(found.insert(path, "none".to_owned())),
         Value::Bool(is) => drop(found.insert(path, if *is { "yes" } else { "no" }.to_owned())),
-        Value::Number(number) => drop(found.insert(path, number.to_string())),
+        Value::Number(number) => {
+            let size = number.as_u64().filter(|_| path.ends_with("Bytes"));
+            found.insert(path, size.map_or_else(|| number.to_string(), bytes));
+        }
         Value::String(text) => drop(found.insert(path, text.clone())),
     }
 }
@@ -108,14 +113,18 @@ mod tests {
 
     #[test]
     fn only_what_is_different_is_shown() {
-        let before = json!({"enabled": true, "revision": 1, "limits": {"callTimeoutMs": 5}, "agents": ["a", "b"]});
-        let after =
-            json!({"enabled": false, "revision": 2, "limits": {"callTimeoutMs": 5}, "agents": ["a"], "note": "x"});
+        let before = json!({"enabled": true, "revision": 1, "limits": {"callTimeoutMs": 5, "logBytes": 1024}, "agents": ["a", "b"]});
+        let after = json!({"enabled": false, "revision": 2, "limits": {"callTimeoutMs": 5, "logBytes": 2048}, "agents": ["a"], "note": "x"});
         let changes = of(Some(&before), Some(&after));
         let said: Vec<_> = changes.iter().map(|c| (c.path.as_str(), c.before.as_deref(), c.after.as_deref())).collect();
         assert_eq!(
             said,
-            [("agents", Some("a, b"), Some("a")), ("enabled", Some("yes"), Some("no")), ("note", None, Some("x")),]
+            [
+                ("agents", Some("a, b"), Some("a")),
+                ("enabled", Some("yes"), Some("no")),
+                ("limits.logBytes", Some("1 KiB"), Some("2 KiB")),
+                ("note", None, Some("x")),
+            ]
         );
         assert_eq!(name("limits.callTimeoutMs"), "limits / call timeout ms");
     }

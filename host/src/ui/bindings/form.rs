@@ -121,7 +121,10 @@ fn fresh(service: &Service, view: &View, given: &Given, wrong: &Wrong) -> Markup
         if !providers.iter().any(|(key, _)| key == description.provider_key.as_str()) {
             providers.push((
                 description.provider_key.to_string(),
-                format!("{} ({})", description.name, description.provider_key),
+                match description.name == description.provider_key.as_str() {
+                    true => description.name.clone(),
+                    false => format!("{} ({})", description.name, description.provider_key),
+                },
             ));
         }
     }

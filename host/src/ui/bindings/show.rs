@@ -12,6 +12,7 @@ use crate::service::{Act, BindingView, BreakerState, Service};
 use crate::ui::kit::{
     Col, Facts, Field, Page, Row, Tone, View, badge, duration_us, exact, form, panel, percent, table, time, words,
 };
+use crate::ui::pieces;
 
 pub(in crate::ui) async fn show(
     State(service): State<Arc<Service>>,
@@ -23,7 +24,7 @@ pub(in crate::ui) async fn show(
     let shown = service.binding(&allowed.company, &key)?;
     let asks = service.grants(&allowed.company, &key)?;
     let body = html! {
-        @for warning in &shown.warnings { p.wrong { (warning) } }
+        @for warning in &shown.warnings { p.wrong { (pieces::prose(warning)) } }
         @if let BreakerState::Open { retry_after_ms } = shown.breaker {
             p.wrong {
                 "Its provider kept failing and is left alone. The next trial is in " (duration_us(retry_after_ms.saturating_mul(1_000)))

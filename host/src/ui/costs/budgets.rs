@@ -47,7 +47,7 @@ fn page(
         @if all.is_empty() {
             (empty("No budget is set", &html! { "Nothing stops this company's memory from spending. " code { "memhost budget set" } " sets one, too." }))
         } @else {
-            div.two {
+            div.two #budgets data-live {
                 @for found in &all {
                     @let budget_of = &found.budget;
                     @let whose = budget_of.binding_key.as_ref().map_or("", BindingKey::as_str);

@@ -134,6 +134,33 @@ impl<'a, T> Filter<'a, T> {
     }
 }
 
+impl<T> Filter<'_, T> {
+    /// A choice of one that always is one: `usual` where nothing was asked for.
+    pub(crate) fn pick<V: AsRef<str>, N: Render>(
+        self,
+        name: &'static str,
+        label: &str,
+        usual: &str,
+        options: impl IntoIterator<Item = (V, N)>,
+    ) -> Self {
+        let chosen = match self.asked.value(name) {
+            "" => usual,
+            chosen => chosen,
+        };
+        let field = html! {
+            label.f {
+                span { (label) }
+                select name=(name) data-submit {
+                    @for (value, called) in options {
+                        option value=(value.as_ref()) selected[value.as_ref() == chosen] { (called) }
+                    }
+                }
+            }
+        };
+        self.add(name, field)
+    }
+}
+
 impl<T> Render for Filter<'_, T> {
     fn render(&self) -> Markup {
         html! {
