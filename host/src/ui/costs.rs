@@ -34,6 +34,9 @@ const DIMENSIONS: [(&str, &str); 5] =
 /// More days than this are not drawn one by one.
 const MOST_DAYS: usize = 124;
 
+/// More rows than this are for a spreadsheet.
+const MOST_ROWS: usize = 500;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CostQuery {
@@ -96,7 +99,8 @@ pub(super) async fn list(
         first => vec![GroupBy::Day, first],
     };
     let days = query.sums(&service, &allowed.company, by_day)?;
-    let csv = asked.with(&view, "", None).replacen("/costs", "/costs.csv", 1);
+    let shown = asked.with(&view, "", None);
+    let csv = format!("{}{}", view.at(&["costs.csv"]), shown.strip_prefix(view.path.as_str()).unwrap_or_default());
     let body = html! {
         (pieces::tabs(&view, "costs", &TABS))
         (Filter::new(&view, &asked)
@@ -139,8 +143,8 @@ fn totals(sums: &Sums) -> Markup {
 fn plot(days: &Sums, by: GroupBy) -> Markup {
     let is_money = days.total.reported_cost.0 > 0;
     let value = |sums: &SumsView| if is_money { sums.reported_cost.0 } else { counted(sums, "operations") };
-    let mut all: Vec<Date> =
-        days.since.series(jiff::Span::new().days(1)).take_while(|day| *day <= days.until).collect();
+    let every = days.since.series(jiff::Span::new().days(1)).take_while(|day| *day <= days.until);
+    let mut all: Vec<Date> = every.take(MOST_DAYS + 1).collect();
     if all.len() > MOST_DAYS {
         all = days.rows.iter().filter_map(|row| row.day).collect();
         all.dedup();
@@ -164,20 +168,20 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
         false => ("Operations a day", |number| count(number as u64)),
     };
-    let sums = |wanted: &dyn Fn(&str) -> bool| -> Vec<f64> {
-        let of_day = |day: &Date| {
-            let rows = days.rows.iter().filter(|row| row.day == Some(*day) && wanted(&group(row)));
-            rows.map(|row| value(&row.sums)).sum::<u64>() as f64
-        };
-        all.iter().map(of_day).collect()
-    };
-    let mut plot = Plot::new("plot", title, &labels, show);
-    for (called, class) in named.iter().zip(["s1", "s2", "s3"]) {
-        let shown = if called.is_empty() { "all" } else { called.as_str() };
-        plot = plot.series(shown, class, sums(&|group| group == called));
+    let at: BTreeMap<Date, usize> = all.iter().enumerate().map(|(at, day)| (*day, at)).collect();
+    let mut series = vec![vec![0.0; all.len()]; 3];
+    for row in &days.rows {
+        let group = group(row);
+        let which = named.iter().position(|name| *name == group).unwrap_or(2);
+        if let Some(at) = row.day.and_then(|day| at.get(&day)) {
+            series[which][*at] += value(&row.sums) as f64;
+        }
     }
-    if !is_few {
-        plot = plot.series("others", "s3", sums(&|group| !named.iter().any(|name| name == group)));
+    let mut plot = Plot::new("plot", title, &labels, show);
+    let others = (!is_few).then_some("others");
+    let called = named.iter().map(|name| if name.is_empty() { "all" } else { name.as_str() }).chain(others);
+    for ((called, class), values) in called.zip(["s1", "s2", "s3"]).zip(series) {
+        plot = plot.series(called, class, values);
     }
     html! { div.panel { (plot.bars()) } }
 }
@@ -222,14 +226,18 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
     };
     let all: Vec<Row> = match group_by[0] {
         // The last day is the one that one looks for.
-        GroupBy::Day => sums.rows.iter().rev().map(row).collect(),
+        GroupBy::Day => sums.rows.iter().rev().take(MOST_ROWS).map(row).collect(),
         _ => {
             let mut rows: Vec<&SumsRow> = sums.rows.iter().collect();
             rows.sort_by_key(|row| std::cmp::Reverse((row.sums.reported_cost, counted(&row.sums, "operations"))));
-            rows.into_iter().map(row).collect()
+            rows.into_iter().take(MOST_ROWS).map(row).collect()
         }
     };
-    table("Sums", &columns, all)
+    let left_out = sums.rows.len().saturating_sub(MOST_ROWS);
+    html! {
+        (table("Sums", &columns, all))
+        @if left_out > 0 { p.help { "And " (count(left_out as u64)) " more rows, which the CSV has." } }
+    }
 }
 
 /// The same sums for a spreadsheet.
