@@ -14,9 +14,9 @@ pub(crate) use allowed::{
     Administering, By, Capturing, Emitting, Erasing, Granting, Host, Hosting, In, Resolving, Viewing,
 };
 pub(crate) use answer::{Created, Done, Events, JsonLines};
-pub(crate) use auth::require;
 pub use auth::{AdminToken, AuthError};
-pub(crate) use extract::{Body, Company, Lines, Query, read_json};
+pub(crate) use auth::{caller_of, require};
+pub(crate) use extract::{Body, Company, Lines, Query, parse, read_json};
 pub(crate) use idempotency::once;
 pub(crate) use part::{At, SecretName};
 pub(crate) use problem::{CODES, Code, Problem};

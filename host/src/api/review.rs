@@ -49,7 +49,7 @@ async fn list(
     allowed: In<Viewing>,
     Query(query): Query<ReviewQuery>,
 ) -> Result<Json<Page<ReviewItem>>, Problem> {
-    let filter = ReviewFilter { status: query.status, binding_key: query.binding_key };
+    let filter = ReviewFilter { status: query.status, binding_key: query.binding_key, ..ReviewFilter::default() };
     Ok(Json(service.reviews(&allowed.company, &filter, query.cursor.as_deref(), query.limit)?))
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::output::escape;
 use super::args::HostArgs;
+use super::output::escape;
 use super::profile::Target;
 use super::{Backend, CliError};
 use crate::server::{Method, Request};

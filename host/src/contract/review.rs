@@ -108,6 +108,8 @@ named!(
 pub struct ReviewFilter {
     pub status: Option<ReviewStatus>,
     pub binding_key: Option<BindingKey>,
+    pub kind: Option<String>,
+    pub pii_risk: Option<u8>,
 }
 
 impl ReviewFilter {
@@ -115,5 +117,7 @@ impl ReviewFilter {
     pub fn matches(&self, item: &ReviewItem) -> bool {
         self.status.is_none_or(|wanted| item.status == wanted)
             && self.binding_key.as_ref().is_none_or(|wanted| item.binding_key == *wanted)
+            && self.kind.as_ref().is_none_or(|wanted| item.kind.as_ref() == Some(wanted))
+            && self.pii_risk.is_none_or(|wanted| item.pii_risk == wanted)
     }
 }

@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::problem::Problem;
-use crate::service::{Authenticated, Caller, Service};
+use crate::service::{Authenticated, Caller, Service, ServiceError};
 
 const FILE: &str = "admin-token";
 /// A token that somebody chose has at least this many characters.
@@ -97,6 +97,24 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     fs::rename(&temporary, path)
 }
 
+/// Whose token this is: the operator's, or one that was made. None where it is nobody's or no longer good.
+///
+/// # Errors
+/// Where the refusal of a void token cannot be recorded.
+pub(crate) async fn caller_of(
+    admin: &AdminToken,
+    service: &Service,
+    token: &str,
+) -> Result<Option<Caller>, ServiceError> {
+    if admin.accepts(token) {
+        return Ok(Some(Caller::operator()));
+    }
+    Ok(match service.authenticate(token).await? {
+        Authenticated::Caller(caller) => Some(caller),
+        Authenticated::Refused => None,
+    })
+}
+
 /// Lets through who has a token, and says who that is.
 pub(crate) async fn require(
     State((admin, service)): State<(AdminToken, Arc<Service>)>,
@@ -109,10 +127,8 @@ pub(crate) async fn require(
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     });
     let caller = match bearer {
-        Some(given) if admin.accepts(given) => Some(Caller::operator()),
-        Some(given) => match service.authenticate(given).await {
-            Ok(Authenticated::Caller(caller)) => Some(caller),
-            Ok(Authenticated::Refused) => None,
+        Some(given) => match caller_of(&admin, &service, given).await {
+            Ok(caller) => caller,
             Err(error) => return Problem::from(error).into_response(),
         },
         None => None,

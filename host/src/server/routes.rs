@@ -24,7 +24,7 @@ use crate::compat;
 use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
 use crate::mcp;
 use crate::service::{Health, Service};
-use crate::ui::{REFERENCE_STYLE, reference_page};
+use crate::ui::{self, REFERENCE_STYLE, reference_page};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -127,10 +127,13 @@ pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminT
     let mut surface = Router::new().merge(planes).merge(open);
     if surfaces != Surfaces::Control {
         let mcp = mcp::routes(&service).layer(from_fn(to_its_end));
-        surface = surface.merge(mcp.layer(from_fn_with_state((token, Arc::clone(&service)), edge::require)));
+        surface = surface.merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require)));
     }
     if surfaces != Surfaces::Runtime {
-        surface = surface.route("/reference", get(reference)).route("/reference.css", get(reference_style));
+        surface = surface
+            .route("/reference", get(reference))
+            .route("/reference.css", get(reference_style))
+            .merge(ui::routes(&service, token));
     }
     surface
         .fallback(|request: Request| async move {
@@ -141,6 +144,7 @@ pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminT
             let detail = format!("{} does not take {}", request.uri().path(), request.method());
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
+        .layer(from_fn(ui::missing))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         // What is streamed is not packed: it would wait for more.
         .layer(

@@ -99,6 +99,11 @@ impl Service {
         Ok(ActivityPage { items, next_cursor: next.map(|next| self.cursors.seal(&digest, &next)) })
     }
 
+    /// What time it is here.
+    pub fn now(&self) -> jiff::Timestamp {
+        self.clock.now()
+    }
+
     /// Looks at the plugins directory now instead of soon, for at most a few seconds while files are being written.
     pub async fn scan_plugins(&self) {
         for _ in 0..50 {

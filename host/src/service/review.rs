@@ -221,6 +221,14 @@ impl Service {
         })
     }
 
+    /// One item of the review queue.
+    ///
+    /// # Errors
+    /// Where the company has none of this id.
+    pub fn review(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ServiceError> {
+        Ok(self.reviews.get(company, id)?)
+    }
+
     /// Decides about something that waits. The same decision twice is one.
     ///
     /// # Errors

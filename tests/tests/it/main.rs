@@ -33,3 +33,4 @@ mod stream;
 mod support;
 mod surfaces;
 mod transfer;
+mod ui_pages;

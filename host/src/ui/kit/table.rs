@@ -1,0 +1,119 @@
+//! Tables, and the way from one page of them to the next.
+
+use maud::{Markup, Render, html};
+
+use super::filter::Asked;
+use super::view::View;
+
+/// A column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Col {
+    name: &'static str,
+    class: &'static str,
+}
+
+impl Col {
+    /// Text, at the left.
+    pub(crate) const fn text(name: &'static str) -> Self {
+        Self { name, class: "" }
+    }
+
+    /// A number, at the right.
+    pub(crate) const fn number(name: &'static str) -> Self {
+        Self { name, class: "n" }
+    }
+
+    /// Shown on wide screens only: the row's own page has it, too.
+    pub(crate) const fn wide(self) -> Self {
+        Self { name: self.name, class: if self.class.is_empty() { "w" } else { "n w" } }
+    }
+
+    /// Takes what the others leave, and is cut rather than broken.
+    pub(crate) const fn long(self) -> Self {
+        Self { name: self.name, class: "l" }
+    }
+}
+
+/// A row.
+#[derive(Default)]
+pub(crate) struct Row {
+    key: Option<String>,
+    href: Option<String>,
+    cells: Vec<Markup>,
+}
+
+impl Row {
+    /// A row that leads somewhere: all of it is the link, which is in its first cell.
+    pub(crate) fn to(href: impl Into<String>) -> Self {
+        Self { href: Some(href.into()), ..Self::default() }
+    }
+
+    /// A row that leads nowhere.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// What tells it from the others, for tests and for live updates.
+    pub(crate) fn key(mut self, key: impl ToString) -> Self {
+        self.key = Some(key.to_string());
+        self
+    }
+
+    /// The next cell.
+    pub(crate) fn cell(mut self, value: impl Render) -> Self {
+        self.cells.push(html! { (value) });
+        self
+    }
+
+    /// The next cell, a dash where there is nothing.
+    pub(crate) fn maybe<T: Render>(self, value: Option<T>) -> Self {
+        match value {
+            Some(value) => self.cell(value),
+            None => self.cell(html! { span.none { "–" } }),
+        }
+    }
+}
+
+/// A table. `caption` is what a screen reader says it is.
+pub(crate) fn table(caption: &str, columns: &[Col], rows: impl IntoIterator<Item = Row>) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                caption.vh { (caption) }
+                thead { tr { @for column in columns { th scope="col" class=[some(column.class)] { (column.name) } } } }
+                tbody {
+                    @for row in rows {
+                        tr data-key=[&row.key] {
+                            @for (index, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
+                                @match (&row.href, index) {
+                                    (Some(href), 0) => th scope="row" class=[some(column.class)] { a.row href=(href) { (cell) } },
+                                    _ => td class=[some(column.class)] { (cell) },
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn some(class: &str) -> Option<&str> {
+    (!class.is_empty()).then_some(class)
+}
+
+/// Leads to the page that follows, and back to the first one. `name` is what the rows are: `older operations`.
+pub(crate) fn pager<T>(view: &View, asked: &Asked<T>, next_cursor: Option<&str>, name: &str) -> Markup {
+    let is_first = asked.value("cursor").is_empty();
+    if is_first && next_cursor.is_none() {
+        return html! {};
+    }
+    html! {
+        nav.pager aria-label="Pages" {
+            @if !is_first { a.button href=(asked.with(view, "cursor", None)) { "First page" } }
+            @if let Some(cursor) = next_cursor {
+                a.button rel="next" data-next href=(asked.with(view, "cursor", Some(cursor))) { "More " (name) }
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Who is signed in: a random id in a cookie, and what it stands for in memory. After a restart everybody signs in again.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cookie::{Cookie, SameSite};
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+
+/// The session's cookie.
+pub(super) const COOKIE: &str = "memhost_session";
+/// How long one stays signed in.
+const LASTS: SignedDuration = SignedDuration::from_hours(12);
+/// At most so many are signed in; the one that would end first goes.
+const MOST: usize = 4_096;
+
+/// The name of a session here: the digest of what the cookie holds, so that nobody reads a cookie out of this map.
+pub(super) type SessionKey = blake3::Hash;
+
+struct Session {
+    /// Asked again at every request: a token that is revoked or has expired ends its sessions.
+    token: String,
+    csrf: String,
+    until: Timestamp,
+    flash: Option<String>,
+}
+
+/// Everybody who is signed in.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<HashMap<SessionKey, Session>>);
+
+/// What a request's session is.
+pub(super) struct Known {
+    pub(super) key: SessionKey,
+    pub(super) token: String,
+    pub(super) csrf: String,
+}
+
+/// 32 random bytes as text.
+pub(super) fn secret() -> Option<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Compares secrets: takes the same time wherever they differ.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    blake3::hash(one.as_bytes()) == blake3::hash(other.as_bytes())
+}
+
+impl Sessions {
+    /// Signs in. Answers what goes into the cookie; none where there is no randomness.
+    pub(super) fn begin(&self, token: String, now: Timestamp) -> Option<String> {
+        let (id, csrf) = (secret()?, secret()?);
+        let until = now.checked_add(LASTS).ok()?;
+        let mut sessions = self.0.lock();
+        sessions.retain(|_, session| session.until > now);
+        if sessions.len() >= MOST
+            && let Some(first) = sessions.iter().min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
+        {
+            sessions.remove(&first);
+        }
+        sessions.insert(blake3::hash(id.as_bytes()), Session { token, csrf, until, flash: None });
+        Some(id)
+    }
+
+    /// The session of a cookie; none where it is unknown or over.
+    pub(super) fn find(&self, id: &str, now: Timestamp) -> Option<Known> {
+        let key = blake3::hash(id.as_bytes());
+        let sessions = self.0.lock();
+        let session = sessions.get(&key).filter(|session| session.until > now)?;
+        Some(Known { key, token: session.token.clone(), csrf: session.csrf.clone() })
+    }
+
+    /// Signs out.
+    pub(super) fn end(&self, key: SessionKey) {
+        self.0.lock().remove(&key);
+    }
+
+    /// Something to be said on the next page.
+    pub(super) fn say(&self, key: SessionKey, text: String) {
+        if let Some(session) = self.0.lock().get_mut(&key) {
+            session.flash = Some(text);
+        }
+    }
+
+    /// What is to be said on this page, once.
+    pub(super) fn said(&self, key: SessionKey) -> Option<String> {
+        self.0.lock().get_mut(&key)?.flash.take()
+    }
+}
+
+/// A cookie that no script reads and no other site sends.
+pub(super) fn cookie(name: &'static str, value: String, is_secure: bool) -> String {
+    Cookie::build((name, value)).path("/").http_only(true).same_site(SameSite::Strict).secure(is_secure).to_string()
+}
+
+/// Takes a cookie away.
+pub(super) fn no_cookie(name: &'static str) -> String {
+    format!("{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_told_by_its_id_and_ends() {
+        let (sessions, now) = (Sessions::default(), Timestamp::UNIX_EPOCH);
+        let id = sessions.begin("token".to_owned(), now).unwrap();
+        let known = sessions.find(&id, now).unwrap();
+        assert_eq!(known.token, "token");
+        assert!(sessions.find("another", now).is_none());
+        assert!(sessions.find(&id, now + LASTS).is_none());
+        sessions.say(known.key, "done".to_owned());
+        assert_eq!((sessions.said(known.key).as_deref(), sessions.said(known.key)), (Some("done"), None));
+        sessions.end(known.key);
+        assert!(sessions.find(&id, now).is_none());
+    }
+
+    #[test]
+    fn there_are_not_too_many_and_the_oldest_goes() {
+        let (sessions, now) = (Sessions::default(), Timestamp::UNIX_EPOCH);
+        let first = sessions.begin("first".to_owned(), now).unwrap();
+        let later = now + SignedDuration::from_secs(1);
+        for _ in 0..MOST {
+            sessions.begin("other".to_owned(), later).unwrap();
+        }
+        assert!(sessions.find(&first, later).is_none());
+        assert_eq!(sessions.0.lock().len(), MOST);
+    }
+}
