@@ -15,6 +15,11 @@ serve *ARGS:
 test *ARGS:
     cargo test --workspace {{ARGS}}
 
+# An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
+mcp-client:
+    python3 -m venv target/venv
+    target/venv/bin/pip install --quiet -r tests/mcp/requirements.txt
+
 # What CI runs.
 ci:
     .ci/run
@@ -42,12 +47,19 @@ crash ROUNDS="200":
 bench *ARGS:
     cargo bench -p memhost-tests --bench pipeline -- {{ARGS}}
     cargo bench -p memhost-tests --bench http -- {{ARGS}}
+    cargo bench -p memhost-tests --bench mcp -- {{ARGS}}
     cargo bench -p memhost-tests --bench store -- {{ARGS}}
     cargo bench -p memhost-tests --bench start -- {{ARGS}}
     cargo bench -p memhost-tests --bench platform -- {{ARGS}}
     cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
     cargo bench -p memhost-tests --bench control -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
+    cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
+
+# The release binary under a load generator, beside a bare axum handler in the same run. Needs wrk.
+load:
+    cargo build --release -p memhost
+    cargo bench -p memhost-tests --bench load
 
 # The pipeline beside Extism doing the same work, which is built first. Needs the target wasm32-unknown-unknown.
 bench-peer:
@@ -58,6 +70,12 @@ bench-peer:
 # Recall of a provider on a LoCoMo file.
 eval FILE *ARGS:
     cargo run --release -- eval locomo {{FILE}} {{ARGS}}
+
+# A host against its own OpenAPI document: schemathesis, in a pinned version, looks for any answer that is not in it.
+schemathesis *ARGS:
+    test -x target/venv/bin/schemathesis || (python3 -m venv target/venv && target/venv/bin/pip install --quiet -r tests/schemathesis/requirements.txt)
+    cargo build --release -p memhost
+    tests/schemathesis/run target/release/memhost target/venv/bin/schemathesis {{ARGS}}
 
 # Every fuzz target for so many seconds each.
 fuzz SECONDS="20":

@@ -16,18 +16,19 @@ mod token;
 
 use std::sync::Arc;
 
-use axum::Router;
+use aide::axum::ApiRouter;
+use aide::transform::TransformOperation;
 
 use crate::service::Service;
 
 /// Memory traffic.
-pub(crate) fn runtime() -> Router<Arc<Service>> {
+pub(crate) fn runtime() -> ApiRouter<Arc<Service>> {
     let routes = runtime::routes().merge(batch::routes()).merge(hook::runtime_routes()).merge(event::runtime_routes());
-    Router::new().nest("/runtime/v1/companies/{company}", routes)
+    ApiRouter::new().nest("/runtime/v1/companies/{company}", routes)
 }
 
 /// Governance, and what an operator looks at.
-pub(crate) fn control() -> Router<Arc<Service>> {
+pub(crate) fn control() -> ApiRouter<Arc<Service>> {
     let company = control::company_routes()
         .merge(binding::routes())
         .merge(token::company_routes())
@@ -39,5 +40,17 @@ pub(crate) fn control() -> Router<Arc<Service>> {
         .merge(stream::company_routes())
         .merge(company::company_routes());
     let host = control::routes().merge(token::routes()).merge(company::routes()).merge(stream::routes());
-    Router::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host)
+    ApiRouter::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host)
+}
+
+/// What an operation is called, what it does in a few words, and what else is to be known; nothing where that is empty.
+fn about(
+    id: &'static str,
+    summary: &'static str,
+    description: &'static str,
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |operation| {
+        let operation = operation.id(id).summary(summary);
+        if description.is_empty() { operation } else { operation.description(description) }
+    }
 }

@@ -1,6 +1,7 @@
 //! `memhost …`. Every command talks to a host: one that runs, over HTTP, or with `--data-dir` one that is opened for
 //! the command, through the same routes.
 
+mod adapter;
 mod args;
 mod backend;
 mod binding;
@@ -16,6 +17,7 @@ mod evaluate;
 mod hook;
 mod job;
 mod man;
+mod mcp;
 mod memory;
 mod operation;
 mod output;
@@ -137,6 +139,11 @@ enum Command {
     /// Measure a provider's recall on a benchmark.
     #[command(subcommand)]
     Eval(evaluate::EvalCommand),
+    /// Serve memory to an agent on standard input and output (Model Context Protocol).
+    Mcp(mcp::McpArgs),
+    /// For the hooks of agents' tools: Claude Code and Codex.
+    #[command(subcommand)]
+    Adapter(adapter::AdapterCommand),
     /// Your hosts: address, token and company of each under one name.
     #[command(subcommand, after_help = profile::ORDER)]
     Profile(profile::ProfileCommand),
@@ -149,6 +156,11 @@ enum Command {
 /// Reads the command line; ends the process with a message where it will not do.
 pub fn parse() -> Cli {
     Cli::parse()
+}
+
+/// Whether this is the call of a tool's hook; then all is done when this returns.
+pub fn is_hook() -> bool {
+    adapter::is_hook(&std::env::args_os().collect::<Vec<_>>())
 }
 
 /// Sets up the log. Commands are quiet unless asked; a host says what it does.
@@ -170,6 +182,10 @@ pub fn init_log(cli: &Cli) -> Result<Telemetry, CliError> {
 /// # Errors
 /// What went wrong, with its exit code.
 pub fn run(cli: Cli) -> Result<(), CliError> {
+    // Needs no runtime, and has no time to start one.
+    if let Some(Command::Adapter(command)) = cli.command {
+        return adapter::run(command);
+    }
     // Two threads a core: a guest that is inside a host call for a moment must not hold up everybody else's calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
@@ -214,6 +230,9 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Store(command) => store::run(command).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Eval(command) => evaluate::run(command).await,
+        Command::Mcp(args) => mcp::run(args).await,
+        // Was done before there was a runtime.
+        Command::Adapter(_) => Ok(()),
         Command::Profile(command) => profile::run(command, cli.profile).await,
         Command::Man(args) => man::run(&args, Cli::command()),
         Command::Completions(args) => man::completions(&args, Cli::command()),

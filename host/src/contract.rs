@@ -6,6 +6,7 @@ mod access;
 mod activity;
 mod binding;
 mod clock;
+mod compat;
 mod cost;
 mod cursor;
 mod delivery;
@@ -25,6 +26,7 @@ mod response;
 mod retry;
 mod review;
 mod rollup;
+pub(crate) mod schema;
 mod storage;
 mod usage;
 mod version;
@@ -33,6 +35,7 @@ pub use access::{NewToken, Role, Token, TokenId};
 pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Target};
 pub use clock::{Clock, SystemClock, new_id};
+pub use compat::{AproposOptions, CompatOptions, PageSpaceOptions, ScopeField};
 pub use cost::{
     Budget, BudgetState, BudgetView, CostEvent, CostStatus, Direction, FinanceEvent, NewFinanceEvent, Period, SetBudget,
 };
@@ -58,8 +61,8 @@ pub use permission::{
     unreviewed,
 };
 pub use policy::{
-    BindingPolicy, BindingRetention, HookSubscription, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen,
-    default_hooks,
+    BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy, ReviewPolicy, Snapshots,
+    SubscribedWhen, default_hooks,
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use request::{

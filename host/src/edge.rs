@@ -2,19 +2,24 @@
 //! details. The one place that knows which error is which status.
 
 mod allowed;
+mod answer;
 mod auth;
+pub(crate) mod document;
 mod extract;
 mod idempotency;
+mod part;
 mod problem;
 
 pub(crate) use allowed::{
     Administering, By, Capturing, Emitting, Erasing, Granting, Host, Hosting, In, Resolving, Viewing,
 };
+pub(crate) use answer::{Created, Done, Events, JsonLines};
 pub(crate) use auth::require;
 pub use auth::{AdminToken, AuthError};
-pub(crate) use extract::{Body, Company, Lines, Query, parse, read_json};
+pub(crate) use extract::{Body, Company, Lines, Query, read_json};
 pub(crate) use idempotency::once;
-pub(crate) use problem::Problem;
+pub(crate) use part::{At, SecretName};
+pub(crate) use problem::{CODES, Code, Problem};
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
 pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;

@@ -7,7 +7,10 @@ pub mod cli;
 pub mod server;
 
 pub mod api;
+pub mod compat;
 pub mod eval;
+pub mod mcp;
+pub mod ui;
 
 pub mod edge;
 

@@ -2,9 +2,11 @@
 
 mod in_process;
 mod listen;
+mod openapi;
 mod routes;
 
 pub use self::in_process::{InProcess, Method, Request};
 pub use self::listen::{Address, Endpoint, ServeError, run};
+pub use self::openapi::openapi;
 pub use self::routes::{Surfaces, router};
 pub use crate::edge::{AdminToken, AuthError};

@@ -2,6 +2,7 @@
 //! answer. Every edge and every background worker comes through here, so that all of them are authorized, metered and
 //! audited in the same way.
 
+mod abilities;
 mod admit;
 mod background;
 mod backup;
@@ -44,6 +45,7 @@ mod tokens;
 mod transfer;
 mod vault;
 
+pub use abilities::Abilities;
 pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
 pub use binding::{
     AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView,

@@ -27,6 +27,13 @@ pub enum Act {
     Host,
 }
 
+impl Act {
+    /// The roles that may do this, in a company that they reach.
+    pub fn roles(self) -> impl Iterator<Item = Role> {
+        Role::ALL.iter().copied().filter(move |role| rules::allows(*role, self))
+    }
+}
+
 /// Who calls. Edges make one for each request that they have authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
@@ -38,6 +45,8 @@ pub struct Caller {
     agent: Option<AgentId>,
     run: Option<String>,
     operations: Option<Vec<OperationKind>>,
+    /// The way in, where operations should show it.
+    via: Option<String>,
 }
 
 /// The caller may not. It says the same whether or not the thing exists.
@@ -76,6 +85,7 @@ impl Caller {
             agent: None,
             run: None,
             operations: None,
+            via: None,
         }
     }
 
@@ -93,7 +103,20 @@ impl Caller {
             agent: token.agent_id.clone(),
             run: token.run_id.clone(),
             operations: token.operations.clone(),
+            via: None,
         }
+    }
+
+    /// The same caller, having come in by something that its operations should show, such as `mcp:claude-code/2.1`.
+    /// At most 512 bytes without control characters.
+    #[must_use]
+    pub fn through(self, via: impl Into<String>) -> Self {
+        Self { via: Some(via.into()), ..self }
+    }
+
+    /// The way in, where operations should show it.
+    pub fn via(&self) -> Option<&str> {
+        self.via.as_deref()
     }
 
     /// What tells this caller from every other one: two tokens may have one name.
@@ -109,6 +132,11 @@ impl Caller {
     /// What the caller is.
     pub fn role(&self) -> Role {
         self.role
+    }
+
+    /// The agent that the caller is; none: no agent, or anyone.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.agent.as_ref()
     }
 
     /// The only company that the caller reaches; none: all of them.

@@ -3,25 +3,36 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use axum::Router;
+use aide::axum::ApiRouter;
+use aide::axum::routing::post_with;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
-use axum::routing::post;
+use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use super::about;
 use super::runtime::same_company;
 use crate::contract::{CaptureRequest, CaptureResponse, CompanyId, limits};
-use crate::edge::{Capturing, In, Lines, Problem, read_json};
+use crate::edge::{Capturing, In, JsonLines, Lines, Problem, read_json};
 use crate::service::{Caller, Service};
 
 /// So many lines of one request are at work side by side.
 const AT_ONCE: usize = 8;
 
 /// The route below `/runtime/v1/companies/{company}`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new().route("/capture/batch", post(capture))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    let known = "A capture a line, at most 1,000; a result a line, in their order: `line` and `status`, with the `answer` \
+                 of a capture or its `problem`.";
+    ApiRouter::new()
+        .api_route(
+            "/capture/batch",
+            post_with(capture, |operation| {
+                about("captureBatch", "Take in many things that happened", known)(operation)
+                    .response::<200, JsonLines>()
+            }),
+        )
+        .with_path_items(|item| item.tag("memory"))
 }
 
 /// What became of a line.
@@ -47,7 +58,7 @@ async fn capture(
     State(service): State<Arc<Service>>,
     allowed: In<Capturing>,
     Lines(body): Lines,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
     let lines = body.lines().zip(1_usize..).filter(|(line, _)| !line.trim().is_empty());
     let lines: Vec<(String, usize)> = lines.map(|(line, number)| (line.to_owned(), number)).collect();
     if lines.is_empty() || lines.len() > limits::MAX_ITEMS {
@@ -78,7 +89,7 @@ async fn capture(
         results.push_str(&serde_json::to_string(&result).unwrap_or_default());
         results.push('\n');
     }
-    Ok(([(CONTENT_TYPE, "application/x-ndjson")], results))
+    Ok(([(CONTENT_TYPE, "application/x-ndjson")], results).into_response())
 }
 
 async fn one(service: &Service, caller: &Caller, company: &CompanyId, line: &str) -> Result<CaptureResponse, Problem> {

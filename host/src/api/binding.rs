@@ -3,32 +3,88 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Path, State};
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with, put_with};
+use aide::generate::GenContext;
+use aide::openapi::{self, Operation};
+use aide::{OperationInput, OperationOutput};
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::about;
 use super::control::Items;
-use crate::contract::{AgentId, BindingKey, Grants};
+use crate::bindings::{ResolutionStep, Why};
+use crate::contract::{AgentId, BindingKey, Grants, ProviderKey};
 use crate::edge::Problem;
 use crate::edge::{Administering, Granting, In, Resolving, Viewing};
-use crate::edge::{Body, Query, parse};
+use crate::edge::{At, Body, Done, Query, document};
 use crate::service::{Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
 
 /// The routes below `/control/v1/companies/{company}`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new()
-        .route("/bindings", get(list).post(create))
-        .route("/bindings/{key}", get(show).patch(update).delete(remove))
-        .route("/bindings/{key}/grants", get(grants).put(set_grants))
-        .route("/bindings/{key}/reset", post(reset))
-        .route("/resolve", get(resolve))
-        .route("/targets", axum::routing::put(set_target))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    let keep = "What is absent stays as it is. `If-Match` makes it a change of exactly what you have seen.";
+    ApiRouter::new()
+        .api_route(
+            "/bindings",
+            get_with(list, about("listBindings", "List the bindings of a company", "")).post_with(
+                create,
+                about("createBinding", "Make a binding", "Its configuration is checked by its provider."),
+            ),
+        )
+        .api_route(
+            "/bindings/{key}",
+            get_with(show, about("getBinding", "Show a binding", "Its revision is the entity tag."))
+                .patch_with(update, about("updateBinding", "Change a binding", keep))
+                .delete_with(
+                    remove,
+                    about("deleteBinding", "Delete a binding", "With what its provider has stored through the host."),
+                ),
+        )
+        .api_route(
+            "/bindings/{key}/grants",
+            get_with(grants, about("getGrants", "Show what a provider was granted, and what it asks for", ""))
+                .put_with(
+                    set_grants,
+                    about(
+                        "setGrants",
+                        "Decide what a provider may reach",
+                        "As a whole: what is left out is taken away.",
+                    ),
+                ),
+        )
+        .api_route(
+            "/bindings/{key}/reset",
+            post_with(
+                reset,
+                about(
+                    "resetBinding",
+                    "Close a binding's circuit breaker",
+                    "Versions that were kept from it may be tried again.",
+                ),
+            ),
+        )
+        .api_route(
+            "/resolve",
+            get_with(
+                resolve,
+                about(
+                    "resolveBinding",
+                    "Tell which binding answers, and which rule says so",
+                    "For an agent: for itself, and without what the binding is made of.",
+                ),
+            ),
+        )
+        .api_route(
+            "/targets",
+            put_with(set_target, about("setTarget", "Point the company or an agent at a binding", "")),
+        )
+        .with_path_items(|item| item.tag("bindings"))
 }
 
 /// The revision that the caller has seen; none where it does not care.
@@ -56,13 +112,39 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
-/// A binding with its entity tag.
-struct Tagged(StatusCode, BindingView);
+impl OperationInput for IfMatch {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        let description =
+            "The `ETag` of the binding as you have seen it: another revision is a problem `stale_revision`.";
+        document::header::<EntityTag>(operation, "If-Match", description);
+    }
+}
 
-impl IntoResponse for Tagged {
+/// A revision between quotation marks, or `*` for any.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it describes a header")]
+struct EntityTag(#[schemars(length(min = 1), regex(pattern = "^(\\*|\"[0-9]+\")$"))] String);
+
+/// A binding with its entity tag.
+struct Tagged<const STATUS: u16>(BindingView);
+
+impl<const STATUS: u16> OperationOutput for Tagged<STATUS> {
+    type Inner = BindingView;
+
+    fn inferred_responses(
+        ctx: &mut GenContext,
+        operation: &mut Operation,
+    ) -> Vec<(Option<openapi::StatusCode>, openapi::Response)> {
+        let shown = Json::<BindingView>::operation_response(ctx, operation);
+        shown.map(|shown| (Some(openapi::StatusCode::Code(STATUS)), shown)).into_iter().collect()
+    }
+}
+
+impl<const STATUS: u16> IntoResponse for Tagged<STATUS> {
     fn into_response(self) -> Response {
-        let tag = HeaderValue::from_str(&format!("\"{}\"", self.1.binding.revision));
-        let mut response = (self.0, Json(self.1)).into_response();
+        let tag = HeaderValue::from_str(&format!("\"{}\"", self.0.binding.revision));
+        let status = StatusCode::from_u16(STATUS).unwrap_or_default();
+        let mut response = (status, Json(self.0)).into_response();
         if let Ok(tag) = tag {
             response.headers_mut().insert(ETAG, tag);
         }
@@ -78,74 +160,107 @@ async fn create(
     State(service): State<Arc<Service>>,
     allowed: In<Administering>,
     Body(request): Body<CreateBinding>,
-) -> Result<Tagged, Problem> {
+) -> Result<Tagged<201>, Problem> {
     let made = service.create_binding(&allowed.caller, &allowed.company, request).await?;
-    Ok(Tagged(StatusCode::CREATED, made))
+    Ok(Tagged(made))
 }
 
 async fn show(
     State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
     allowed: In<Viewing>,
-) -> Result<Tagged, Problem> {
-    Ok(Tagged(StatusCode::OK, service.binding(&allowed.company, &parse("bindingKey", &key)?)?))
+    At(key): At<BindingKey>,
+) -> Result<Tagged<200>, Problem> {
+    Ok(Tagged(service.binding(&allowed.company, &key)?))
 }
 
 async fn update(
     State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
     allowed: In<Administering>,
+    At(key): At<BindingKey>,
     IfMatch(seen): IfMatch,
     Body(mut request): Body<UpdateBinding>,
-) -> Result<Tagged, Problem> {
-    let key = parse("bindingKey", &key)?;
+) -> Result<Tagged<200>, Problem> {
     request.revision = request.revision.or(seen);
-    Ok(Tagged(StatusCode::OK, service.update_binding(&allowed.caller, &allowed.company, &key, request).await?))
+    Ok(Tagged(service.update_binding(&allowed.caller, &allowed.company, &key, request).await?))
 }
 
 async fn remove(
     State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
     allowed: In<Administering>,
+    At(key): At<BindingKey>,
     IfMatch(seen): IfMatch,
-) -> Result<StatusCode, Problem> {
-    service.delete_binding(&allowed.caller, &allowed.company, &parse("bindingKey", &key)?, seen).await?;
-    Ok(StatusCode::NO_CONTENT)
+) -> Result<Done, Problem> {
+    service.delete_binding(&allowed.caller, &allowed.company, &key, seen).await?;
+    Ok(Done)
 }
 
 async fn grants(
     State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
     allowed: In<Viewing>,
+    At(key): At<BindingKey>,
 ) -> Result<Json<GrantsView>, Problem> {
-    Ok(Json(service.grants(&allowed.company, &parse("bindingKey", &key)?)?))
+    Ok(Json(service.grants(&allowed.company, &key)?))
 }
 
 async fn set_grants(
     State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
     allowed: In<Granting>,
+    At(key): At<BindingKey>,
     IfMatch(seen): IfMatch,
     Body(grants): Body<Grants>,
 ) -> Result<Json<GrantsView>, Problem> {
-    let key = parse("bindingKey", &key)?;
     Ok(Json(service.set_grants(&allowed.caller, &allowed.company, &key, seen, grants).await?))
 }
 
 async fn reset(
     State(service): State<Arc<Service>>,
-    Path((_, key)): Path<(String, String)>,
     allowed: In<Administering>,
-) -> Result<Tagged, Problem> {
-    let key = parse("bindingKey", &key)?;
-    Ok(Tagged(StatusCode::OK, service.reset_binding(&allowed.caller, &allowed.company, &key).await?))
+    At(key): At<BindingKey>,
+) -> Result<Tagged<200>, Problem> {
+    Ok(Tagged(service.reset_binding(&allowed.caller, &allowed.company, &key).await?))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ResolveQuery {
+    /// Who asks; absent: the company.
     agent_id: Option<AgentId>,
+    /// What would be named in a request.
     binding_key: Option<BindingKey>,
+}
+
+/// Which binding answers, for somebody who may not look at it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct BriefResolved {
+    /// The one that answers.
+    binding: BriefBinding,
+    /// The rule that decides.
+    why: Why,
+    /// Every rule with what it says.
+    steps: Vec<ResolutionStep>,
+}
+
+/// What anybody may know of a binding.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct BriefBinding {
+    /// Unique in the company.
+    key: BindingKey,
+    /// Which provider answers.
+    provider_key: ProviderKey,
+    /// A disabled binding refuses every operation.
+    enabled: bool,
+}
+
+/// What the caller may know.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum ResolvedOrBrief {
+    /// For those who may look at bindings.
+    Whole(Box<ResolvedView>),
+    /// For everybody else.
+    Brief(BriefResolved),
 }
 
 /// An agent asks for itself, and for nobody else; what a binding is made of is for those who may look at it.
@@ -153,22 +268,22 @@ async fn resolve(
     State(service): State<Arc<Service>>,
     allowed: In<Resolving>,
     Query(query): Query<ResolveQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Json<ResolvedOrBrief>, Problem> {
     let agent = service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
     let resolved = service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref())?;
     if service.allows(&allowed.caller, Act::View, &allowed.company) {
-        return Ok(Json(resolved).into_response());
+        return Ok(Json(ResolvedOrBrief::Whole(Box::new(resolved))));
     }
     let ResolvedView { binding: BindingView { binding, .. }, why, steps } = resolved;
-    let binding = json!({ "key": binding.key, "providerKey": binding.provider_key, "enabled": binding.enabled });
-    Ok(Json(json!({ "binding": binding, "why": why, "steps": steps })).into_response())
+    let binding = BriefBinding { key: binding.key, provider_key: binding.provider_key, enabled: binding.enabled };
+    Ok(Json(ResolvedOrBrief::Brief(BriefResolved { binding, why, steps })))
 }
 
 async fn set_target(
     State(service): State<Arc<Service>>,
     allowed: In<Administering>,
     Body(request): Body<SetTarget>,
-) -> Result<StatusCode, Problem> {
+) -> Result<Done, Problem> {
     service.set_target(&allowed.caller, &allowed.company, request).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Done)
 }

@@ -5,38 +5,85 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::Json;
 use axum::body::{Body as HttpBody, Bytes};
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use http_body_util::BodyExt;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
+use super::about;
 use crate::contract::CompanyId;
 use crate::edge::Problem;
 use crate::edge::{Administering, Erasing, Host, Hosting, In, Viewing};
-use crate::edge::{Body, parse};
+use crate::edge::{Body, Company, Created, JsonLines};
 use crate::service::{BackupRequest, BackupView, Erased, Imported, Retention, Service, ServiceError};
 
 /// The longest line of an import, in bytes: a record of 1 MiB whose every byte is escaped fits.
 const MAX_LINE: usize = 16 << 20;
 
 /// The routes below `/control/v1/companies/{company}`.
-pub(super) fn company_routes() -> Router<Arc<Service>> {
-    Router::new()
-        .route("/retention", get(retention).put(set_retention))
-        .route("/export", get(export))
-        .route("/import", post(import).layer(DefaultBodyLimit::disable()))
-        .route("/erase", post(erase))
+pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
+    ApiRouter::new()
+        .api_route(
+            "/retention",
+            get_with(retention, about("getRetention", "Show how long operations are kept", ""))
+                .put_with(set_retention, about("setRetention", "Set how long operations are kept", "As a whole.")),
+        )
+        .api_route(
+            "/export",
+            get_with(export, |operation| {
+                let about = about(
+                    "exportCompany",
+                    "Export everything of a company",
+                    "One JSON value a line. The last line says that it is whole: a body without it was cut off.",
+                );
+                about(operation).response::<200, JsonLines>()
+            }),
+        )
+        .api_route(
+            "/import",
+            post_with(import, |operation| {
+                let about = about(
+                    "importCompany",
+                    "Take a company in that was exported",
+                    "The lines of an export. All of it or nothing; the company must not be here yet.",
+                );
+                about(operation).input::<JsonLines>()
+            })
+            .layer(DefaultBodyLimit::disable()),
+        )
+        .api_route(
+            "/erase",
+            post_with(
+                erase,
+                about("eraseCompany", "Erase a company", "For good. What is left is a signed tombstone that says so."),
+            ),
+        )
+        .with_path_items(|item| item.tag("companies"))
 }
 
 /// The routes below `/control/v1`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new().route("/tombstones/{company}", get(tombstone)).route("/backups", post(backup))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    ApiRouter::new()
+        .api_route(
+            "/tombstones/{company}",
+            get_with(tombstone, about("getTombstone", "Show what is left of an erased company", "")),
+        )
+        .api_route(
+            "/backups",
+            post_with(
+                backup,
+                about("createBackup", "Copy everything while the host works", "To the host's own machine."),
+            ),
+        )
+        .with_path_items(|item| item.tag("host"))
 }
 
 async fn retention(State(service): State<Arc<Service>>, allowed: In<Viewing>) -> Json<Retention> {
@@ -75,12 +122,12 @@ async fn import(
     State(service): State<Arc<Service>>,
     allowed: In<Erasing>,
     request: Request,
-) -> Result<(StatusCode, Json<Imported>), Problem> {
+) -> Result<Created<Imported>, Problem> {
     let (lines, receiver) = mpsc::channel(64);
     let reading = tokio::spawn(read_lines(request.into_body(), lines));
     let done = service.import(&allowed.caller, &allowed.company, receiver).await;
     reading.abort();
-    Ok((StatusCode::CREATED, Json(done?)))
+    Ok(Created(done?))
 }
 
 /// Cuts a body into lines, without ever holding more than one of them.
@@ -114,7 +161,7 @@ async fn read_lines(mut body: HttpBody, lines: mpsc::Sender<Result<String, Strin
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EraseRequest {
     /// The company once more: nobody erases one by a slip.
@@ -136,10 +183,9 @@ async fn erase(
 
 async fn tombstone(
     State(service): State<Arc<Service>>,
-    Path(company): Path<String>,
     _: Host<Hosting>,
+    Company(company): Company,
 ) -> Result<Json<Erased>, Problem> {
-    let company: CompanyId = parse("companyId", &company)?;
     let missing = || Problem::new(StatusCode::NOT_FOUND, "no_tombstone", format!("{company} was not erased here"));
     service.tombstone(&company).map(|erased| Json(Erased::clone(&erased))).ok_or_else(missing)
 }
@@ -148,6 +194,6 @@ async fn backup(
     State(service): State<Arc<Service>>,
     _: Host<Hosting>,
     Body(request): Body<BackupRequest>,
-) -> Result<(StatusCode, Json<BackupView>), Problem> {
-    Ok((StatusCode::CREATED, Json(service.backup(request).await?)))
+) -> Result<Created<BackupView>, Problem> {
+    Ok(Created(service.backup(request).await?))
 }

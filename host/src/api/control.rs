@@ -2,40 +2,86 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::routing::{get, post};
-use axum::{Json, Router};
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with, put_with};
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{ActivityPage, CompanyId, Operation, OperationFilter, OperationPage, limits};
+use super::about;
+use crate::contract::schema::{cursor, page_size};
+use crate::contract::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits};
 use crate::edge::Problem;
 use crate::edge::{Administering, Host, Hosting, In, Viewing};
-use crate::edge::{Body, Query, parse};
+use crate::edge::{At, Body, Done, Query, SecretName};
 use crate::service::{Check, PluginView, SecretView, Service, SetSecret};
 
 /// The routes below `/control/v1/companies/{company}`.
-pub(super) fn company_routes() -> Router<Arc<Service>> {
-    Router::new()
-        .route("/secrets", get(secrets))
-        .route("/secrets/{name}", axum::routing::put(set_secret).delete(remove_secret))
-        .route("/activity", get(activity))
-        .route("/operations", get(operations))
-        .route("/operations/{id}", get(operation))
+pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
+    let secrets = ApiRouter::new()
+        .api_route(
+            "/secrets",
+            get_with(secrets, about("listSecrets", "List a company's secrets", "Without their values.")),
+        )
+        .api_route(
+            "/secrets/{name}",
+            put_with(
+                set_secret,
+                about("setSecret", "Set a secret and where it may go", "No answer and no log has its value."),
+            )
+            .delete_with(remove_secret, about("deleteSecret", "Remove a secret", "")),
+        )
+        .with_path_items(|item| item.tag("secrets"));
+    let activity = ApiRouter::new()
+        .api_route(
+            "/activity",
+            get_with(
+                activity,
+                about("listActivity", "List what was changed, by whom, before and after", "Newest first."),
+            ),
+        )
+        .with_path_items(|item| item.tag("activity"));
+    let operations = ApiRouter::new()
+        .api_route(
+            "/operations",
+            get_with(operations, about("listOperations", "List operations that match", "Newest first.")),
+        )
+        .api_route(
+            "/operations/{id}",
+            get_with(operation, about("getOperation", "Show one operation with everything that is known of it", "")),
+        )
+        .with_path_items(|item| item.tag("operations"));
+    secrets.merge(activity).merge(operations)
 }
 
 /// The routes below `/control/v1`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new()
-        .route("/companies", get(companies))
-        .route("/plugins", get(plugins))
-        .route("/plugins/scan", post(scan_plugins))
-        .route("/doctor", get(doctor))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    let host = ApiRouter::new()
+        .api_route("/companies", get_with(companies, about("listCompanies", "List the companies of the host", "")))
+        .api_route(
+            "/doctor",
+            get_with(doctor, about("runDoctor", "Look at everything that could be wrong with the host", "")),
+        )
+        .with_path_items(|item| item.tag("host"));
+    let plugins = ApiRouter::new()
+        .api_route(
+            "/plugins",
+            get_with(plugins, about("listPlugins", "List the providers, and the files that were kept out", "")),
+        )
+        .api_route(
+            "/plugins/scan",
+            post_with(scan_plugins, about("scanPlugins", "Look at the plugins directory now", "")),
+        )
+        .with_path_items(|item| item.tag("plugins"));
+    host.merge(plugins)
 }
 
 /// A list without pages.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}List")]
 pub(super) struct Items<T> {
+    /// All of them.
     pub(super) items: Vec<T>,
 }
 
@@ -60,8 +106,8 @@ async fn secrets(
 
 async fn set_secret(
     State(service): State<Arc<Service>>,
-    Path((_, name)): Path<(String, String)>,
     allowed: In<Administering>,
+    At(SecretName(name)): At<SecretName>,
     Body(request): Body<SetSecret>,
 ) -> Result<Json<SecretView>, Problem> {
     Ok(Json(service.set_secret(&allowed.caller, &allowed.company, &name, request).await?))
@@ -69,16 +115,18 @@ async fn set_secret(
 
 async fn remove_secret(
     State(service): State<Arc<Service>>,
-    Path((_, name)): Path<(String, String)>,
     allowed: In<Administering>,
-) -> Result<StatusCode, Problem> {
+    At(SecretName(name)): At<SecretName>,
+) -> Result<Done, Problem> {
     service.remove_secret(&allowed.caller, &allowed.company, &name).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Done)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ActivityQuery {
+    /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
 }
 
@@ -96,7 +144,7 @@ async fn scan_plugins(State(service): State<Arc<Service>>, _: Host<Hosting>) -> 
 }
 
 /// The filter's fields and the page's. Written out: a flattened struct could not refuse unknown parameters.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct OperationQuery {
     agent_id: Option<String>,
@@ -109,9 +157,15 @@ struct OperationQuery {
     kind: Option<crate::contract::OperationKind>,
     outcome: Option<crate::contract::Outcome>,
     binding_key: Option<crate::contract::BindingKey>,
+    /// Began at this moment or later.
     since: Option<jiff::Timestamp>,
+    /// Began before this moment.
     until: Option<jiff::Timestamp>,
+    /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
+    /// How many at most.
+    #[schemars(transform = page_size)]
     limit: Option<u32>,
 }
 
@@ -140,8 +194,8 @@ async fn operations(
 
 async fn operation(
     State(service): State<Arc<Service>>,
-    Path((_, id)): Path<(String, String)>,
     allowed: In<Viewing>,
+    At(id): At<OperationId>,
 ) -> Result<Json<Operation>, Problem> {
-    Ok(Json(service.operation(&allowed.company, parse("operationId", &id)?)?))
+    Ok(Json(service.operation(&allowed.company, id)?))
 }

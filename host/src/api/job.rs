@@ -2,37 +2,48 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::routing::{get, post};
-use axum::{Json, Router};
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::Json;
+use axum::extract::State;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::about;
+use crate::contract::schema::{cursor, page_size};
 use crate::contract::{BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, SourceKind};
 use crate::edge::Problem;
 use crate::edge::{Administering, In, Viewing};
-use crate::edge::{Query, parse};
+use crate::edge::{At, Query};
 use crate::service::{Page, Service};
 
 /// The routes below `/control/v1/companies/{company}`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new()
-        .route("/jobs", get(list))
-        .route("/jobs/{id}", get(show))
-        .route("/jobs/{id}/cancel", post(cancel))
-        .route("/jobs/{id}/retry", post(retry))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    ApiRouter::new()
+        .api_route("/jobs", get_with(list, about("listJobs", "List extraction jobs that match", "Newest first.")))
+        .api_route("/jobs/{id}", get_with(show, about("getJob", "Show one job", "")))
+        .api_route("/jobs/{id}/cancel", post_with(cancel, about("cancelJob", "Give a job up", "")))
+        .api_route("/jobs/{id}/retry", post_with(retry, about("retryJob", "Queue a job again that has ended", "")))
+        .with_path_items(|item| item.tag("jobs"))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct JobQuery {
     status: Option<JobStatus>,
     binding_key: Option<BindingKey>,
     hook_kind: Option<HookKind>,
     source_kind: Option<SourceKind>,
+    /// Submitted at this moment or later.
     since: Option<Timestamp>,
+    /// Submitted before this moment.
     until: Option<Timestamp>,
+    /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
+    /// How many at most.
+    #[schemars(transform = page_size)]
     limit: Option<u32>,
 }
 
@@ -46,30 +57,26 @@ async fn list(
     Ok(Json(service.jobs(&allowed.company, &filter, cursor.as_deref(), limit)?))
 }
 
-fn id(text: &str) -> Result<JobId, Problem> {
-    parse("jobId", text).map(JobId)
-}
-
 async fn show(
     State(service): State<Arc<Service>>,
-    Path((_, job)): Path<(String, String)>,
     allowed: In<Viewing>,
+    At(job): At<JobId>,
 ) -> Result<Json<Job>, Problem> {
-    Ok(Json(service.job(&allowed.company, id(&job)?)?))
+    Ok(Json(service.job(&allowed.company, job)?))
 }
 
 async fn cancel(
     State(service): State<Arc<Service>>,
-    Path((_, job)): Path<(String, String)>,
     allowed: In<Administering>,
+    At(job): At<JobId>,
 ) -> Result<Json<Job>, Problem> {
-    Ok(Json(service.cancel_job(&allowed.caller, &allowed.company, id(&job)?).await?))
+    Ok(Json(service.cancel_job(&allowed.caller, &allowed.company, job).await?))
 }
 
 async fn retry(
     State(service): State<Arc<Service>>,
-    Path((_, job)): Path<(String, String)>,
     allowed: In<Administering>,
+    At(job): At<JobId>,
 ) -> Result<Json<Job>, Problem> {
-    Ok(Json(service.retry_job(&allowed.caller, &allowed.company, id(&job)?).await?))
+    Ok(Json(service.retry_job(&allowed.caller, &allowed.company, job).await?))
 }

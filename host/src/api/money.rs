@@ -2,38 +2,75 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::routing::{get, put};
-use axum::{Json, Router};
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, put_with};
+use axum::Json;
+use axum::extract::State;
 use jiff::civil::Date;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::about;
 use super::control::Items;
-use crate::contract::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, SetBudget};
+use crate::contract::schema::{cursor, page_size};
+use crate::contract::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, Period, SetBudget};
 use crate::edge::Problem;
 use crate::edge::{Administering, In, Viewing};
-use crate::edge::{Body, Query, parse};
+use crate::edge::{At, Body, Created, Query};
 use crate::service::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
 
 /// The routes below `/control/v1/companies/{company}`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new()
-        .route("/costs", get(costs))
-        .route("/evaluation", get(evaluation))
-        .route("/cost-events", get(cost_events))
-        .route("/finance-events", get(finance_events).post(add_finance_event))
-        .route("/budgets", get(budgets))
-        .route("/budgets/{period}", put(set_budget).delete(remove_budget))
-        .route("/bindings/{key}/budgets/{period}", put(set_binding_budget).delete(remove_binding_budget))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    let of_binding = "Of one binding.";
+    ApiRouter::new()
+        .api_route(
+            "/costs",
+            get_with(costs, about("getCosts", "Sum up what was done and what it cost", "Days are UTC's.")),
+        )
+        .api_route(
+            "/evaluation",
+            get_with(evaluation, about("getEvaluation", "Tell how good memory was", "By binding, and all together.")),
+        )
+        .api_route(
+            "/cost-events",
+            get_with(cost_events, about("listCostEvents", "List metered use that is billed directly", "Newest first.")),
+        )
+        .api_route(
+            "/finance-events",
+            get_with(finance_events, about("listFinanceEvents", "List flat charges", "Newest first.")).post_with(
+                add_finance_event,
+                about("createFinanceEvent", "Enter a flat charge", "No budget stops it."),
+            ),
+        )
+        .api_route("/budgets", get_with(budgets, about("listBudgets", "List budgets and what is spent of them", "")))
+        .api_route(
+            "/budgets/{period}",
+            put_with(set_budget, about("setBudget", "Set a company's budget", "Answers with all of them."))
+                .delete_with(
+                    remove_budget,
+                    about("deleteBudget", "Remove a company's budget", "Answers with those that are left."),
+                ),
+        )
+        .api_route(
+            "/bindings/{key}/budgets/{period}",
+            put_with(set_binding_budget, about("setBindingBudget", "Set a binding's budget", of_binding)).delete_with(
+                remove_binding_budget,
+                about("deleteBindingBudget", "Remove a binding's budget", of_binding),
+            ),
+        )
+        .with_path_items(|item| item.tag("costs"))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct CostQuery {
+    /// The first day; 30 days before the last where absent.
     since: Option<Date>,
+    /// The last day; today where absent.
     until: Option<Date>,
+    /// By what: `day`, `binding`, `agent`, `provider` and `model`, with commas between; one row where absent.
     #[serde(default)]
+    #[schemars(regex(pattern = "^((day|binding|agent|provider|model)?,)*(day|binding|agent|provider|model)?$"))]
     group_by: String,
     binding_key: Option<BindingKey>,
 }
@@ -53,10 +90,12 @@ async fn costs(
     Ok(Json(service.sums(&allowed.company, &query.sums()?)?))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct DaysQuery {
+    /// The first day; 30 days before the last where absent.
     since: Option<Date>,
+    /// The last day; today where absent.
     until: Option<Date>,
 }
 
@@ -71,10 +110,14 @@ async fn evaluation(
     Ok(Json(answer.map_err(|error| ServiceError::Host(error.to_string()))??))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct PageQuery {
+    /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
+    /// How many at most.
+    #[schemars(transform = page_size)]
     limit: Option<u32>,
 }
 
@@ -98,9 +141,9 @@ async fn add_finance_event(
     State(service): State<Arc<Service>>,
     allowed: In<Administering>,
     Body(request): Body<NewFinanceEvent>,
-) -> Result<(StatusCode, Json<FinanceEvent>), Problem> {
+) -> Result<Created<FinanceEvent>, Problem> {
     let event = service.add_finance_event(&allowed.caller, &allowed.company, request).await?;
-    Ok((StatusCode::CREATED, Json(event)))
+    Ok(Created(event))
 }
 
 type Budgets = Result<Json<Items<BudgetView>>, Problem>;
@@ -112,46 +155,46 @@ async fn budgets(State(service): State<Arc<Service>>, allowed: In<Viewing>) -> B
 async fn change(
     service: &Service,
     allowed: In<Administering>,
-    binding: Option<&str>,
-    period: &str,
+    binding: Option<BindingKey>,
+    period: Period,
     set: Option<SetBudget>,
 ) -> Budgets {
-    let binding: Option<BindingKey> = binding.map(|key| parse("bindingKey", key)).transpose()?;
-    let period = parse("period", period)?;
     let items = service.set_budget(&allowed.caller, &allowed.company, binding.as_ref(), period, set).await?;
     Ok(Json(Items { items }))
 }
 
 async fn set_budget(
     State(service): State<Arc<Service>>,
-    Path((_, period)): Path<(String, String)>,
     allowed: In<Administering>,
+    At(period): At<Period>,
     Body(request): Body<SetBudget>,
 ) -> Budgets {
-    change(&service, allowed, None, &period, Some(request)).await
+    change(&service, allowed, None, period, Some(request)).await
 }
 
 async fn remove_budget(
     State(service): State<Arc<Service>>,
-    Path((_, period)): Path<(String, String)>,
     allowed: In<Administering>,
+    At(period): At<Period>,
 ) -> Budgets {
-    change(&service, allowed, None, &period, None).await
+    change(&service, allowed, None, period, None).await
 }
 
 async fn set_binding_budget(
     State(service): State<Arc<Service>>,
-    Path((_, key, period)): Path<(String, String, String)>,
     allowed: In<Administering>,
+    At(key): At<BindingKey>,
+    At(period): At<Period>,
     Body(request): Body<SetBudget>,
 ) -> Budgets {
-    change(&service, allowed, Some(&key), &period, Some(request)).await
+    change(&service, allowed, Some(key), period, Some(request)).await
 }
 
 async fn remove_binding_budget(
     State(service): State<Arc<Service>>,
-    Path((_, key, period)): Path<(String, String, String)>,
     allowed: In<Administering>,
+    At(key): At<BindingKey>,
+    At(period): At<Period>,
 ) -> Budgets {
-    change(&service, allowed, Some(&key), &period, None).await
+    change(&service, allowed, Some(key), period, None).await
 }

@@ -2,28 +2,45 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::routing::{get, post};
-use axum::{Json, Router};
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::about;
+use crate::contract::schema::{cursor, page_size};
 use crate::contract::{BindingKey, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus};
 use crate::edge::Problem;
 use crate::edge::{Administering, In, Viewing};
-use crate::edge::{Body, Query, parse};
+use crate::edge::{At, Body, Query};
 use crate::service::{Page, Service};
 
 /// The routes below `/control/v1/companies/{company}`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new().route("/reviews", get(list)).route("/reviews/{id}/decision", post(decide))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    ApiRouter::new()
+        .api_route(
+            "/reviews",
+            get_with(list, about("listReviews", "List what waits for a person, or waited", "Newest first.")),
+        )
+        .api_route(
+            "/reviews/{id}/decision",
+            post_with(decide, about("decideReview", "Decide about something that waits", "Once.")),
+        )
+        .with_path_items(|item| item.tag("reviews"))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ReviewQuery {
     status: Option<ReviewStatus>,
     binding_key: Option<BindingKey>,
+    /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
     cursor: Option<String>,
+    /// How many at most.
+    #[schemars(transform = page_size)]
     limit: Option<u32>,
 }
 
@@ -38,10 +55,9 @@ async fn list(
 
 async fn decide(
     State(service): State<Arc<Service>>,
-    Path((_, id)): Path<(String, String)>,
     allowed: In<Administering>,
+    At(id): At<ReviewId>,
     Body(request): Body<ReviewDecision>,
 ) -> Result<Json<ReviewItem>, Problem> {
-    let id = parse("reviewId", &id).map(ReviewId)?;
     Ok(Json(service.decide(&allowed.caller, &allowed.company, id, request).await?))
 }

@@ -2,33 +2,50 @@
 
 use std::sync::Arc;
 
+use aide::axum::ApiRouter;
+use aide::axum::routing::post_with;
+use aide::transform::TransformOperation;
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::post;
-use axum::{Json, Router};
 
+use super::about;
 use crate::contract::{
     BrowsePage, BrowseRequest, CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest,
     CorrectResponse, Explanation, ForgetRequest, ForgetResponse, GetRequest, GetResponse, ListPage, ListRequest,
-    QueryRequest, Scope, UpsertRequest, UpsertResponse,
+    OperationKind, QueryRequest, Scope, UpsertRequest, UpsertResponse,
 };
 use crate::edge::By;
 use crate::edge::Problem;
-use crate::edge::{Body, Company};
-use crate::service::Service;
+use crate::edge::{Body, Company, document};
+use crate::service::{Act, Service};
 
 /// The routes below `/runtime/v1/companies/{company}`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new()
-        .route("/capture", post(capture))
-        .route("/records", post(upsert))
-        .route("/query", post(query))
-        .route("/list", post(list))
-        .route("/get", post(get))
-        .route("/forget", post(forget))
-        .route("/correct", post(correct))
-        .route("/explain", post(explain))
-        .route("/browse", post(browse))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    use OperationKind as Kind;
+    ApiRouter::new()
+        .api_route("/capture", post_with(capture, does(Kind::Capture, "capture", "Take in something that happened")))
+        .api_route("/records", post_with(upsert, does(Kind::RecordUpsert, "upsertRecords", "Write curated records")))
+        .api_route("/query", post_with(query, does(Kind::Query, "query", "Find what fits, best first")))
+        .api_route("/list", post_with(list, does(Kind::List, "listRecords", "List records, page by page")))
+        .api_route("/get", post_with(get, does(Kind::Get, "getRecord", "Read one record")))
+        .api_route("/forget", post_with(forget, does(Kind::Forget, "forget", "Make records unreachable")))
+        .api_route("/correct", post_with(correct, does(Kind::Correct, "correct", "Say that a record is wrong")))
+        .api_route("/explain", post_with(explain, does(Kind::Explain, "explainQuery", "Tell how a query is answered")))
+        .api_route("/browse", post_with(browse, does(Kind::Browse, "browse", "Look at the provider's own tree")))
+        .with_path_items(|item| item.tag("memory"))
+}
+
+fn does(
+    kind: OperationKind,
+    id: &'static str,
+    summary: &'static str,
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    let description = "Leaves a record in the operation log, also where it is refused.";
+    move |mut operation| {
+        document::for_whom(operation.inner_mut(), Act::Operate(kind));
+        about(id, summary, description)(operation)
+    }
 }
 
 pub(super) fn same_company(company: &CompanyId, scope: &Scope) -> Result<(), Problem> {

@@ -5,17 +5,19 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::routing::get;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::about;
 use crate::contract::CompanyId;
-use crate::edge::{Host, Hosting, In, Problem, Query, Viewing};
+use crate::edge::{Events, Host, Hosting, In, Problem, Query, Viewing};
 use crate::service::{Happened, Service};
 
 /// How long a client waits before it comes back.
@@ -25,17 +27,34 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A connection ends after this long and its client comes back: a token that was revoked reads no longer than that.
 const LONGEST: Duration = Duration::from_mins(5);
 
+const KNOWN: &str = "Server-sent events `operation`, `job`, `budget`, `plugin` (the host's stream only) and `reset`, each with an \
+                     id; `Last-Event-ID` goes on behind one. After `reset`, which says that some were missed, read the lists again.";
+
 /// The route below `/control/v1/companies/{company}`.
-pub(super) fn company_routes() -> Router<Arc<Service>> {
-    Router::new().route("/stream", get(of_company))
+pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
+    ApiRouter::new()
+        .api_route(
+            "/stream",
+            get_with(of_company, |operation| {
+                about("followCompany", "Follow what happens in a company", KNOWN)(operation).response::<200, Events>()
+            }),
+        )
+        .with_path_items(|item| item.tag("stream"))
 }
 
 /// The route below `/control/v1`.
-pub(super) fn routes() -> Router<Arc<Service>> {
-    Router::new().route("/stream", get(of_host))
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    ApiRouter::new()
+        .api_route(
+            "/stream",
+            get_with(of_host, |operation| {
+                about("followHost", "Follow what happens on the host", KNOWN)(operation).response::<200, Events>()
+            }),
+        )
+        .with_path_items(|item| item.tag("stream"))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StreamQuery {
     /// Names with commas between them; absent: everything.
@@ -53,7 +72,7 @@ async fn of_company(
     allowed: In<Viewing>,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
     stream(&service, Some(&allowed.company), &headers, query)
 }
 
@@ -62,7 +81,7 @@ async fn of_host(
     _: Host<Hosting>,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Result<Response, Problem> {
     stream(&service, None, &headers, query)
 }
 
@@ -71,7 +90,7 @@ fn stream(
     company: Option<&CompanyId>,
     headers: &HeaderMap,
     query: StreamQuery,
-) -> Result<impl IntoResponse + use<>, Problem> {
+) -> Result<Response, Problem> {
     let kinds = query.kinds.map(|kinds| kinds.split(',').map(str::to_owned).collect::<Vec<_>>());
     let unknown = kinds.iter().flatten().find(|kind| !Happened::KINDS.contains(&kind.as_str()));
     if let Some(unknown) = unknown {
@@ -103,7 +122,7 @@ fn stream(
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     // What stands between must not keep it back.
     let headers = [("cache-control", "no-store"), ("x-accel-buffering", "no")];
-    Ok((headers, Sse::new(ReceiverStream::new(receiver)).keep_alive(alive)))
+    Ok((headers, Sse::new(ReceiverStream::new(receiver)).keep_alive(alive)).into_response())
 }
 
 fn event(id: &str, happened: &Happened) -> Event {

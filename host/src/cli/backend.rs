@@ -125,6 +125,22 @@ impl Backend {
         self.call(Request { method: Method::Post, path: path.to_owned(), body: Some(body), headers: Vec::new() }).await
     }
 
+    /// A request as it is, and the status and body that come back, also where they are a refusal.
+    pub(super) async fn exchange(&self, mut request: Request) -> Result<(u16, Vec<u8>), CliError> {
+        match self {
+            Self::Direct(host) => {
+                request.headers.push(("host", "localhost".to_owned()));
+                Ok(host.call(request).await)
+            }
+            Self::Http { url, control_url, token, agent } => {
+                let url = if request.path.starts_with("/control/") { control_url } else { url };
+                let (url, token, agent) = (url.clone(), token.clone(), agent.clone());
+                let sent = tokio::task::spawn_blocking(move || send(&agent, &url, token.as_deref(), &request)).await;
+                sent.map_err(CliError::runtime)?
+            }
+        }
+    }
+
     async fn call(&self, request: Request) -> Result<Value, CliError> {
         let body = self.bytes(request).await?;
         if body.is_empty() {
@@ -149,15 +165,7 @@ impl Backend {
     }
 
     async fn bytes(&self, request: Request) -> Result<Vec<u8>, CliError> {
-        let (status, body) = match self {
-            Self::Direct(host) => host.call(request).await,
-            Self::Http { url, control_url, token, agent } => {
-                let url = if request.path.starts_with("/control/") { control_url } else { url };
-                let (url, token, agent) = (url.clone(), token.clone(), agent.clone());
-                let sent = tokio::task::spawn_blocking(move || send(&agent, &url, token.as_deref(), &request)).await;
-                sent.map_err(CliError::runtime)??
-            }
-        };
+        let (status, body) = self.exchange(request).await?;
         if !(200..300).contains(&status) {
             return Err(self.problem(status, &body));
         }
@@ -204,6 +212,9 @@ fn send(agent: &ureq::Agent, url: &str, token: Option<&str>, request: &Request) 
             let mut call = call.header("content-type", "application/json");
             if let Some(bearer) = &bearer {
                 call = call.header("authorization", bearer);
+            }
+            for (name, value) in &request.headers {
+                call = call.header(*name, value);
             }
             call.send(body)
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::CliError;
-use crate::contract::Digest;
+use crate::contract::{CompatOptions, Digest};
 use crate::plugins::{Trust, TrustedKey};
 use crate::sandbox::SandboxOptions;
 use crate::server::Address;
@@ -34,12 +34,13 @@ pub(super) struct HostConfig {
     store_cache_bytes: Option<u64>,
     store_max_batch: Option<usize>,
     metrics_company_label: bool,
+    compat: CompatOptions,
     /// Where traces are sent to.
     pub(super) otlp_endpoint: Option<String>,
 }
 
 /// Every key, as [`HostConfig`] has them.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -55,6 +56,7 @@ const KEYS: [&str; 16] = [
     "store_cache_bytes",
     "store_max_batch",
     "metrics_company_label",
+    "compat",
     "otlp_endpoint",
 ];
 
@@ -90,6 +92,7 @@ impl HostConfig {
         options.vault_key_file = self.vault_key_file;
         options.audit = self.audit.unwrap_or_default();
         options.metrics_company_label = self.metrics_company_label;
+        options.compat = self.compat;
         let defaults = SandboxOptions::default();
         options.sandbox = SandboxOptions {
             instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,
@@ -211,6 +214,18 @@ mod tests {
         assert!(text.starts_with("# ours\naudit = \"relaxed\"   # fast\n"), "{text}");
         let options = HostConfig::read("--config", Some(&path)).unwrap().options(Path::new("d")).unwrap();
         assert_eq!(options.trust.keys, [key, other]);
+    }
+
+    #[test]
+    fn other_systems_routes_are_there_where_the_file_names_their_company() {
+        let text = "[compat.pagespace]\ncompany = \"acme\"\nuser = \"namespace\"\n[compat.apropos]\ncompany = \"b\"";
+        let compat = parse(text).unwrap().options(Path::new("d")).unwrap().compat;
+        assert_eq!(compat.pagespace.unwrap().user, crate::contract::ScopeField::Namespace);
+        assert_eq!(compat.apropos.unwrap().company.as_str(), "b");
+        assert!(parse("").unwrap().options(Path::new("d")).unwrap().compat.apropos.is_none());
+        for wrong in ["[compat.pagespace]", "[compat.mem0]\ncompany = \"a\"", "[compat.apropos]\ncompany = \"a/b\""] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Who may call: roles, and tokens as they are shown.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -22,12 +23,12 @@ named!(
 );
 
 /// A token's identity. It is in no secret and in every listing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct TokenId(pub Uuid);
 
 /// A token without its value, which nobody can be shown again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Token {
     /// Never reused; stays when the token is rotated.
@@ -64,7 +65,7 @@ pub struct Token {
 }
 
 /// A token that was just made, with its value, this once.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewToken {
     /// What is kept of it.

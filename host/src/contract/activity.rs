@@ -1,6 +1,7 @@
 //! The activity log: what was changed about a company's memory, by whom, and what it was before.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 use super::CompanyId;
 
 /// What kind of change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityAction {
     /// A binding was made.
@@ -54,7 +55,7 @@ pub enum ActivityAction {
 }
 
 /// One change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Activity {
     /// Ordered by time.
@@ -78,7 +79,7 @@ pub struct Activity {
 }
 
 /// One page of changes, newest first.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActivityPage {
     /// At most as many as asked for.

@@ -1,6 +1,7 @@
 //! Bindings: which provider answers for a company or an agent, and how.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
 };
 
 /// A company's configured provider. Selected by its key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Binding {
     /// Never reused.
@@ -47,7 +48,7 @@ pub struct Binding {
 }
 
 /// What one binding's provider may use. Every limit has a default that protects its neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BindingLimits {
     /// Linear memory of one instance, all its memories together, in bytes.
@@ -114,7 +115,7 @@ impl Default for BindingLimits {
 }
 
 /// What a binding is resolved for. V1 of the plan has no target for a project.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type", content = "id")]
 pub enum Target {
     /// The company's default.

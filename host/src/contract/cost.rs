@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -24,7 +25,7 @@ named!(
 );
 
 /// Metered use that is billed directly. Use that the run's own accounting has already makes none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names are those of Paperclip's columns")]
 pub struct CostEvent {
@@ -112,16 +113,19 @@ named!(
 );
 
 /// A request to enter a flat charge: a subscription, a storage invoice, a platform fee.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names are those of Paperclip's columns")]
 pub struct NewFinanceEvent {
     /// Such as `platform_fee` or `log_storage_charge`.
+    #[schemars(with = "super::schema::OutsideId")]
     pub event_kind: String,
     #[serde(default)]
     pub direction: Direction,
+    #[schemars(with = "super::schema::Reference")]
     pub biller: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub provider: Option<String>,
     /// Which binding it is for, if it is for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,17 +133,21 @@ pub struct NewFinanceEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub billing_code: Option<String>,
     #[serde(rename = "amountCents")]
     pub amount: Microcents,
     /// Three capital letters; `USD` where absent.
     #[serde(default = "usd")]
+    #[schemars(regex(pattern = "^[A-Z]{3}$"))]
     pub currency: String,
     #[serde(default)]
     pub estimated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub external_invoice_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata_json: Option<JsonObject>,
@@ -178,7 +186,7 @@ impl NewFinanceEvent {
 }
 
 /// A flat charge. It is no operation's, and no budget stops it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FinanceEvent {
     /// Orders them by when they were entered.
@@ -227,7 +235,7 @@ impl Period {
 }
 
 /// A request to set a budget.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetBudget {
     /// What may be spent in a period.
@@ -235,6 +243,7 @@ pub struct SetBudget {
     pub limit: Microcents,
     /// At which share of it somebody is warned, from 0 to 1.
     #[serde(default = "warn_share")]
+    #[schemars(transform = super::schema::share)]
     pub warn_share: f64,
 }
 
@@ -243,7 +252,7 @@ fn warn_share() -> f64 {
 }
 
 /// How much a company, or one of its bindings, may spend in a period.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Budget {
     /// Whose.
@@ -273,7 +282,7 @@ named!(
 );
 
 /// A budget and what is spent of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetView {
     /// The budget.

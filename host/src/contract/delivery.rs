@@ -1,6 +1,7 @@
 //! Hooks: what Paperclip tells of, and what became of it at each binding.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -12,12 +13,14 @@ use super::{
 
 /// Something memory-relevant that happened. `hookId` tells one event from another: what is delivered again under the same
 /// id is answered as it was the first time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookEvent {
     /// What happened.
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_kind: HookKind,
     /// The same for every delivery of one event: 1 to 128 bytes.
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_id: String,
     /// When it happened.
     pub triggered_at: Timestamp,
@@ -49,16 +52,20 @@ pub struct HookEvent {
     pub query: Option<String>,
     /// How many records at most; `pre_run_hydrate` only. 1 to 1,000; 10 where absent.
     #[serde(default)]
+    #[schemars(transform = super::schema::top_k)]
     pub top_k: Option<u32>,
     /// How many tokens the context may have, 1 to 100,000; `pre_run_hydrate` only. 500 where absent.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 100000))]
     pub token_budget: Option<u32>,
     /// How long recall may take, 1 to 30,000 milliseconds; `pre_run_hydrate` only. 2,000 where absent.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 30000))]
     pub deadline_ms: Option<u32>,
     /// How long to wait for what becomes of a capture, 0 to 30,000 milliseconds. 0 where absent: the answer says that it
     /// was taken, durably, and the rest goes on in the background.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 30000))]
     pub wait_ms: Option<u32>,
 }
 
@@ -109,7 +116,7 @@ impl HookEvent {
 }
 
 /// A delivery's identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct DeliveryId(pub Uuid);
 
@@ -130,7 +137,7 @@ named!(
 );
 
 /// One event on its way to one binding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Delivery {
     /// Orders deliveries by time.
@@ -193,7 +200,7 @@ pub struct Delivery {
 
 /// What `pre_run_hydrate` found at one binding. Recall never fails a run: where something went wrong, there are no
 /// snippets, and `degraded` says why.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recall {
     /// Best first.
@@ -207,7 +214,7 @@ pub struct Recall {
 }
 
 /// The block of text for the start of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextBlock {
     /// Markdown; empty where nothing was found.
@@ -226,7 +233,7 @@ pub struct ContextBlock {
 }
 
 /// What became of an event so far.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookReceipt {
     /// The event.

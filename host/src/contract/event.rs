@@ -1,13 +1,14 @@
 //! What sessions and tools of any agent framework did, in one schema: the event contract of the cross-agent memory core.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{AgentId, CompanyId, FieldError, JsonObject};
 
 /// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum EventType {
     #[serde(rename = "session.started")]
@@ -34,29 +35,37 @@ impl EventType {
 
 /// An event as it is sent. `projectId`, `sessionId` and `agentKind` are needed by all; `toolId` by tool calls, `status` and
 /// `durationMs` once those have ended, `error` when they failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names are those of the event contract")]
 pub struct NewEvent {
     /// The sender's own id: the same event twice under one id is one event. 1 to 128 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub event_id: Option<String>,
     pub r#type: EventType,
+    #[schemars(with = "super::schema::OutsideId")]
     pub project_id: String,
+    #[schemars(with = "super::schema::OutsideId")]
     pub session_id: String,
     /// Such as `claude` or `codex`.
+    #[schemars(with = "super::schema::OutsideId")]
     pub agent_kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub tool_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub status: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
     pub error: Option<String>,
     /// When it happened; when it came in where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +123,7 @@ impl NewEvent {
 }
 
 /// An event as it is kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// Orders events by when they came in.

@@ -4,10 +4,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{FieldError, limits};
+use super::{FieldError, limits, schema};
 
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,10 +60,11 @@ pub fn check_id(field: &str, text: &str) -> Result<(), FieldError> {
 }
 
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $json:literal, $check:expr) => {
+    ($(#[$doc:meta])* $name:ident, $json:literal, $check:expr, $schema:path) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "String", into = "String")]
+        #[schemars(transform = $schema)]
         pub struct $name(String);
 
         impl $name {
@@ -116,23 +118,23 @@ macro_rules! text_id {
 
 text_id!(
     /// A company: the outermost partition. Nothing is ever shared between two of them.
-    CompanyId, "companyId", |what, text| check_outside_id(what, text, limits::MAX_OUTSIDE_ID_BYTES)
+    CompanyId, "companyId", |what, text| check_outside_id(what, text, limits::MAX_OUTSIDE_ID_BYTES), schema::outside_id
 );
 text_id!(
     /// An agent of one company.
-    AgentId, "agentId", |what, text| check_outside_id(what, text, limits::MAX_OUTSIDE_ID_BYTES)
+    AgentId, "agentId", |what, text| check_outside_id(what, text, limits::MAX_OUTSIDE_ID_BYTES), schema::outside_id
 );
 text_id!(
     /// The stable name of a binding inside its company: `[a-z0-9]` first, then `[a-z0-9._-]`, at most 64 bytes.
-    BindingKey, "bindingKey", check_key
+    BindingKey, "bindingKey", check_key, schema::key
 );
 text_id!(
-    /// The provider's own name, as its `describe` gives it: the same rule as [`BindingKey`].
-    ProviderKey, "providerKey", check_key
+    /// The provider's own name, as its `describe` gives it: the same rule as a binding's key.
+    ProviderKey, "providerKey", check_key, schema::key
 );
 text_id!(
     /// A provider's own name for one record: 1 to 512 bytes without control characters.
-    RecordId, "providerRecordId", check_record_id
+    RecordId, "providerRecordId", check_record_id, schema::record_id
 );
 
 fn check_key(what: &'static str, text: &str) -> Result<(), IdError> {
@@ -160,7 +162,7 @@ fn check_record_id(what: &'static str, text: &str) -> Result<(), IdError> {
 }
 
 /// A binding's identity. Its key may be given to another binding once it is deleted; its id never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BindingId(pub Uuid);
 
@@ -172,8 +174,9 @@ impl fmt::Display for BindingId {
 
 /// One operation of one company: a UUID of version 7 whose random part begins with the operation's number in its
 /// company's log (40 bits), so that the id alone finds the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(transform = schema::uuid_v7)]
 pub struct OperationId(Uuid);
 
 impl OperationId {

@@ -1,6 +1,7 @@
 //! The operation record: what memory work happened, for whom, why, and how it ended.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -124,7 +125,7 @@ named!(
 );
 
 /// Why an operation did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationError {
     /// What kind of failure.
@@ -140,7 +141,7 @@ pub struct OperationError {
 }
 
 /// A line that a guest logged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
     /// `error`, `warn`, `info`, `debug`, `trace`, or `stdout` and `stderr` for lines without a level.
     pub level: String,
@@ -149,7 +150,7 @@ pub struct LogLine {
 }
 
 /// One memory operation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Operation {
     /// Finds the record; carries its number in the company's log.
@@ -222,7 +223,7 @@ pub struct Operation {
 }
 
 /// What was asked, as far as the binding's policy keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PayloadSnapshot {
     /// The request as JSON, or its beginning.
@@ -287,7 +288,7 @@ impl OperationFilter {
 }
 
 /// One page of the operation log, newest first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationPage {
     /// At most as many as asked for.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod host;
@@ -128,8 +129,9 @@ accessors_and_display!(Target);
 
 /// Where a guest may go: `https://api.example.com`, `http://10.0.0.5:8080`, `https://*.example.com`. Its canonical text
 /// is in lower case and leaves out the scheme's default port.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(transform = super::schema::origin)]
 pub struct Origin {
     scheme: Scheme,
     host: Host,

@@ -1,5 +1,6 @@
 //! What a provider says of itself, what it asks for, and what a binding grants it.
 
+use schemars::JsonSchema;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use ipnet::IpNet;
 use super::{Origin, ProviderKey};
 
 /// What a provider's `describe` answered, checked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderDescription {
     /// Stable across versions; the first half of every handle.
@@ -31,7 +32,7 @@ pub struct ProviderDescription {
 }
 
 /// The plan's `MemoryAdapterCapabilities`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderCapabilities {
     /// Exports `profile`.
@@ -49,7 +50,7 @@ pub struct ProviderCapabilities {
 }
 
 /// Something outside the sandbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "detail")]
 pub enum Permission {
     /// The `storage` import, with this many bytes in total.
@@ -67,7 +68,7 @@ pub enum Permission {
 }
 
 /// Outgoing HTTP to one origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpPermission {
     /// Where.
@@ -77,7 +78,7 @@ pub struct HttpPermission {
 }
 
 /// What a provider asks for, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRequest {
     /// What.
@@ -127,7 +128,7 @@ pub fn unreviewed<'a>(reviewed: &[Permission], asked: &'a [PermissionRequest]) -
 }
 
 /// What one binding's provider may reach. The default is nothing. Holds only as far as the provider asks for it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Grants {
     /// Bytes of storage; 0: the import is denied.
@@ -145,7 +146,7 @@ pub struct Grants {
 }
 
 /// Outgoing HTTP to one origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpGrant {
     /// Scheme, host and port, such as `https://api.example.com`; `https://*.example.com` for every name below.
@@ -155,6 +156,7 @@ pub struct HttpGrant {
     pub methods: Vec<String>,
     /// Addresses that are not public and may be connected to all the same, such as `10.0.0.0/8`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>", transform = super::schema::ip_ranges)]
     pub private_ranges: Vec<IpNet>,
 }
 

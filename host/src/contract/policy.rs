@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
 use super::{FieldError, HookKind};
 
 /// A kind of hook that a binding takes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookSubscription {
     /// Which kind. Kinds that the plan does not name are taken by name.
+    #[schemars(with = "super::schema::OutsideId")]
     pub kind: HookKind,
     /// For which events.
     #[serde(default)]
@@ -40,14 +42,16 @@ pub fn default_hooks() -> Vec<HookSubscription> {
 
 /// What a provider extracts and a person must approve before it is returned. The defaults are those of the PaperBot memory
 /// taxonomy, "Status Workflow" and its table of kinds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ReviewPolicy {
     /// Confidence below this waits, from 0 to 1. A record without `confidence` in its metadata counts as certain.
+    #[schemars(transform = super::schema::share)]
     pub threshold: f64,
     /// The same for records whose metadata has this `kind`.
     pub thresholds: BTreeMap<String, f64>,
     /// A PII risk of this level or more waits: 1 or 2; 3 for none.
+    #[schemars(range(min = 1, max = 3))]
     pub pii_risk: u8,
     /// Everything waits.
     pub all: bool,
@@ -114,15 +118,24 @@ named!(
 );
 
 /// What a binding keeps.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BindingRetention {
     /// How much of requests is kept in operations.
     pub snapshots: Snapshots,
 }
 
+/// How a binding is shown to agents over MCP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct McpPolicy {
+    /// Whether `save_memory` and `remove_memory` are tools beside `memory.note` and `memory.forget`: for agents whose
+    /// instructions name those.
+    pub aliases: bool,
+}
+
 /// What a binding does with what passes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BindingPolicy {
     /// Which hooks it takes.
@@ -135,6 +148,8 @@ pub struct BindingPolicy {
     pub on_budget: OnBudget,
     /// What is kept.
     pub retention: BindingRetention,
+    /// How it is shown to agents.
+    pub mcp: McpPolicy,
 }
 
 impl Default for BindingPolicy {
@@ -145,6 +160,7 @@ impl Default for BindingPolicy {
             pii: PiiPolicy::default(),
             on_budget: OnBudget::default(),
             retention: BindingRetention::default(),
+            mcp: McpPolicy::default(),
         }
     }
 }

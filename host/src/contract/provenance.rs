@@ -3,12 +3,13 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AgentId, CompanyId, JsonObject};
 
 /// Who and what a call is about. See `scope` in `wit/types.wit` for which fields partition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scope {
     /// The company; always the one that the caller acts in.
@@ -18,21 +19,27 @@ pub struct Scope {
     pub agent_id: Option<AgentId>,
     /// The project, as context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub project_id: Option<String>,
     /// The issue, as context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub issue_id: Option<String>,
     /// The heartbeat run, as context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
     /// An external or user identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub subject_id: Option<String>,
     /// For providers that organize memory around sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub session_key: Option<String>,
     /// For providers that need an explicit partition hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub namespace: Option<String>,
 }
 
@@ -53,7 +60,7 @@ impl Scope {
 }
 
 /// What kind of thing a memory came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub enum SourceKind {
@@ -99,23 +106,29 @@ impl fmt::Display for SourceKind {
 }
 
 /// Where a memory came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct SourceRef {
     pub kind: SourceKind,
     pub company_id: CompanyId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub issue_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub comment_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub document_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub run_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub activity_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>")]
     pub external_ref: Option<String>,
 }
 
@@ -137,8 +150,9 @@ impl SourceRef {
 
 /// What triggered an automatic call. Kinds beyond the plan's five are carried by name, so that one can be added
 /// without a change of the core.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
+#[schemars(transform = super::schema::hook_kind)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub enum HookKind {
     PreRunHydrate,
@@ -183,12 +197,14 @@ impl From<HookKind> for String {
 }
 
 /// The delivery that a call belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookContext {
     /// What triggered it.
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_kind: HookKind,
     /// The same for every delivery of one event.
+    #[schemars(with = "super::schema::OutsideId")]
     pub hook_id: String,
     /// When it happened.
     pub triggered_at: Timestamp,
@@ -197,15 +213,17 @@ pub struct HookContext {
     pub actor_agent_id: Option<AgentId>,
     /// The run that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub heartbeat_run_id: Option<String>,
 }
 
 /// The captured thing itself: text, or a structured object, or both.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SourcePayload {
     /// At most 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = super::limits::MAX_TEXT_BYTES))]
     pub text: Option<String>,
     /// What the text is, such as `text/markdown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! What callers ask.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{BindingKey, HookContext, RecordHandle, RecordId, Scope, SourcePayload, SourceRef};
@@ -10,7 +11,7 @@ mod check;
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 
 /// Raw material, or the record itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureMode {
     /// The provider decides what becomes a record.
@@ -21,7 +22,7 @@ pub enum CaptureMode {
 }
 
 /// What a query's answer is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
     /// For the start of a run, within few tokens.
@@ -34,7 +35,7 @@ pub enum Intent {
 }
 
 /// `capture`: something happened. Without a binding key the caller's active binding takes it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct CaptureRequest {
@@ -52,22 +53,24 @@ pub struct CaptureRequest {
 }
 
 /// One record to write. `id` is ours: the plan's write has none, and is valid as it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct RecordWrite {
     /// Absent: a new record. Present: that record is replaced, or made under this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RecordId>,
+    #[schemars(length(max = super::limits::MAX_TEXT_BYTES))]
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = super::limits::MAX_SUMMARY_BYTES))]
     pub summary: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<JsonObject>,
 }
 
 /// `upsertRecords`: curated writes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct UpsertRequest {
@@ -76,20 +79,23 @@ pub struct UpsertRequest {
     pub scope: Scope,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
+    #[schemars(transform = super::schema::items)]
     pub records: Vec<RecordWrite>,
 }
 
 /// `query`: find what fits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct QueryRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
     pub scope: Scope,
+    #[schemars(length(max = super::limits::MAX_QUERY_BYTES))]
     pub query: String,
     /// 1 to 1,000; 10 where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::top_k)]
     pub top_k: Option<u32>,
     #[serde(default)]
     pub intent: Intent,
@@ -98,7 +104,7 @@ pub struct QueryRequest {
 }
 
 /// `list`: everything, page by page.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct ListRequest {
@@ -106,16 +112,18 @@ pub struct ListRequest {
     pub binding_key: Option<BindingKey>,
     pub scope: Scope,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::cursor)]
     pub cursor: Option<String>,
     /// 1 to 1,000; 50 where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::page_size)]
     pub limit: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata_filter: Option<JsonObject>,
 }
 
 /// `browse`: the children of a node of the provider's own tree. Needs a provider with the interface `browse`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BrowseRequest {
     /// Without one the caller's active binding answers.
@@ -125,17 +133,19 @@ pub struct BrowseRequest {
     pub scope: Scope,
     /// As the provider named it, at most 4 KiB; empty: the root.
     #[serde(default)]
+    #[schemars(length(max = super::limits::MAX_NODE_PATH_BYTES))]
     pub path: String,
     /// Where the page begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// 1 to 1,000; 50 where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::page_size)]
     pub limit: Option<u32>,
 }
 
 /// `get`: one record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct GetRequest {
@@ -146,22 +156,24 @@ pub struct GetRequest {
 }
 
 /// `forget`: make records unreachable.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct ForgetRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
     pub scope: Scope,
+    #[schemars(transform = super::schema::items)]
     pub handles: Vec<RecordHandle>,
 }
 
 /// How a record is to be corrected: exactly one of the two.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CorrectionPatch {
     /// In natural language, for providers that understand it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = super::limits::MAX_QUERY_BYTES))]
     pub instruction: Option<String>,
     /// The record as it should be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,7 +181,7 @@ pub struct CorrectionPatch {
 }
 
 /// `correct`: somebody said that a record is wrong. Needs a provider with the interface `correction`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct CorrectRequest {

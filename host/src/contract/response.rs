@@ -1,12 +1,13 @@
 //! What callers get back.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DeliveryId, HookKind, JsonObject, OperationId, ProviderKey, RecordId, SourceRef, Usage};
 
 /// A record of a provider. The provider key is stamped by the host.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecordHandle {
     /// Whose record it is.
@@ -16,7 +17,7 @@ pub struct RecordHandle {
 }
 
 /// What a score means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreKind {
     /// 0 to 1, comparable between results.
@@ -26,7 +27,7 @@ pub enum ScoreKind {
 }
 
 /// A record as it is returned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct Snippet {
@@ -50,7 +51,7 @@ pub struct Snippet {
 }
 
 /// Where an extraction job is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub enum JobStatus {
@@ -62,7 +63,7 @@ pub enum JobStatus {
 }
 
 /// Extraction that goes on after the call that caused it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct ExtractionJob {
@@ -86,7 +87,7 @@ pub struct ExtractionJob {
 }
 
 /// The answer to `capture`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct CaptureResponse {
@@ -102,7 +103,7 @@ pub struct CaptureResponse {
 }
 
 /// A capture that the host keeps for now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
     /// What will become of it is told there.
@@ -112,7 +113,7 @@ pub struct Held {
 }
 
 /// The answer to `upsertRecords`: one handle for each record of the request, in its order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct UpsertResponse {
@@ -123,7 +124,7 @@ pub struct UpsertResponse {
 }
 
 /// The answer to `query`, best first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct ContextBundle {
@@ -136,7 +137,7 @@ pub struct ContextBundle {
 }
 
 /// One page of `list`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListPage {
     /// The operation that made it.
@@ -155,7 +156,7 @@ pub struct ListPage {
 }
 
 /// One part of a hit's score, in the provider's own terms.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Contribution {
     /// Such as `bm25.text` or `recency`.
@@ -165,7 +166,7 @@ pub struct Contribution {
 }
 
 /// How one hit came to its place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HitTrace {
     /// Which record.
@@ -175,7 +176,7 @@ pub struct HitTrace {
 }
 
 /// The answer to `explain`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The operation that made it.
@@ -187,7 +188,7 @@ pub struct Explanation {
 }
 
 /// A node of a provider's own tree.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BrowseNode {
     /// Names it in the next `browse`; opaque, at most 4 KiB.
@@ -202,7 +203,7 @@ pub struct BrowseNode {
 }
 
 /// One page of `browse`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BrowsePage {
     /// The operation that made it.
@@ -215,7 +216,7 @@ pub struct BrowsePage {
 }
 
 /// What became of a record that was to be forgotten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForgetEffect {
     /// Gone, with whatever was derived from it.
@@ -229,7 +230,7 @@ pub enum ForgetEffect {
 }
 
 /// The effect on one record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForgetOutcome {
     /// Which record.
@@ -239,7 +240,7 @@ pub struct ForgetOutcome {
 }
 
 /// The answer to `forget`: one outcome for each handle of the request, in its order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct ForgetResponse {
@@ -250,7 +251,7 @@ pub struct ForgetResponse {
 }
 
 /// The answer to `correct`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CorrectResponse {
     /// The operation that made it.
@@ -266,7 +267,7 @@ pub struct CorrectResponse {
 }
 
 /// The answer to `get`; the record is absent where there is none in this scope.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct GetResponse {

@@ -1,6 +1,7 @@
 //! What waits for a person before it counts.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -8,7 +9,7 @@ use super::named::named;
 use super::{BindingId, BindingKey, CompanyId, DeliveryId, OperationId, RecordHandle};
 
 /// A review item's identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ReviewId(pub Uuid);
 
@@ -25,7 +26,7 @@ named!(
 );
 
 /// What somebody is to look at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewSubject {
     /// A record that the provider extracted.
@@ -35,7 +36,7 @@ pub enum ReviewSubject {
 }
 
 /// Something that waits for a person, or waited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewItem {
     /// Orders them by time.
@@ -78,7 +79,7 @@ pub struct ReviewItem {
 }
 
 /// A decision. With a text it is an approval in that form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewDecision {
     /// What is decided.

@@ -3,6 +3,7 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AgentId, AttributionMode, BindingKey, Microcents, Operation, OperationKind, Outcome, Usage};
@@ -28,7 +29,7 @@ pub struct RollupKey {
 
 /// The sums. Counts of operations stand in the row of the provider that answered; tokens and amounts stand in the row of
 /// the provider and model that the usage names, so that nothing is counted twice.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rollup {
     /// Operations that have ended.
@@ -63,11 +64,14 @@ pub struct Rollup {
     pub embedding_tokens: u64,
     /// What was billed directly: the sum of the cost events.
     #[serde(rename = "costMicrocents", with = "super::usage::whole")]
+    #[schemars(skip)]
     pub cost: Microcents,
     /// What the providers reported in all, whoever bills it.
     #[serde(rename = "reportedCostMicrocents", with = "super::usage::whole")]
+    #[schemars(skip)]
     pub reported_cost: Microcents,
     /// How long operations took.
+    #[schemars(skip)]
     pub latency: Latencies,
 }
 

@@ -1,12 +1,14 @@
 //! What calls used and what they cost.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::JsonObject;
 
 /// Millionths of a cent. Sums are exact; JSON shows cents, as the plan does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Microcents(pub u64);
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(transform = super::schema::cents)]
+pub struct Microcents(#[schemars(with = "f64")] pub u64);
 
 impl Serialize for Microcents {
     #[allow(clippy::cast_precision_loss, reason = "an amount that a f64 cannot hold exactly is 90 billion cents")]
@@ -47,7 +49,7 @@ pub(super) mod whole {
 }
 
 /// How a metered call is billed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub enum BillingType {
@@ -58,7 +60,7 @@ pub enum BillingType {
 }
 
 /// Where the cost of a call is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttributionMode {
     /// It becomes a cost event of its own.
@@ -72,7 +74,7 @@ pub enum AttributionMode {
 }
 
 /// What a call used at somebody who charges for it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct Usage {

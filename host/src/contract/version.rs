@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -10,8 +11,9 @@ use sha2::{Digest as _, Sha256};
 const PREFIX: &str = "sha256:";
 
 /// The SHA-256 digest of a component's bytes: what a build is told by, written as `sha256:` and 64 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(transform = super::schema::digest)]
 pub struct Digest([u8; 32]);
 
 /// Why a text is not a digest.
@@ -75,12 +77,12 @@ impl From<Digest> for String {
 }
 
 /// Which versions of its provider may serve a binding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VersionChoice {
     /// The newest one of the plugins directory that a range allows, in Cargo's grammar: `*`, `^1.2`, `>=1, <3`. A
     /// pre-release only where the range names one.
-    Follow(VersionReq),
+    Follow(#[schemars(with = "String", transform = super::schema::version_range)] VersionReq),
     /// Exactly this build.
     Pin(Digest),
 }
@@ -111,7 +113,7 @@ impl fmt::Display for VersionChoice {
 }
 
 /// Which build serves a binding, and which ones are kept from it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServingVersion {
     /// The build.
@@ -124,7 +126,7 @@ pub struct ServingVersion {
 }
 
 /// A build that does not serve a binding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeptFrom {
     /// The build.

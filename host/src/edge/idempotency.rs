@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
@@ -22,7 +23,7 @@ static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// Does what a key stands for once.
 pub(crate) async fn once(
     State(service): State<Arc<Service>>,
-    names: Option<Path<HashMap<String, String>>>,
+    names: Result<Path<HashMap<String, String>>, PathRejection>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -34,7 +35,7 @@ pub(crate) async fn once(
         let detail = "is not 1 to 128 printable characters without spaces";
         return Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("idempotency-key").into_response();
     };
-    let company: Option<CompanyId> = names.and_then(|Path(names)| names.get("company")?.parse().ok());
+    let company: Option<CompanyId> = names.ok().and_then(|Path(names)| names.get("company")?.parse().ok());
     // Whoever may not reach the company is refused before anything is looked up or kept for it.
     let caller = request.extensions().get::<Caller>();
     if caller.is_some_and(|caller| caller.company().is_some() && caller.company() != company.as_ref()) {

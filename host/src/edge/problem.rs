@@ -3,6 +3,7 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use crate::access::AccessError;
@@ -14,29 +15,54 @@ use crate::jobs::JobError;
 use crate::review::ReviewError;
 use crate::service::ServiceError;
 
+mod codes;
+
+pub(crate) use codes::{CODES, Code};
+
 /// A problem. `type` is an identifier that stays the same for a kind of problem.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Problem {
+    /// A URI that stays the same for a kind of problem and tells the same as `code`. The host's page `/reference#problems`
+    /// says of each what it means and what to do.
+    #[schemars(extend("format" = "uri"))]
     r#type: String,
+    /// The status in words.
     title: &'static str,
+    /// The answer's status.
+    #[schemars(range(min = 400, max = 599))]
     status: u16,
+    /// What happened, to which thing, and what to do next. For people; it may change.
     detail: String,
+    /// What a client switches on.
+    #[schemars(transform = known_codes)]
     code: &'static str,
+    /// The request's field, parameter or header at fault, such as `records.0.text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
+    /// The operation whose record has more.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation_id: Option<OperationId>,
+    /// Milliseconds until another try makes sense.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    /// What a provider does not accept in its configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     complaints: Vec<Complaint>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// One thing that is wrong with a configuration.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Complaint {
+    /// Where, as a JSON pointer.
     pointer: String,
+    /// What, and what is allowed.
     message: String,
+}
+
+fn known_codes(schema: &mut Schema) {
+    let names: Vec<&str> = CODES.iter().map(|code| code.name).collect();
+    schema.ensure_object().insert("enum".to_owned(), names.into());
 }
 
 impl Problem {
@@ -74,7 +100,8 @@ impl IntoResponse for Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         // Whole seconds, never less than what was asked for.
         let retry = self.retry_after_ms.map(|ms| ms.div_ceil(1_000));
-        let retry = retry.or((status == StatusCode::SERVICE_UNAVAILABLE).then_some(1));
+        let waits = matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
+        let retry = retry.or(waits.then_some(1));
         if let Some(seconds) = retry {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -202,6 +229,18 @@ mod tests {
     }
 
     #[test]
+    fn every_code_of_an_operation_is_listed_with_its_status() {
+        for code in OperationErrorCode::ALL {
+            let known = CODES.iter().find(|known| known.name == code.as_str());
+            assert_eq!(known.map(|known| known.status), Some(status(*code).as_u16()), "{code}");
+        }
+        let mut names: Vec<&str> = CODES.iter().map(|code| code.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CODES.len(), "a code is listed once");
+    }
+
+    #[test]
     fn waiting_is_told_in_whole_seconds() {
         let problem = Problem {
             retry_after_ms: Some(1_200),
@@ -210,5 +249,9 @@ mod tests {
         let response = problem.into_response();
         assert_eq!(response.headers()[RETRY_AFTER], "2");
         assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+        for status in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
+            let response = Problem::new(status, "busy", "nobody knows how long").into_response();
+            assert_eq!(response.headers()[RETRY_AFTER], "1", "{status}");
+        }
     }
 }

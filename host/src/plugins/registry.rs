@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Order};
 
 use parking_lot::RwLock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
@@ -26,7 +27,7 @@ const PARALLEL_ADMISSIONS: usize = 2;
 const CHANGES: usize = 256;
 
 /// Where a component came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "path")]
 pub enum PluginSource {
     /// It is part of this binary.
@@ -77,7 +78,7 @@ impl Plugin {
 }
 
 /// A file that was kept out.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedPlugin {
     /// Which file.

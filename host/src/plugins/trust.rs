@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::signature::{SignatureError, TrustedKey, verify};
@@ -22,7 +23,7 @@ pub struct Trust {
 }
 
 /// What is known of a plugin's origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "state")]
 pub enum Signed {
     /// Nobody signed it, or no key is trusted that could tell.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
 
@@ -36,7 +37,7 @@ const PACKAGE: &str = "paperclip:memory";
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The optional interfaces of the contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the contract's names; `wit/optional.wit` says what each is")]
 pub enum OptionalInterface {
@@ -64,7 +65,7 @@ impl OptionalInterface {
 }
 
 /// What is known of a component without a binding.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Inspection {
     /// Of the file's bytes.

@@ -1,21 +1,30 @@
 //! The router as a whole: every surface behind what all of them share.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use axum::Router;
+use aide::OperationOutput;
+use aide::axum::ApiRouter;
+use aide::axum::routing::get_with;
+use aide::generate::GenContext;
+use aide::openapi::{self as openapi_types, MediaType, Operation};
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Json, Router};
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tracing::Instrument;
 
+use super::openapi;
 use crate::api;
-use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem};
+use crate::compat;
+use crate::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
+use crate::mcp;
 use crate::service::{Health, Service};
+use crate::ui::{REFERENCE_STYLE, reference_page};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -34,29 +43,96 @@ pub enum Surfaces {
     Control,
 }
 
-/// Every route, behind the token.
+/// What the document describes: both planes, and what the host says of itself.
+pub(super) fn described() -> ApiRouter<Arc<Service>> {
+    behind_the_token(Surfaces::All).merge(open())
+}
+
+fn behind_the_token(surfaces: Surfaces) -> ApiRouter<Arc<Service>> {
+    let mut routes = ApiRouter::new();
+    if surfaces != Surfaces::Control {
+        routes = routes.merge(api::runtime());
+    }
+    if surfaces == Surfaces::Runtime {
+        return routes;
+    }
+    let numbers = ApiRouter::new()
+        .api_route(
+            "/metrics",
+            get_with(metrics, |operation| {
+                let operation = operation.id("getMetrics").summary("Read the host's metrics");
+                operation.description("In OpenMetrics' text form.").response::<200, Metrics>()
+            }),
+        )
+        .with_path_items(|item| item.tag("host"));
+    routes.merge(api::control()).merge(numbers)
+}
+
+fn open() -> ApiRouter<Arc<Service>> {
+    ApiRouter::new()
+        .api_route(
+            "/healthz",
+            get_with(|| async { "ok\n" }, |operation| operation.id("getHealth").summary("Tell whether the host runs")),
+        )
+        .api_route(
+            "/readyz",
+            get_with(readiness, |operation| {
+                let operation = operation.id("getReadiness").summary("Tell whether the host takes operations");
+                operation.response::<200, String>().response::<503, String>()
+            }),
+        )
+        .api_route(
+            "/openapi.json",
+            get_with(openapi::serve, |operation| {
+                let operation = operation.id("getOpenapi").summary("Read this document");
+                operation.description("It has an entity tag.").response::<200, Json<serde_json::Value>>()
+            }),
+        )
+        .with_path_items(|item| item.tag("host"))
+}
+
+/// The reference, for people. It is the document as a page: made once, and no secret either.
+async fn reference() -> Response {
+    const POLICY: &str =
+        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    static PAGE: LazyLock<String> = LazyLock::new(|| reference_page(&openapi(), "reference.css").into_string());
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (CACHE_CONTROL, "public, max-age=300"),
+    ];
+    (headers, PAGE.as_str()).into_response()
+}
+
+async fn reference_style() -> Response {
+    ([(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "public, max-age=300")], REFERENCE_STYLE)
+        .into_response()
+}
+
+/// Every route; what is asked for without a token is behind none.
 pub fn router(service: Arc<Service>, token: AdminToken) -> Router {
     router_of(Surfaces::All, service, token)
 }
 
-/// The routes of some surfaces, behind the token.
+/// The same for some surfaces.
 pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminToken) -> Router {
-    let mut planes = Router::new();
-    if surfaces != Surfaces::Control {
-        planes = planes.merge(api::runtime());
-    }
-    if surfaces != Surfaces::Runtime {
-        planes = planes.merge(api::control()).route("/metrics", get(metrics));
-    }
+    let (planes, open) = document::undocumented(|| (Router::from(behind_the_token(surfaces)), Router::from(open())));
+    let compat = if surfaces == Surfaces::Control { Router::new() } else { compat::routes(&service) };
     let planes = planes
+        .merge(compat)
         .layer(from_fn(to_its_end))
         // The token is asked for first: the last layer is the outermost.
         .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
-        .layer(from_fn_with_state((token, Arc::clone(&service)), edge::require));
-    Router::new()
-        .merge(planes)
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(readiness))
+        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require));
+    let mut surface = Router::new().merge(planes).merge(open);
+    if surfaces != Surfaces::Control {
+        let mcp = mcp::routes(&service).layer(from_fn(to_its_end));
+        surface = surface.merge(mcp.layer(from_fn_with_state((token, Arc::clone(&service)), edge::require)));
+    }
+    if surfaces != Surfaces::Runtime {
+        surface = surface.route("/reference", get(reference)).route("/reference.css", get(reference_style));
+    }
+    surface
         .fallback(|request: Request| async move {
             let detail = format!("there is nothing at {}", request.uri().path());
             Problem::new(StatusCode::NOT_FOUND, "no_route", detail)
@@ -77,20 +153,38 @@ pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminT
 }
 
 /// What Prometheus reads, with an operator's token: who uses what how much is nobody else's business.
-async fn metrics(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Result<impl IntoResponse, Problem> {
-    let text = service.metrics()?;
-    Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text))
+async fn metrics(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Result<Metrics, Problem> {
+    Ok(Metrics(service.metrics()?))
+}
+
+struct Metrics(String);
+
+impl IntoResponse for Metrics {
+    fn into_response(self) -> Response {
+        ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], self.0).into_response()
+    }
+}
+
+impl OperationOutput for Metrics {
+    type Inner = String;
+
+    fn operation_response(_: &mut GenContext, _: &mut Operation) -> Option<openapi_types::Response> {
+        let content = std::iter::once(("application/openmetrics-text".to_owned(), MediaType::default())).collect();
+        let description = "One metric a line.".to_owned();
+        Some(openapi_types::Response { description, content, ..openapi_types::Response::default() })
+    }
 }
 
 /// For load balancers: whether operations can be taken now.
-async fn readiness(State(service): State<Arc<Service>>) -> (StatusCode, String) {
+async fn readiness(State(service): State<Arc<Service>>) -> Response {
     let check = service.readiness().await;
     match check.health {
-        Health::Good | Health::Warning => (StatusCode::OK, "ready\n".to_owned()),
+        Health::Good | Health::Warning => "ready\n".into_response(),
         // The rest is in the log: whoever asks here has no token.
         Health::Bad => {
             tracing::error!(found = check.found, advice = check.advice, "the host is not ready");
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{} does not work\n", check.name))
+            let text = format!("{} does not work\n", check.name);
+            (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
         }
     }
 }

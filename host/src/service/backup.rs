@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Service, ServiceError};
@@ -24,7 +25,7 @@ const KEYS: [&str; 2] = ["host.key", "admin-token"];
 const VAULT_KEY: &str = "vault.key";
 
 /// A request to make a backup.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BackupRequest {
     /// A directory of the host's machine that is not there yet, as an absolute path.
@@ -35,7 +36,7 @@ pub struct BackupRequest {
 }
 
 /// What a backup holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupView {
     /// Where it is.

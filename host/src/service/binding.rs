@@ -1,5 +1,6 @@
 //! The control plane of bindings: making and changing them, what their providers may reach, and how they are doing.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::check::check_grants;
@@ -18,7 +19,7 @@ mod schema;
 mod view;
 
 /// A request to make a binding.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateBinding {
     /// Unique in the company.
@@ -46,7 +47,7 @@ pub struct CreateBinding {
 }
 
 /// A request to change a binding. What is absent stays as it is.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct UpdateBinding {
     /// The revision that the caller has seen; another one is a conflict.
@@ -64,8 +65,9 @@ pub struct UpdateBinding {
 }
 
 /// A request to point the company or an agent at a binding.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("required" = ["bindingKey"]))]
 pub struct SetTarget {
     /// Absent: the company's default.
     #[serde(default)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ed25519_dalek::Signer as _;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::{Mutex, RwLock};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Caller, Service, ServiceError};
@@ -16,19 +17,21 @@ use crate::contract::{
 use crate::store::{self, Change, Expected, Store, StoreError, Table, Transacted};
 
 /// How long a company's operations are kept. What is absent has no end. Sums and cost events stay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Retention {
     /// Days, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub operations_max_age_days: Option<u32>,
     /// How many at most, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub operations_max_count: Option<u64>,
 }
 
 /// What is left of a company: that it was there, and that it is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tombstone {
     /// Which company.
@@ -46,7 +49,7 @@ pub struct Tombstone {
 }
 
 /// A tombstone with its signature.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Erased {
     /// What is left.

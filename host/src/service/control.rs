@@ -1,5 +1,6 @@
 //! The control plane: the operation log, the activity log, the providers, and the store itself.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Service, ServiceError};
@@ -9,7 +10,7 @@ use crate::contract::{
 use crate::plugins::{PluginSource, RefusedPlugin, Signed};
 
 /// The providers as they are shown.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginView {
     /// Those that can serve.
@@ -19,7 +20,7 @@ pub struct PluginView {
 }
 
 /// One provider as it is shown.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmittedPlugin {
     /// Where it came from.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::money::{SumsQuery, days};
@@ -19,7 +20,7 @@ const USED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 const LOOKS: usize = 200_000;
 
 /// The metrics of one binding, or of a whole company.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evaluation {
     /// Which binding; absent for all together.
@@ -45,7 +46,7 @@ pub struct Evaluation {
 }
 
 /// The metrics of some days.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluationReport {
     /// The first day, in UTC.

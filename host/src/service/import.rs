@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -21,7 +22,7 @@ const IMPORTING: &[u8] = b"importing\0";
 const AT_ONCE: usize = 256;
 
 /// What was taken in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Imported {
     /// Rows of tables.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::paging::Page;
@@ -16,7 +17,7 @@ use crate::contract::{
 };
 
 /// By what sums are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum GroupBy {
@@ -58,7 +59,7 @@ impl GroupBy {
 }
 
 /// One row of sums. Of what it is not grouped by it says nothing.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names are those of the key's fields")]
 pub struct SumsRow {
@@ -78,11 +79,12 @@ pub struct SumsRow {
 }
 
 /// Sums as they are shown.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SumsView {
     /// Everything that is counted.
     #[serde(flatten)]
+    #[schemars(with = "Rollup")]
     pub counts: serde_json::Map<String, serde_json::Value>,
     /// What was billed directly: the sum of the cost events.
     #[serde(rename = "costCents")]
@@ -119,7 +121,7 @@ impl From<&Rollup> for SumsView {
 }
 
 /// The sums of some days.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Sums {
     /// The first day, in UTC.

@@ -22,7 +22,7 @@ use super::{OpenError, ServiceOptions};
 use crate::access::Tokens;
 use crate::accounting::Ledger;
 use crate::bindings::Bindings;
-use crate::contract::{Clock, CursorKey, RetryPolicy};
+use crate::contract::{Clock, CompatOptions, CursorKey, RetryPolicy};
 use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
@@ -57,9 +57,15 @@ pub struct Service {
     pub(super) digest_key: [u8; 32],
     pub(super) signing: SigningKey,
     pub(super) data_dir: PathBuf,
+    compat: CompatOptions,
 }
 
 impl Service {
+    /// Which other systems' memory routes there are.
+    pub fn compat(&self) -> &CompatOptions {
+        &self.compat
+    }
+
     /// Opens a host on its data directory, which it has for itself until it is dropped.
     ///
     /// # Errors
@@ -136,6 +142,7 @@ impl Service {
             secrets,
             recorder,
             data_dir,
+            compat: options.compat,
         });
         background::start(&service);
         service.tell_of_plugins();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::contract::{Clock, RetryPolicy, SystemClock};
+use crate::contract::{Clock, CompatOptions, RetryPolicy, SystemClock};
 use crate::plugins::Trust;
 use crate::sandbox::SandboxOptions;
 use crate::store::SledOptions;
@@ -47,6 +47,8 @@ pub struct ServiceOptions {
     pub retry: RetryPolicy,
     /// Whether metrics tell companies apart. Every company is then a series of its own.
     pub metrics_company_label: bool,
+    /// Which other systems' memory routes there are, and whose memory they reach.
+    pub compat: CompatOptions,
     /// Time and randomness.
     pub clock: Arc<dyn Clock>,
 }
@@ -66,6 +68,7 @@ impl ServiceOptions {
             store: SledOptions::default(),
             retry: RetryPolicy::default(),
             metrics_company_label: false,
+            compat: CompatOptions::default(),
             clock: Arc::new(SystemClock),
         }
     }

@@ -1,13 +1,15 @@
 //! Pages: a cursor is sealed with the list, the company and the filter that it belongs to.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Service, ServiceError};
 use crate::contract::{CompanyId, FieldError, QueryDigest, limits};
 
 /// One page of a list.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// At most as many as asked for. There may be fewer, or none, although more follow.
     pub items: Vec<T>,

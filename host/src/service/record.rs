@@ -12,7 +12,7 @@ use super::{Audit, Caller, ServiceError};
 use crate::accounting::Ledger;
 use crate::contract::{
     Clock, HookContext, JsonObject, LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind,
-    Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceRef, Usage, limits,
+    Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceKind, SourceRef, Usage, limits,
 };
 use crate::store::{Store, StoreError, TableWrite};
 
@@ -69,7 +69,7 @@ impl OpenOperation {
             provider_key: None,
             provider_version: None,
             scope: scope.clone(),
-            source: None,
+            source: caller.via().map(|via| by_hand(scope, via)),
             hook: None,
             started_at: now,
             finished_at: None,
@@ -91,7 +91,7 @@ impl OpenOperation {
 
     pub(super) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
         if let Some(operation) = self.operation_mut() {
-            operation.source = source.cloned();
+            operation.source = source.cloned().or(operation.source.take());
             operation.hook = hook.cloned();
         }
     }
@@ -232,6 +232,16 @@ impl OpenOperation {
         self.recorder.metrics.observe(operation);
         tell(operation);
         Ok(trace.beside)
+    }
+}
+
+/// The provenance of what somebody asked for with a tool of theirs: nothing happened that it would come from.
+fn by_hand(scope: &Scope, via: &str) -> SourceRef {
+    SourceRef {
+        issue_id: scope.issue_id.clone(),
+        run_id: scope.run_id.clone(),
+        external_ref: Some(via.to_owned()),
+        ..SourceRef::new(SourceKind::ManualNote, scope.company_id.clone())
     }
 }
 

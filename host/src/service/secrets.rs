@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::serving::host;
@@ -22,13 +23,15 @@ const MAX_SECRETS: usize = 1_000;
 const MAX_ORIGINS: usize = 64;
 
 /// A request to set a secret. It has no `Debug`, so that its value is in no log.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_debug_implementations, reason = "the value must not be shown")]
 pub struct SetSecret {
     /// 1 to 8,192 bytes in one line.
+    #[schemars(length(min = 8, max = 8192))]
     pub value: String,
     /// Where it may be sent; at least one.
+    #[schemars(length(min = 1, max = 64))]
     pub origins: Vec<Origin>,
     /// Whether it may be put into JSON bodies too. Texts of third parties are in bodies, and one that names the secret
     /// would then have it sent to these origins as part of the text.
@@ -37,7 +40,7 @@ pub struct SetSecret {
 }
 
 /// A secret as it is shown: everything but its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretView {
     /// What placeholders and grants name.

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use memhost::cli;
 
 fn main() -> ExitCode {
+    if cli::is_hook() {
+        return ExitCode::SUCCESS;
+    }
     let cli = cli::parse();
     match cli::init_log(&cli).and_then(|_telemetry| cli::run(cli)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,7 +11,7 @@ use super::support::Api;
 
 /// `+` may, `-` may not: company administrator, agent, auditor, each in its own company. The operator may everything, and
 /// nobody but it may anything in another company.
-const COMPANY: &[(Method, &str, &str)] = &[
+pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Post, "/runtime/v1/companies/{company}/capture", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/capture/batch", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/records", "++-"),
@@ -73,7 +73,7 @@ const COMPANY: &[(Method, &str, &str)] = &[
 ];
 
 /// For the operator only.
-const HOST: &[(Method, &str)] = &[
+pub(crate) const HOST: &[(Method, &str)] = &[
     (Method::Get, "/control/v1/companies"),
     (Method::Get, "/control/v1/plugins"),
     (Method::Post, "/control/v1/plugins/scan"),
@@ -214,13 +214,17 @@ fn the_table_has_every_route() {
     let mut routes = BTreeSet::new();
     for entry in fs::read_dir(repository().join("host/src/api")).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-        for rest in text.split(".route(").skip(1) {
+        for rest in text.split(".api_route(").skip(1) {
             let path = rest.trim_start().trim_start_matches('"').split('"').next().unwrap().to_owned();
-            let methods = rest.split(".route(").next().unwrap();
-            let methods = methods.split("\n    Router::new()").next().unwrap();
-            for (name, method) in
-                [("get(", "Get"), ("post(", "Post"), ("put(", "Put"), ("patch(", "Patch"), ("delete(", "Delete")]
-            {
+            let methods = rest.split(".api_route(").next().unwrap();
+            let methods = methods.split("\n    ApiRouter::new()").next().unwrap();
+            for (name, method) in [
+                ("get_with(", "Get"),
+                ("post_with(", "Post"),
+                ("put_with(", "Put"),
+                ("patch_with(", "Patch"),
+                ("delete_with(", "Delete"),
+            ] {
                 let line = methods.lines().take_while(|line| !line.trim_start().starts_with('}')).collect::<String>();
                 if line.contains(name) {
                     routes.insert((method.to_owned(), path.clone()));

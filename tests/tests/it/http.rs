@@ -232,3 +232,30 @@ async fn answers_have_the_shapes_that_they_had() {
     keep("problem", call(&http, Method::Get, &format!("{control}/bindings/none"), "").await);
     insta::assert_json_snapshot!(shapes);
 }
+
+/// Addresses that are no text, that hold what no id holds, or that are very long: a problem each, and in no other form.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_makes_no_sense_is_a_problem() {
+    let (_host, http) = host().await;
+    let id = "0199f0a0-0000-7000-8000-000000000000";
+    for (path, status) in [
+        ("companies/%ff/operations".to_owned(), 400),
+        ("companies/acme/bindings/%ff".to_owned(), 400),
+        ("companies/a%00b/operations".to_owned(), 400),
+        ("companies/a%2Fb/operations".to_owned(), 400),
+        (format!("companies/{}/operations", "a".repeat(60_000)), 400),
+        ("companies/acme/operations?limit=99999999999999999999".to_owned(), 400),
+        ("companies/acme/operations?limit=0".to_owned(), 400),
+        ("companies/acme/operations?colour=red".to_owned(), 400),
+        // An id has one spelling.
+        (format!("companies/acme/jobs/{}", id.replace('-', "")), 400),
+        (format!("companies/acme/jobs/%7B{id}%7D"), 400),
+        (format!("companies/acme/jobs/urn:uuid:{id}"), 400),
+        (format!("companies/acme/jobs/{id}"), 404),
+    ] {
+        let request = Request { path: format!("/control/v1/{path}"), ..Request::default() };
+        let response = http.respond(request).await;
+        assert_eq!(response.status(), status, "{path:.80}");
+        assert_eq!(response.headers()["content-type"], "application/problem+json", "{path:.80}");
+    }
+}

@@ -45,11 +45,11 @@ async fn planes_listen_apart_and_sockets_are_taken_over_and_taken_away() {
     let statuses = {
         let (runtime, control) = (runtime.clone(), control.clone());
         tokio::task::spawn_blocking(move || {
-            let paths = ["/healthz", "/runtime/v1/companies/acme/query", "/control/v1/plugins", "/metrics"];
+            let paths = ["/healthz", "/runtime/v1/companies/acme/query", "/control/v1/plugins", "/metrics", "/mcp"];
             paths.map(|path| (ask(&runtime, path), ask(&control, path)))
         })
     };
-    assert_eq!(statuses.await.unwrap(), [(200, 200), (405, 404), (404, 200), (404, 200)]);
+    assert_eq!(statuses.await.unwrap(), [(200, 200), (405, 404), (404, 200), (404, 200), (405, 404)]);
     let error = bind(&runtime, Surfaces::All).await.err().unwrap().to_string();
     assert!(error.contains("runtime.sock"), "a socket that somebody listens on stays theirs: {error}");
     stop.send(()).unwrap();

@@ -1,5 +1,6 @@
 //! Bindings as they are shown: what serves, what waits, what somebody should look at.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::host;
@@ -11,7 +12,7 @@ use crate::service::breaker::BreakerState;
 use crate::service::{Service, ServiceError, choice};
 
 /// A binding as it is shown.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingView {
     /// The binding.
@@ -41,7 +42,7 @@ pub struct BindingView {
 }
 
 /// One build as it is shown.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BuildView {
     /// What it is told by.
@@ -51,7 +52,7 @@ pub struct BuildView {
 }
 
 /// A build that waits for a decision.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitingView {
     /// Which.
@@ -62,7 +63,7 @@ pub struct WaitingView {
 }
 
 /// What a binding takes of its limits and grants.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
     /// Of `memoryBytes`: the most that one instance had after a call.
@@ -86,7 +87,7 @@ pub struct UsageView {
 }
 
 /// What a binding's provider asks for beside what it was granted.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantsView {
     /// What was granted.
@@ -99,7 +100,7 @@ pub struct GrantsView {
 }
 
 /// One thing that is asked for.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedView {
     /// What, why and whether it works without.
@@ -112,7 +113,7 @@ pub struct AskedView {
 }
 
 /// Which binding answers, and why.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedView {
     /// The one that answers.

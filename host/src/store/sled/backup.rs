@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sled::Batch;
 
@@ -25,7 +26,7 @@ const MAX_PART: u32 = 64 << 20;
 const BATCH: usize = 1_024;
 
 /// What a backup holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupReport {
     /// Keys of the store.

@@ -1,0 +1,47 @@
+//! `save_memory` and `remove_memory`: the tools of a page space, for agents whose instructions name those. `user` and
+//! `drive` choose between what the client's configuration names; neither can name anything else.
+
+use rmcp::model::CallToolResult;
+
+use super::arguments::{MAX_FACT, RemoveMemory, SaveMemory, Whose};
+use super::asking::Asking;
+use super::call::{Call, answered};
+use super::error::McpError;
+use super::results::{Effect, Removed, Saved};
+use super::schema::check_text;
+use super::text;
+use crate::contract::RecordWrite;
+
+/// `save_memory`.
+pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallToolResult, McpError> {
+    check_text("fact", &wanted.fact, MAX_FACT)?;
+    narrow(&mut call.asking, wanted.scope)?;
+    let record = RecordWrite { id: None, text: wanted.fact, summary: None, metadata: None };
+    let (operation_id, record) = call.write(record).await?;
+    let answer = Saved { operation_id, fact_id: record.provider_record_id.as_str().to_owned() };
+    Ok(answered(text::saved(&answer), &answer))
+}
+
+/// `remove_memory`.
+pub(super) async fn remove(mut call: Call<'_>, wanted: RemoveMemory) -> Result<CallToolResult, McpError> {
+    narrow(&mut call.asking, wanted.scope)?;
+    let forgotten = call.forget_all("factId", std::slice::from_ref(&wanted.fact_id)).await?;
+    let is_removed = forgotten.outcomes.iter().any(|outcome| outcome.effect != Effect::NotFound);
+    let answer = Removed { operation_id: forgotten.operation_id, fact_id: wanted.fact_id, is_removed };
+    Ok(answered(text::removed(&answer), &answer))
+}
+
+/// The user's memory is that of the subject, or the agent's own where no subject is named; the workspace's is that of the
+/// namespace.
+fn narrow(asking: &mut Asking, whose: Whose) -> Result<(), McpError> {
+    match whose {
+        Whose::User => asking.scope.namespace = None,
+        Whose::Drive if asking.scope.namespace.is_none() => {
+            let message = "is `drive`, and the client's configuration names no workspace (header `memhost-namespace`); \
+                           `user` is there";
+            return Err(McpError::arguments("scope", message));
+        }
+        Whose::Drive => asking.scope.subject_id = None,
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! In front of the protocol: which browsers may call, and errors as problem details like everywhere.
+
+use axum::body::to_bytes;
+use axum::extract::Request;
+use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::edge::Problem;
+
+/// The longest error text that is taken over, in bytes.
+const MAX_TEXT: usize = 4 << 10;
+
+/// Keeps pages of other origins out, and says in one form what the protocol's own layer refuses.
+pub(super) async fn guard(request: Request, next: Next) -> Response {
+    if !is_local(request.headers()) {
+        let detail = "a page of another origin may not call this host; a program on this machine or with the token, and a \
+                      page of localhost, may";
+        return Problem::new(StatusCode::FORBIDDEN, "origin_not_allowed", detail).into_response();
+    }
+    let response = next.run(request).await;
+    if !(response.status().is_client_error() || response.status().is_server_error()) || is_json(&response) {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let text = to_bytes(body, MAX_TEXT).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut refused = problem(parts.status, &text).into_response();
+    if let Some(allow) = parts.headers.get(ALLOW) {
+        refused.headers_mut().insert(ALLOW, allow.clone());
+    }
+    refused
+}
+
+fn problem(status: StatusCode, text: &str) -> Problem {
+    match status {
+        // A body that is JSON by its type and no message of the protocol.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if text.starts_with("fail to deserialize") => {
+            let detail = format!("the body is no message of the protocol: {text}");
+            Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
+        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            Problem::new(status, "unsupported_media_type", "send JSON with `content-type: application/json`")
+        }
+        StatusCode::NOT_ACCEPTABLE => {
+            Problem::new(status, "not_acceptable", "send `accept: application/json, text/event-stream`")
+        }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            let detail = "this host keeps no sessions and pushes no messages: send every message with POST";
+            Problem::new(status, "method_not_allowed", detail)
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(status, "body_too_large", text),
+        _ if status.is_client_error() => Problem::new(status, "invalid_request", text),
+        _ => Problem::new(status, "host", text),
+    }
+}
+
+fn is_json(response: &Response) -> bool {
+    let media = response.headers().get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+    media.starts_with("application/json") || media.starts_with("application/problem+json")
+}
+
+/// Whether the request comes from a program, or from a page of this machine. A page whose name was pointed at this machine
+/// by somebody else's DNS still says its own name.
+fn is_local(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else { return true };
+    let Some(origin) = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()) else { return false };
+    matches!(origin.scheme_str(), Some("http" | "https"))
+        && matches!(origin.host(), Some("localhost" | "127.0.0.1" | "[::1]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn pages_of_this_machine_and_programs_may_call() {
+        let asks = |origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, HeaderValue::from_bytes(origin.as_bytes()).unwrap());
+            }
+            is_local(&headers)
+        };
+        assert!(asks(None));
+        for fine in ["http://localhost:6274", "http://127.0.0.1", "https://[::1]:7600"] {
+            assert!(asks(Some(fine)), "{fine}");
+        }
+        for foreign in [
+            "http://evil.example",
+            "http://evil.example:7600",
+            "http://localhost.evil.example",
+            "http://127.0.0.1.evil.example",
+            "null",
+            "",
+            "file://",
+            "http://\u{ff}",
+        ] {
+            assert!(!asks(Some(foreign)), "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What an adapter does where things are not as they should be: it ends soon, with success and without a word to the
+//! model, and what it was told is delivered when that becomes possible.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use memhost_tests::TestHost;
+use serde_json::json;
+
+use super::adapter::{Called, Machine, files, machine, serve, settle};
+use super::support::Api;
+
+/// Far more than it may take, and far less than a hook that waits for something; the benchmark has the figures.
+const SOON: Duration = Duration::from_millis(1_500);
+
+/// An address where nobody listens.
+fn nowhere() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+#[track_caller]
+fn is_well(called: &Called) {
+    assert_eq!((called.code, called.out.as_str(), called.complaints.as_str()), (Some(0), "", ""), "{called:?}");
+    assert!(called.took < SOON, "{called:?}");
+}
+
+fn tool_use(machine: &Machine, number: u32) -> Called {
+    let payload = machine.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
+    machine.call(&["adapter", "claude"], &payload)
+}
+
+/// Until the log has it, and whoever wrote it is gone.
+async fn said(machine: &Machine, text: &str) {
+    for _ in 0..500 {
+        if machine.log().contains(text) {
+            return tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{text} is not said: {}", machine.log());
+}
+
+async fn tools(api: &Api, count: usize) -> Vec<String> {
+    let path = "/control/v1/companies/acme/events?limit=1000";
+    let page = api.until(path, |page| page["items"].as_array().unwrap().len() >= count).await;
+    let items = page["items"].as_array().unwrap().iter().rev();
+    items.map(|event| event["details"]["toolUseId"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_host_missed_it_is_told_later_once_and_in_order() {
+    let address = nowhere();
+    let machine = Machine::new(format!("http://{address}"));
+    is_well(&machine.call(&["adapter", "claude"], &machine.payload("claude", "session-start")));
+    for number in 0..20 {
+        is_well(&tool_use(&machine, number));
+    }
+    said(&machine, "no host answers").await;
+    assert_eq!(machine.waiting(), 21);
+    let private = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let spool = files(&machine.path("state/spool")).remove(0);
+    let spooled = files(&spool).into_iter().find(|file| file.extension().is_some_and(|e| e == "json")).unwrap();
+    assert_eq!((private(&spool), private(&spooled)), (0o700, 0o600));
+    assert!(!std::fs::read_to_string(&spooled).unwrap().contains(&machine.token), "the token is nowhere");
+    let shown = machine.call(&["adapter", "spool"], "");
+    assert!(shown.out.lines().nth(1).unwrap().starts_with("21 "), "{}", shown.out);
+
+    let host = TestHost::new(&[]).await.unwrap();
+    serve(&host, address).await;
+    let api = Api::new(&host);
+    is_well(&tool_use(&machine, 20));
+    settle(&machine, 0).await;
+    let page = api.get("/control/v1/companies/acme/events?limit=1000").await;
+    let items: Vec<_> = page["items"].as_array().unwrap().iter().rev().collect();
+    assert_eq!(items[0]["type"], "session.started");
+    let ids: Vec<&str> = items[1..].iter().map(|event| event["details"]["toolUseId"].as_str().unwrap()).collect();
+    let wanted: Vec<String> = (0..=20).map(|number| format!("toolu_{number:03}")).collect();
+    assert_eq!(ids, wanted);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_at_once_lose_nothing() {
+    let (_host, api, machine) = machine().await;
+    std::thread::scope(|scope| {
+        for lane in 0..8 {
+            let machine = &machine;
+            scope.spawn(move || (0..8).for_each(|number| is_well(&tool_use(machine, lane * 8 + number))));
+        }
+    });
+    settle(&machine, 0).await;
+    let mut ids = tools(&api, 64).await;
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 64);
+}
+
+#[test]
+fn a_host_that_never_answers_holds_nobody_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let machine = Machine::new(format!("http://{}", listener.local_addr().unwrap()));
+    std::thread::spawn(move || {
+        // Accepts, reads, and says nothing.
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut some = [0; 64];
+            let _ = stream.read(&mut some);
+            open.push(stream);
+        }
+    });
+    let start =
+        || machine.call(&["adapter", "claude", "--deadline-ms", "300"], &machine.payload("claude", "session-start"));
+    let first = start();
+    is_well(&first);
+    assert!(first.took >= Duration::from_millis(250), "it was asked: {first:?}");
+    let second = start();
+    is_well(&second);
+    assert!(second.took < Duration::from_millis(250), "it is left alone for a while: {second:?}");
+    assert!(tool_use(&machine, 1).took < Duration::from_millis(250), "nobody waits to tell it something");
+    assert_eq!(machine.waiting(), 3, "nothing is lost");
+}
+
+#[test]
+fn nonsense_is_nobodys_problem() {
+    let machine = Machine::new(format!("http://{}", nowhere()));
+    let good = machine.payload("claude", "stop");
+    let deep = "[".repeat(100_000);
+    for input in
+        ["", "null", "[]", "{}", "not JSON", "{\"hook_event_name\":", "\u{0}\u{1}", &deep, &good[..good.len() / 2]]
+    {
+        for tool in ["claude", "codex"] {
+            is_well(&machine.call(&["adapter", tool], input));
+            is_well(&machine.call(&["adapter", tool, "notify", input.trim_matches('\0')], ""));
+        }
+    }
+    // The exit code of a command line that will not do would stop the tool.
+    for line in [&["adapter", "claude", "--no-such-flag"][..], &["adapter", "codex", "--deadline-ms", "soon"]] {
+        is_well(&machine.call(line, &good));
+    }
+    let mut nameless = machine.command(&["adapter", "claude"]);
+    nameless.env_remove("MEMHOST_COMPANY");
+    is_well(&super::adapter::run(nameless, &good));
+    assert_eq!(machine.waiting(), 0);
+    let log = machine.log();
+    for said in ["is no JSON", "no event of a session", "--no-such-flag", "no company is set"] {
+        assert!(log.contains(said), "{said}: {log}");
+    }
+    let mut odd = machine.command(&["adapter", "claude"]);
+    odd.env("MEMHOST_COMPANY", "acme/../other");
+    is_well(&super::adapter::run(odd, &good));
+    assert_eq!(machine.waiting(), 0, "a company's id is no path");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_is_put_right_later_loses_nothing() {
+    let (_host, api, mut machine) = machine().await;
+    let right = std::mem::replace(&mut machine.token, "mh_wrong".to_owned());
+    is_well(&machine.call(&["adapter", "claude"], &machine.payload("claude", "session-start")));
+    is_well(&tool_use(&machine, 1));
+    said(&machine, "events wait: the host answers 401").await;
+    assert!(!machine.log().contains("mh_wrong"), "{}", machine.log());
+    assert_eq!(machine.waiting(), 2);
+    // The token is in a file this time, and that counts only where nobody else can read it.
+    let file = machine.path("adapter.toml");
+    std::fs::write(&file, format!("token = \"{right}\"\n")).unwrap();
+    let flush = |mode: u32| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = machine.command(&["adapter", "spool", "--flush", "--config", file.to_str().unwrap()]);
+        command.env_remove("MEMHOST_TOKEN");
+        super::adapter::run(command, "").out
+    };
+    assert!(flush(0o644).contains("can be read by others"), "{}", machine.log());
+    assert_eq!(machine.waiting(), 2);
+    assert_eq!(flush(0o600), "2 delivered, 0 refused, 0 wait\n");
+    assert_eq!(api.get("/control/v1/companies/acme/events").await["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_nothing_can_be_kept_the_host_is_told_at_once() {
+    let (_host, api, machine) = machine().await;
+    // As on a full disk: there is no directory to be had below a file.
+    std::fs::write(machine.path("state"), "a file").unwrap();
+    is_well(&tool_use(&machine, 1));
+    assert_eq!(tools(&api, 1).await, ["toolu_001"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_is_bounded_and_the_oldest_goes_first() {
+    let address = nowhere();
+    let machine = Machine::new(format!("http://{address}"));
+    let config = machine.path("adapter.toml");
+    std::fs::write(&config, "spool_files = 3\n").unwrap();
+    let call = |number: u32| {
+        let mut command = machine.command(&["adapter", "claude"]);
+        command.env("MEMHOST_ADAPTER_CONFIG", &config);
+        let payload =
+            machine.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
+        is_well(&super::adapter::run(command, &payload));
+    };
+    (0..8).for_each(call);
+    said(&machine, "no host answers").await;
+    assert_eq!(machine.waiting(), 3);
+    let shown = machine.call(&["adapter", "spool"], "").out;
+    let counts: Vec<&str> = shown.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!((counts[0], counts[2]), ("3", "5"), "{shown}");
+    let host = TestHost::new(&[]).await.unwrap();
+    serve(&host, address).await;
+    assert_eq!(machine.call(&["adapter", "spool", "--flush"], "").out, "3 delivered, 0 refused, 0 wait\n");
+    assert_eq!(tools(&Api::new(&host), 3).await, ["toolu_005", "toolu_006", "toolu_007"]);
+    // Bytes are bounded as well: an entry has some hundreds.
+    let gone = Machine::new(format!("http://{}", nowhere()));
+    let config = gone.path("adapter.toml");
+    std::fs::write(&config, "spool_bytes = 4096\n").unwrap();
+    for number in 0..30 {
+        let mut command = gone.command(&["adapter", "claude"]);
+        command.env("MEMHOST_ADAPTER_CONFIG", &config);
+        let payload = gone.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
+        is_well(&super::adapter::run(command, &payload));
+    }
+    assert!((1..30).contains(&gone.waiting()), "{}", gone.waiting());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_host_will_never_take_does_not_hold_up_the_rest() {
+    let (_host, api, machine) = machine().await;
+    let bad =
+        json!({"url": machine.url, "path": "/runtime/v1/companies/acme/events", "body": {"events": [{"type": "x"}]}});
+    is_well(&tool_use(&machine, 1));
+    settle(&machine, 0).await;
+    let spool = files(&machine.path("state/spool")).remove(0);
+    std::fs::write(spool.join("00000000000000000001-00000001-0000-100.json"), bad.to_string()).unwrap();
+    std::fs::write(spool.join("00000000000000000002-00000001-0000-3.json"), "cut").unwrap();
+    is_well(&tool_use(&machine, 2));
+    settle(&machine, 0).await;
+    assert_eq!(tools(&api, 2).await, ["toolu_001", "toolu_002"]);
+    assert!(machine.log().contains("refuses an event with 400"), "{}", machine.log());
+}

@@ -1,0 +1,192 @@
+//! `memhost mcp` as a program, and the official Python SDK as a client that is none of ours, over both transports.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use memhost_tests::{TestHost, repository};
+use serde_json::{Value, json};
+
+use crate::mcp_http::{listening, token};
+use crate::support::Api;
+
+/// `memhost mcp` at work.
+struct Bridge {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Bridge {
+    fn start(arguments: &[&str], token: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+        command.arg("mcp").args(arguments).env("MEMHOST_TOKEN", token).env_remove("MEMHOST_COMPANY");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, input, output }
+    }
+
+    fn write(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line.as_bytes()).unwrap();
+        input.write_all(b"\n").unwrap();
+        input.flush().unwrap();
+    }
+
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("no message: {line:?}: {error}"))
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.write(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string());
+        let answer = self.read();
+        assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(7)), "{answer}");
+        answer
+    }
+
+    fn hello(&mut self) -> Value {
+        let client = json!({"name": "a client", "version": "3"});
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        self.ask("initialize", &params)
+    }
+
+    /// The end of the input is the end of the program; nothing else was written.
+    fn end(mut self) {
+        drop(self.input.take());
+        let mut rest = String::new();
+        self.output.read_line(&mut rest).unwrap();
+        assert_eq!((rest.as_str(), self.child.wait().unwrap().code()), ("", Some(0)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_bridge_passes_on_what_is_a_message_and_nothing_else() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let address = listening(host.service()).await;
+    let token = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let url = format!("http://{address}");
+    tokio::task::spawn_blocking(move || {
+        let mut bridge = Bridge::start(&["--url", &url, "--run", "rün/7"], &token);
+        assert_eq!(bridge.hello()["result"]["protocolVersion"], "2025-06-18");
+        bridge.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        bridge.write("");
+        bridge.write("no json");
+        assert_eq!(bridge.read()["error"]["code"], -32700);
+        bridge.write(&"x".repeat(9 << 20));
+        assert_eq!(bridge.read()["error"]["code"], -32700);
+        let refused = bridge.ask("tools/call", &json!({"name": "memory.note", "arguments": {"text": "x"}}));
+        assert_eq!(refused["result"]["isError"], true, "a run's id has no `/`: {refused}");
+        bridge.end();
+        let mut bridge = Bridge::start(&["--url", &url, "--run", "rün 7"], &token);
+        bridge.hello();
+        // Two at once, each answered under its own id.
+        for (id, text) in [("a", "the first"), ("b", "the second")] {
+            let params = json!({"name": "memory.note", "arguments": {"text": text}});
+            bridge.write(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string());
+        }
+        let mut ids = [bridge.read(), bridge.read()].map(|answer| answer["id"].as_str().unwrap().to_owned());
+        ids.sort();
+        assert_eq!(ids, ["a", "b"]);
+        // The revision without a handshake wants some of the body in headers, in ASCII.
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "modern", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let read = json!({"uri": "memory://local-markdown/ü", "_meta": meta});
+        let answer = bridge.ask("resources/read", &read);
+        assert!(answer["error"]["message"].as_str().unwrap().contains("no record"), "{answer}");
+        let call = json!({"name": "memory.search", "arguments": {"query": "first"}, "_meta": meta});
+        let answer = bridge.ask("tools/call", &call);
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        bridge.end();
+    })
+    .await
+    .unwrap();
+    let log = host.operations("acme").unwrap();
+    let via = |index: usize| log[index].source.as_ref().unwrap().external_ref.clone().unwrap();
+    assert_eq!((via(0).as_str(), via(2).as_str()), ("mcp:modern/1", "mcp:a client/3"));
+    assert_eq!(log[2].scope.run_id.as_deref(), Some("rün 7"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_is_not_there_is_said_in_the_protocol() {
+    tokio::task::spawn_blocking(|| {
+        let mut bridge = Bridge::start(&["--url", "http://127.0.0.1:1"], "a-token-of-nobody");
+        let error = bridge.hello()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(error.contains("memhost serve"), "{error}");
+        let call = bridge.ask("tools/call", &json!({"name": "memory.search", "arguments": {"query": "x"}}));
+        assert_eq!(call["result"]["isError"], true, "{call}");
+        assert!(call["result"]["content"][0]["text"].as_str().unwrap().starts_with("unavailable: "), "{call}");
+        bridge.end();
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_data_directory_serves_without_a_host() {
+    let mut host = TestHost::new(&[]).await.unwrap();
+    host.write("acme", "the gate code changes monthly").await.unwrap();
+    host.stop().await;
+    let directory = host.data_dir().to_str().unwrap().to_owned();
+    tokio::task::spawn_blocking(move || {
+        let mut bridge = Bridge::start(&["--data-dir", &directory, "--company", "acme"], "unused-but-set");
+        assert_eq!(bridge.hello()["result"]["serverInfo"]["name"], "memhost");
+        let call = bridge.ask("tools/call", &json!({"name": "memory.search", "arguments": {"query": "gate code"}}));
+        let records = call["result"]["structuredContent"]["records"].as_array().unwrap();
+        assert_eq!(records[0]["text"], "the gate code changes monthly");
+        bridge.end();
+    })
+    .await
+    .unwrap();
+}
+
+/// A Python that has the SDK: the one named, that of `target/venv`, or whichever is there.
+fn python() -> Result<PathBuf, String> {
+    let has_sdk = |python: &PathBuf| {
+        let tried = Command::new(python).args(["-c", "import mcp, jsonschema"]).stderr(Stdio::null()).status();
+        tried.is_ok_and(|status| status.success())
+    };
+    if let Some(named) = std::env::var_os("MEMHOST_PYTHON").map(PathBuf::from) {
+        assert!(has_sdk(&named), "MEMHOST_PYTHON is {}, and that cannot `import mcp`", named.display());
+        return Ok(named);
+    }
+    let candidates = [repository().join("target/venv/bin/python"), PathBuf::from("python3")];
+    let advice = "no Python here has the SDK; `python3 -m venv target/venv && target/venv/bin/pip install -r \
+                  tests/mcp/requirements.txt` makes one";
+    candidates.into_iter().find(has_sdk).ok_or_else(|| advice.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_official_sdk_finds_everything_in_order() {
+    let python = match python() {
+        Ok(python) => python,
+        Err(why) => return eprintln!("skipped: {why}"),
+    };
+    let host = TestHost::new(&[]).await.unwrap();
+    let policy = json!({"mcp": {"aliases": true}});
+    let binding = json!({"key": "m", "providerKey": "local-markdown", "default": true, "policy": policy});
+    Api::new(&host).post("/control/v1/companies/acme/bindings", &binding).await.fine();
+    // More than one page of resources.
+    let texts: Vec<String> = (0..60).map(|n| format!("fact number {n}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let written = memhost_tests::upsert("acme", &texts);
+    host.service().upsert(&memhost_tests::caller(), written).await.unwrap();
+    let url = format!("http://{}", listening(host.service()).await);
+    let token = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let program = env!("CARGO_BIN_EXE_memhost-cli");
+    for arguments in
+        [vec!["http", &url, &token], vec!["stdio", &token, program, "mcp", "--url", &url, "--session", "s 1"]]
+    {
+        let script = repository().join("tests/mcp/client.py");
+        let mut command = Command::new(&python);
+        command.arg(script).args(&arguments);
+        let done = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success() && out.ends_with("all  held\n"), "{out}\n{err}");
+    }
+}
