@@ -180,7 +180,6 @@ const plugins = async ({ page, origin }) => {
 /** Each with what it is called in the output. */
 export const all = [
   ['each filter of operations', memory.operationFilters],
-  ['filters of other pages', memory.otherFilters],
   ['an operation of somebody else appears by itself', memory.live],
   ['a query is asked', memory.query],
   ['a record is forgotten', memory.forget],
@@ -192,4 +191,5 @@ export const all = [
   ['costs by everything, CSV, a budget', costs],
   ['light and dark', theme],
   ['plugins are looked for', plugins],
+  ['filters of other pages', memory.otherFilters],
 ];

@@ -52,9 +52,11 @@ export class Company {
 /** Beside what the demo made: work that failed, things that wait for a person, money, agents at work. */
 export const seed = async (host) => {
   const grants = { storageBytes: 64 << 20, http: [{ origin: 'https://api.example.com' }] };
-  const hooks = [{ kind: 'post_run_capture', when: 'always' }];
+  const hooks = ['post_run_capture', 'issue_comment_capture'].map((kind) => ({ kind, when: 'always' }));
   await host.change('POST', 'bindings', { key: 'extracts', providerKey: 'extracts', grants, policy: { hooks } });
   await host.change('POST', 'bindings', { key: 'careful', providerKey: 'extracts', grants, policy: { review: { all: true } } });
+  await host.change('POST', 'bindings', { key: 'picky', providerKey: 'extracts', grants, policy: { review: { threshold: 0.9 } } });
+  await host.change('POST', 'bindings', { key: 'slow', providerKey: 'extracts', grants });
   await host.change('POST', 'bindings', { key: 'undecided', providerKey: 'extracts' });
   await host.change('PUT', 'targets', { agentId: 'linus', bindingKey: 'careful' });
   await host.change('PUT', 'secrets/API_KEY', { value: 'a value of eight', origins: ['https://api.example.com'] });
@@ -76,13 +78,18 @@ export const seed = async (host) => {
   for (const [text, kind, confidence] of facts) {
     await host.capture(JSON.stringify({ text, kind, confidence }), 'careful', { agentId: 'linus' });
   }
-  const hook = (hookId, text) => host.memory('hooks', {
-    hookKind: 'post_run_capture', hookId, triggeredAt: new Date().toISOString(), waitMs: 2000,
+  await host.capture(JSON.stringify({ text: 'Perhaps the office moves', kind: 'rumour', confidence: 0.2 }), 'picky');
+  const comment = { kind: 'issue_comment', companyId: host.company, issueId: 'PAP-7', commentId: 'c-1' };
+  const commented = { hookKind: 'issue_comment_capture', hookId: 'c-1', triggeredAt: new Date().toISOString() };
+  await host.memory('capture', { bindingKey: 'slow', scope: host.scope({ sessionKey: 'night' }), source: comment, hook: commented, payload: { text: 'job reads a comment' } });
+  const hook = (hookId, text, hookKind = 'post_run_capture') => host.memory('hooks', {
+    hookKind, hookId, triggeredAt: new Date().toISOString(), waitMs: 2000,
     scope: host.scope({ agentId: 'ada', runId: hookId }),
     source: { kind: 'run', companyId: host.company, runId: hookId }, payload: { text },
   });
   await hook('run-20', 'flaky 99 and nothing helps');
   await hook('run-21', 'The staging database was restored');
+  await hook('c-2', 'The second comment on the staging database', 'issue_comment_capture');
   const event = (type, rest) => ({ type, projectId: 'apollo', sessionId: 's-1', agentKind: 'claude', ...rest });
   await host.memory('events', { events: [
     event('session.started'),
@@ -92,8 +99,10 @@ export const seed = async (host) => {
   for (const [agentId, query] of [['ada', 'who may reach the network?'], ['grace', 'what is a binding?'], ['ada', 'zxqv unknown word']]) {
     await host.memory('query', { scope: host.scope({ agentId, projectId: 'apollo', runId: 'run-7' }), query });
   }
+  // One that fails and one that is refused.
+  await host.capture('flaky 99', 'extracts').catch(() => {});
   await host.memory('query', { bindingKey: 'nothing', scope: host.scope(), query: 'refused' }).catch(() => {});
-  await host.until('jobs', ({ items }) => items.length === 4 && items.every((job) => ['failed', 'succeeded'].includes(job.status)));
+  await host.until('jobs', ({ items }) => items.length === 5 && items.every((job) => ['failed', 'succeeded'].includes(job.status)));
   await host.until('deliveries', ({ items }) => items.some((delivery) => delivery.status === 'dead'));
-  await host.until('reviews?status=pending', ({ items }) => items.length === facts.length);
+  await host.until('reviews?status=pending', ({ items }) => items.length === facts.length + 1);
 };

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost::server::AdminToken;
+use memhost::server::{AdminToken, Endpoint, Surfaces};
 use memhost_tests::{TestHost, repository};
 use tokio::sync::oneshot;
 
@@ -58,11 +58,11 @@ async fn a_person_finds_and_does_everything_in_a_browser() {
     })
     .await
     .unwrap();
-    let listener = memhost::server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
+    let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
+    let address = endpoint.address().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
     let token = AdminToken::known(TOKEN).unwrap();
-    let serving = tokio::spawn(memhost::server::run(listener, Arc::clone(host.service()), token, async move {
+    let serving = tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
         let _ = stopped.await;
     }));
     // The pictures stay there, to be looked at.
