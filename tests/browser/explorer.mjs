@@ -47,7 +47,8 @@ try {
   const page = await open();
   const world = { host, origin, page, open, pictures };
   await step('signs in by the form', () => deeds.signIn(world, token));
-  const all = await pages(host);
+  const all = {};
+  await step('the pages are known', async () => { Object.assign(all, await pages(host)); });
   await step('the navigation leads to every page', () => deeds.navigation(world));
   await step('every page is read and photographed', async () => {
     const waiting = Object.entries(all);

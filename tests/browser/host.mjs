@@ -94,7 +94,7 @@ export const seed = async (host) => {
   await host.memory('events', { events: [
     event('session.started'),
     event('tool_call.started', { toolId: 'grep' }),
-    event('tool_call.succeeded', { toolId: 'grep', durationMs: 41 }),
+    event('tool_call.succeeded', { toolId: 'grep', status: 'ok', durationMs: 41 }),
   ] });
   for (const [agentId, query] of [['ada', 'who may reach the network?'], ['grace', 'what is a binding?'], ['ada', 'zxqv unknown word']]) {
     await host.memory('query', { scope: host.scope({ agentId, projectId: 'apollo', runId: 'run-7' }), query });
