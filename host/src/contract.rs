@@ -15,6 +15,7 @@ mod failure;
 mod ids;
 mod job;
 pub mod limits;
+mod links;
 mod named;
 mod operation;
 mod origin;
@@ -51,6 +52,7 @@ pub use ids::{
     AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId, check_id,
 };
 pub use job::{Job, JobFilter, JobId, JobRunner};
+pub use links::{LinkTemplate, SourceLinks};
 pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
     PayloadSnapshot,

@@ -11,6 +11,9 @@ mod home;
 mod hooks;
 mod jobs;
 mod kit;
+mod live;
+mod operations;
+mod overview;
 mod pieces;
 mod plugins;
 mod reference;
@@ -39,7 +42,7 @@ pub(crate) struct Explorer {
 /// Every page.
 pub(crate) fn routes(service: &Arc<Service>, admin: AdminToken) -> Router<Arc<Service>> {
     let explorer = Arc::new(Explorer { admin, sessions: session::Sessions::default() });
-    let company = Router::new().route("/", get(home::company)).merge(rules());
+    let company = Router::new().merge(memory()).merge(rules());
     let behind = Router::new()
         .route("/", get(home::companies))
         .route("/theme", post(sign_in::theme))
@@ -53,6 +56,15 @@ pub(crate) fn routes(service: &Arc<Service>, admin: AdminToken) -> Router<Arc<Se
         .layer(axum::Extension(explorer))
         .route_layer(from_fn(kit::as_page));
     behind.merge(front).route_layer(from_fn(headers)).merge(assets::routes())
+}
+
+/// Below a company: what was asked of its memory, and what keeps pages up to date.
+fn memory() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/operations", get(operations::list))
+        .route("/operations/{id}", get(operations::show))
+        .route("/live", get(live::follow))
 }
 
 /// Below a company: its work, its rules, its ledger.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::CliError;
-use crate::contract::{CompatOptions, Digest};
+use crate::contract::{CompatOptions, Digest, LinkTemplate, SourceLinks};
 use crate::plugins::{Trust, TrustedKey};
 use crate::sandbox::SandboxOptions;
 use crate::server::Address;
@@ -35,12 +35,14 @@ pub(super) struct HostConfig {
     store_max_batch: Option<usize>,
     metrics_company_label: bool,
     compat: CompatOptions,
+    issue_link: Option<String>,
+    run_link: Option<String>,
     /// Where traces are sent to.
     pub(super) otlp_endpoint: Option<String>,
 }
 
 /// Every key, as [`HostConfig`] has them.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 19] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -57,6 +59,8 @@ const KEYS: [&str; 17] = [
     "store_max_batch",
     "metrics_company_label",
     "compat",
+    "issue_link",
+    "run_link",
     "otlp_endpoint",
 ];
 
@@ -93,6 +97,10 @@ impl HostConfig {
         options.audit = self.audit.unwrap_or_default();
         options.metrics_company_label = self.metrics_company_label;
         options.compat = self.compat;
+        options.links = SourceLinks {
+            issue: link("issue_link", self.issue_link, LinkTemplate::of_issue)?,
+            run: link("run_link", self.run_link, LinkTemplate::of_run)?,
+        };
         let defaults = SandboxOptions::default();
         options.sandbox = SandboxOptions {
             instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,
@@ -162,6 +170,14 @@ fn in_range<T: Copy + PartialOrd + std::fmt::Display>(key: &str, value: T, min: 
     Err(CliError::input(key, format!("is {value}; {min} to {max} are allowed")))
 }
 
+fn link(
+    key: &str,
+    text: Option<String>,
+    read: fn(&str) -> Result<LinkTemplate, String>,
+) -> Result<Option<LinkTemplate>, CliError> {
+    text.map(|text| read(&text)).transpose().map_err(|error| CliError::input(key, error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +242,16 @@ mod tests {
         for wrong in ["[compat.pagespace]", "[compat.mem0]\ncompany = \"a\"", "[compat.apropos]\ncompany = \"a/b\""] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn links_lead_to_web_pages_and_have_a_place_for_the_id() {
+        let options = |text: &str| parse(text).unwrap().options(Path::new("d"));
+        let links = options("issue_link = \"https://paperclip.example/issues/{issueId}\"").unwrap().links;
+        assert!(links.issue.is_some() && links.run.is_none());
+        let error = options("run_link = \"javascript:alert({runId})\"").err().unwrap().to_string();
+        assert!(error.contains("run_link"), "{error}");
+        assert!(options("run_link = \"https://paperclip.example/{issueId}\"").is_err());
     }
 
     #[test]

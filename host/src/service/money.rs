@@ -100,6 +100,13 @@ pub struct SumsView {
     pub latency_p99_us: Option<u64>,
 }
 
+impl SumsView {
+    /// A count, by its name in JSON.
+    pub fn counted(&self, name: &str) -> u64 {
+        self.counts.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0)
+    }
+}
+
 impl From<&Rollup> for SumsView {
     fn from(sums: &Rollup) -> Self {
         let mut counts = match serde_json::to_value(sums) {

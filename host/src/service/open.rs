@@ -22,7 +22,7 @@ use super::{OpenError, ServiceOptions};
 use crate::access::Tokens;
 use crate::accounting::Ledger;
 use crate::bindings::Bindings;
-use crate::contract::{Clock, CompatOptions, CursorKey, RetryPolicy};
+use crate::contract::{Clock, CompatOptions, CursorKey, RetryPolicy, SourceLinks};
 use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
@@ -58,12 +58,18 @@ pub struct Service {
     pub(super) signing: SigningKey,
     pub(super) data_dir: PathBuf,
     compat: CompatOptions,
+    links: SourceLinks,
 }
 
 impl Service {
     /// Which other systems' memory routes there are.
     pub fn compat(&self) -> &CompatOptions {
         &self.compat
+    }
+
+    /// Where the pages of issues and runs are.
+    pub fn links(&self) -> &SourceLinks {
+        &self.links
     }
 
     /// Opens a host on its data directory, which it has for itself until it is dropped.
@@ -143,6 +149,7 @@ impl Service {
             recorder,
             data_dir,
             compat: options.compat,
+            links: options.links,
         });
         background::start(&service);
         service.tell_of_plugins();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::contract::{Clock, CompatOptions, RetryPolicy, SystemClock};
+use crate::contract::{Clock, CompatOptions, RetryPolicy, SourceLinks, SystemClock};
 use crate::plugins::Trust;
 use crate::sandbox::SandboxOptions;
 use crate::store::SledOptions;
@@ -49,6 +49,8 @@ pub struct ServiceOptions {
     pub metrics_company_label: bool,
     /// Which other systems' memory routes there are, and whose memory they reach.
     pub compat: CompatOptions,
+    /// Where the explorer links issues and runs to.
+    pub links: SourceLinks,
     /// Time and randomness.
     pub clock: Arc<dyn Clock>,
 }
@@ -69,6 +71,7 @@ impl ServiceOptions {
             retry: RetryPolicy::default(),
             metrics_company_label: false,
             compat: CompatOptions::default(),
+            links: SourceLinks::default(),
             clock: Arc::new(SystemClock),
         }
     }

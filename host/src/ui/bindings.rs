@@ -25,7 +25,7 @@ use crate::edge::{In, Problem, Viewing};
 use crate::service::{Act, BindingView, BreakerState, Service};
 
 /// How a binding does, as one word.
-fn health(view: &BindingView) -> Markup {
+pub(super) fn health(view: &BindingView) -> Markup {
     match (view.binding.enabled, view.breaker) {
         (false, _) => badge(Tone::Plain, "disabled"),
         (true, BreakerState::Open { .. }) => badge(Tone::Bad, "left alone"),

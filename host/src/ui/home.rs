@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use maud::{Markup, html};
+use maud::html;
 
 use super::guard::see;
 use super::kit::{Col, Page, Row, View, count, empty, table};
-use crate::edge::{In, Problem, Viewing};
+use crate::edge::Problem;
 use crate::service::{Act, Service};
 
 /// The operator chooses a company; everybody else has one.
@@ -37,8 +37,4 @@ pub(super) async fn companies(State(service): State<Arc<Service>>, view: View) -
         table("Companies", &[Col::text("Company"), Col::text("Default binding"), Col::number("Bindings")], rows)
     };
     Ok(Page::new(&view, "Companies", "Every company that has memory on this host.").render(&body).into_response())
-}
-
-pub(super) async fn company(view: View, _: In<Viewing>) -> Result<Markup, Problem> {
-    Ok(Page::new(&view, "Overview", "How memory does in this company.").render(&html! {}))
 }

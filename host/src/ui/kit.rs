@@ -8,6 +8,7 @@ mod format;
 mod page;
 mod plot;
 mod problem;
+mod source;
 mod table;
 mod view;
 mod waterfall;
@@ -20,6 +21,7 @@ pub(super) use format::{bytes, count, duration_us, exact, money, percent, short_
 pub(super) use page::{Page, bare};
 pub(super) use plot::{Plot, spark};
 pub(super) use problem::{as_page, wants_page};
+pub(super) use source::{issue_link, record_link, run_link, source_link, source_words};
 pub(super) use table::{Col, Row, pager, table};
 pub(super) use view::{Theme, View, escape};
 pub(super) use waterfall::{Bar, waterfall};

@@ -8,8 +8,9 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use maud::{Markup, Render, html};
 
-use super::kit::{Facts, Tone, View, badge, short_id};
-use crate::contract::{JobStatus, OperationId, RecordHandle, Scope, SourceKind, SourceRef};
+pub(super) use super::kit::source_words as source;
+use super::kit::{Facts, Tone, View, badge, record_link, short_id};
+use crate::contract::{JobStatus, OperationId, RecordHandle, Scope};
 
 /// Rows of one page of a list.
 pub(super) const ROWS: Option<u32> = Some(50);
@@ -27,7 +28,7 @@ pub(super) fn binding(view: &View, key: &str) -> Markup {
 /// A record, by the provider's own name for it.
 pub(super) fn record(view: &View, binding: &str, handle: &RecordHandle) -> Markup {
     let id = handle.provider_record_id.as_str();
-    html! { a href=(view.at(&["records", binding, id])) { code title=(id) { (ends(id)) } } }
+    html! { a href=(record_link(view, binding, handle)) { code title=(id) { (ends(id)) } } }
 }
 
 /// The end of a long name.
@@ -35,32 +36,6 @@ fn ends(text: &str) -> String {
     match text.char_indices().rev().nth(39) {
         Some((at, _)) if at > 0 => format!("…{}", &text[at..]),
         _ => text.to_owned(),
-    }
-}
-
-/// What something came from, in words: `Comment c1 on issue PAP-7`.
-pub(super) fn source(source: &SourceRef) -> String {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let of = |what: &str, id: &Option<String>| match id {
-        Some(id) => format!("{what} {id}"),
-        None => what.to_owned(),
-    };
-    let said = match source.kind {
-        SourceKind::IssueComment => {
-            format!("{} on {}", of("Comment", &source.comment_id), of("issue", &source.issue_id))
-        }
-        SourceKind::IssueDocument => {
-            format!("{} of {}", of("Document", &source.document_key), of("issue", &source.issue_id))
-        }
-        SourceKind::Issue => of("Issue", &source.issue_id),
-        SourceKind::Run => of("Run", &source.run_id),
-        SourceKind::Activity => of("Activity", &source.activity_id),
-        SourceKind::ManualNote => "A note by hand".to_owned(),
-        SourceKind::ExternalDocument => "A document from outside".to_owned(),
-    };
-    match text(&source.external_ref) {
-        outside if outside.is_empty() => said,
-        outside => format!("{said} ({outside})"),
     }
 }
 
@@ -195,14 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_said_in_words() {
-        let company: crate::contract::CompanyId = "acme".parse().unwrap();
-        let mut comment = SourceRef::new(SourceKind::IssueComment, company.clone());
-        assert_eq!(source(&comment), "Comment on issue");
-        comment.issue_id = Some("PAP-7".to_owned());
-        comment.comment_id = Some("c1".to_owned());
-        assert_eq!(source(&comment), "Comment c1 on issue PAP-7");
-        assert_eq!(source(&SourceRef::new(SourceKind::ManualNote, company)), "A note by hand");
+    fn long_names_show_their_ends() {
         assert_eq!(ends("short"), "short");
         assert_eq!(ends(&"é".repeat(50)), format!("…{}", "é".repeat(40)));
     }

@@ -34,4 +34,5 @@ mod stream;
 mod support;
 mod surfaces;
 mod transfer;
+mod ui;
 mod ui_pages;

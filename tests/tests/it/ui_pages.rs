@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 use super::support::{Answer, Api, bind, extracting};
 
 /// Somebody who is signed in.
-struct Visitor {
-    api: Api,
-    session: String,
-    csrf: String,
+pub(crate) struct Visitor {
+    pub(crate) api: Api,
+    pub(crate) session: String,
+    pub(crate) csrf: String,
 }
 
-fn set_cookie(answer: &Answer, name: &str) -> String {
+pub(crate) fn set_cookie(answer: &Answer, name: &str) -> String {
     let all = answer.headers.get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
     let found = all.filter_map(|cookie| cookie.split(';').next()).find(|cookie| cookie.starts_with(name));
     found.unwrap_or_else(|| panic!("no cookie {name}: {} {}", answer.status, answer.text)).to_owned()
 }
 
-fn csrf(text: &str) -> String {
+pub(crate) fn csrf(text: &str) -> String {
     let at = text.find("name=\"csrf\" value=\"").map(|at| at + 19).unwrap();
     text[at..].split('"').next().unwrap().to_owned()
 }
 
-fn encode(fields: &[(&str, &str)]) -> String {
+pub(crate) fn encode(fields: &[(&str, &str)]) -> String {
     let escape = |text: &str| -> String {
         text.bytes()
             .map(
@@ -35,7 +35,7 @@ fn encode(fields: &[(&str, &str)]) -> String {
 }
 
 impl Visitor {
-    async fn sign_in(api: &Api, token: &str) -> Self {
+    pub(crate) async fn sign_in(api: &Api, token: &str) -> Self {
         let api = api.with_same();
         let page = api.send(Method::Get, "/sign-in", None, &[]).await;
         let tie = set_cookie(&page, "memhost_sign_in");
@@ -51,12 +51,12 @@ impl Visitor {
         Self { api, session, csrf: csrf(&page.text) }
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.api.send(Method::Get, path, None, &[("cookie", &self.session)]).await
     }
 
     /// A page that must be there.
-    async fn page(&self, path: &str) -> String {
+    pub(crate) async fn page(&self, path: &str) -> String {
         let answer = self.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
         assert!(
@@ -66,14 +66,14 @@ impl Visitor {
         answer.text
     }
 
-    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let mut all = vec![("csrf", self.csrf.as_str())];
         all.extend_from_slice(fields);
         self.api.send(Method::Post, path, Some(encode(&all)), &[("cookie", &self.session)]).await
     }
 
     /// A form that is taken only with its token, and leads to another page.
-    async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         for forged in [encode(fields), encode(&[&[("csrf", "guessed")], fields].concat())] {
             let answer = self.api.send(Method::Post, path, Some(forged), &[("cookie", &self.session)]).await;
             assert_eq!(answer.status, 403, "{path} without its token: {}", answer.text);
@@ -93,19 +93,19 @@ async fn token(api: &Api, path: &str, body: &Value) -> String {
     api.post(path, body).await.fine()["value"].as_str().unwrap().to_owned()
 }
 
-async fn operator(api: &Api) -> Visitor {
+pub(crate) async fn operator(api: &Api) -> Visitor {
     let value = token(api, "/control/v1/tokens", &json!({"name": "op", "role": "operator"})).await;
     Visitor::sign_in(api, &value).await
 }
 
-async fn in_company(api: &Api, company: &str, role: &str) -> Visitor {
+pub(crate) async fn in_company(api: &Api, company: &str, role: &str) -> Visitor {
     let agent = (role == "agent").then_some("ada");
     let body = json!({"name": role, "role": role, "agentId": agent});
     let value = token(api, &format!("/control/v1/companies/{company}/tokens"), &body).await;
     Visitor::sign_in(api, &value).await
 }
 
-async fn first(api: &Api, list: &str) -> String {
+pub(crate) async fn first(api: &Api, list: &str) -> String {
     let items = api.get(&format!("/control/v1/companies/acme/{list}")).await;
     items["items"][0]["id"].as_str().unwrap_or_else(|| panic!("no {list}: {items}")).to_owned()
 }
@@ -119,7 +119,7 @@ fn event(id: &str, text: &str) -> Value {
 }
 
 /// Something of everything: a job that failed, a review item, a delivery that was given up.
-async fn filled() -> (memhost_tests::TestHost, Api) {
+pub(crate) async fn filled() -> (memhost_tests::TestHost, Api) {
     let (host, api) = extracting().await;
     api.capture("acme", "job fails").await.fine();
     api.until("/control/v1/companies/acme/jobs", |jobs| jobs["items"][0]["status"] == "failed").await;

@@ -110,8 +110,10 @@ const live = () => {
 
   const start = () => {
     source = new EventSource(at);
-    source.onopen = () => tell('on', 'Live');
-    source.onerror = () => tell('lost', 'Reconnecting');
+    // What happened before the connection was there was told to nobody.
+    source.onopen = () => { tell('on', 'Live'); soon(); };
+    // A browser comes back by itself, but not to who was answered with something else than a stream.
+    source.onerror = () => { if (source?.readyState === EventSource.CLOSED) { stop(); tell('lost', 'Reload'); } else tell('lost', 'Reconnecting'); };
     source.addEventListener('changed', soon);
     tell('lost', 'Connecting');
   };
