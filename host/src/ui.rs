@@ -12,12 +12,15 @@ mod hooks;
 mod jobs;
 mod kit;
 mod pieces;
+mod playground;
 mod plugins;
+mod records;
 mod reference;
 mod reviews;
 mod session;
 mod sign_in;
 mod tokens;
+mod tree;
 
 use std::sync::Arc;
 
@@ -39,7 +42,7 @@ pub(crate) struct Explorer {
 /// Every page.
 pub(crate) fn routes(service: &Arc<Service>, admin: AdminToken) -> Router<Arc<Service>> {
     let explorer = Arc::new(Explorer { admin, sessions: session::Sessions::default() });
-    let company = Router::new().route("/", get(home::company)).merge(rules());
+    let company = Router::new().route("/", get(home::company)).merge(memory()).merge(rules());
     let behind = Router::new()
         .route("/", get(home::companies))
         .route("/theme", post(sign_in::theme))
@@ -53,6 +56,18 @@ pub(crate) fn routes(service: &Arc<Service>, admin: AdminToken) -> Router<Arc<Se
         .layer(axum::Extension(explorer))
         .route_layer(from_fn(kit::as_page));
     behind.merge(front).route_layer(from_fn(headers)).merge(assets::routes())
+}
+
+/// Below a company: what is remembered. A record's id may have slashes, so what is done to one has an address of its own.
+fn memory() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/records", get(records::list))
+        .route("/records/{binding}/{*record}", get(records::show))
+        .route("/new-record", get(records::new).post(records::create))
+        .route("/correct/{binding}/{*record}", get(records::ask_correct).post(records::correct))
+        .route("/forget/{binding}/{*record}", get(records::ask_forget).post(records::forget))
+        .route("/query", get(playground::page))
+        .route("/browse", get(tree::page))
 }
 
 /// Below a company: its work, its rules, its ledger.
