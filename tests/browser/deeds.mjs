@@ -112,7 +112,8 @@ const bindings = async ({ page, host, ...rest }) => {
   await page.getByRole('button', { name: 'Disable' }).click();
   is((await host.control('bindings/undecided')).enabled, false, 'enabled');
   await page.getByRole('link', { name: 'Edit' }).click();
-  await page.getByLabel(/^Policy/).fill('{');
+  await page.locator('main details:has([name=policy]) > summary').click();
+  await page.locator('[name=policy]').fill('{');
   await expecting(page, 422, () => page.getByRole('button', { name: 'Save' }).click());
   await page.locator('.complaint').first().waitFor();
   await page.goto(at({ host, ...rest }, 'bindings/undecided/delete'));
@@ -141,7 +142,7 @@ const tokens = async ({ page, host, origin, ...rest }) => {
 const costs = async ({ page, host, ...rest }) => {
   await page.goto(at({ host, ...rest }, 'costs'));
   for (const by of ['agent', 'provider', 'model', 'day', 'binding']) {
-    await page.getByLabel('By', { exact: true }).selectOption(by);
+    await page.locator('[name=by]').selectOption(by);
     if (by !== 'binding') await page.waitForURL(`**by=${by}**`);
     is((await page.locator('main thead th').first().innerText()).toLowerCase(), by, 'the first column is');
   }
