@@ -179,7 +179,9 @@ const plugins = async ({ page, origin }) => {
 
 /** Each with what it is called in the output. */
 export const all = [
+  ['the overview shows who answers, and stays up to date', memory.overview],
   ['each filter of operations', memory.operationFilters],
+  ['an operation is shown whole', memory.operationDetail],
   ['an operation of somebody else appears by itself', memory.live],
   ['a query is asked', memory.query],
   ['a record is forgotten', memory.forget],

@@ -68,6 +68,37 @@ export const operationFilters = async (world) => {
   return fields;
 };
 
+export const operationDetail = async ({ page, origin, host }) => {
+  const at = `${origin}/c/${host.company}/operations`;
+  const metered = (await host.control('operations?agentId=grace&runId=run-9')).items[0];
+  await page.goto(at);
+  await page.locator(`tr[data-key="${metered.id}"] a.row`).click();
+  await page.waitForURL(`**/${metered.id}`);
+  const panel = (id) => page.locator(`#${id}`).innerText();
+  for (const [id, words] of [['provenance', ['grace', 'run-9']], ['usage', ['expensive', 'model-1', '$0.09']], ['timing', ['ms']]]) {
+    const text = await panel(id);
+    for (const word of words) if (!text.includes(word)) throw new Error(`#${id} has not ${word}: ${text}`);
+  }
+  if ((await page.locator('#timing .waterfall li').count()) < 3) throw new Error('the timing has fewer than three parts');
+  // From a capture to the job that it left, and back.
+  const job = (await host.control('jobs?status=succeeded&bindingKey=extracts')).items[0];
+  await page.goto(`${at}/${job.operationId}`);
+  await page.locator(`#jobs a[href$="/jobs/${job.id}"]`).click();
+  await page.locator(`#origin a[href$="/operations/${job.operationId}"]`).click();
+  await page.waitForURL(`**/operations/${job.operationId}`);
+};
+
+export const overview = async ({ page, origin, host }) => {
+  await page.goto(`${origin}/c/${host.company}`);
+  await page.locator('[data-live-switch][data-state=on]').waitFor();
+  const text = () => page.locator('#overview').innerText();
+  for (const word of ['extracts', 'careful', 'linus']) if (!(await text()).includes(word)) throw new Error(`it has not ${word}`);
+  if (!(await page.locator('#overview svg').count())) throw new Error('nothing is drawn');
+  const before = await page.locator('#overview .stats').first().innerText();
+  for (let n = 0; n < 3; n += 1) await host.memory('query', { scope: host.scope(), query: 'what is new' });
+  await page.waitForFunction((old) => document.querySelector('#overview .stats').innerText !== old, before);
+};
+
 export const otherFilters = async (world) => {
   const jobs = await eachFilter(world, 'jobs', 'jobs', {
     status: 'failed', bindingKey: 'slow', sourceKind: 'issue_comment', hookKind: 'issue_comment_capture', since: day(1), until: day(-1),
