@@ -35,7 +35,7 @@ const browser = await chromium.launch({
 });
 try {
   const context = await browser.newContext({ reducedMotion: 'reduce' });
-  context.setDefaultTimeout(8000);
+  context.setDefaultTimeout(20000);
   await context.addInitScript(policyReports);
   const open = async (within = context) => {
     const page = await within.newPage();

@@ -11,7 +11,7 @@ const NARROW = { width: 360, height: 780 };
 
 /** Names and addresses: those of the navigation, and one of everything that has a page of its own. */
 export const pages = async (host) => {
-  const c = (path) => `/c/${host.company}${path && `/${path}`}`;
+  const c = (path) => `/c/${host.company}${/^(\?|$)/.test(path) ? '' : '/'}${path}`;
   const first = async (list) => (await host.control(list)).items[0].id;
   const [failed, done, review, delivery, operation, capture, token] = await Promise.all([
     'jobs?status=failed', 'jobs?status=succeeded', 'reviews?status=pending', 'deliveries?status=dead',
@@ -24,6 +24,7 @@ export const pages = async (host) => {
   return {
     companies: '/',
     overview: c(''),
+    doctor: c('?doctor=yes'),
     operations: c('operations'),
     'operation query': c(`operations/${operation}`),
     'operation capture': c(`operations/${capture}`),

@@ -45,7 +45,7 @@ export const keyboard = async ({ page, origin, host }) => {
 
 export const withoutScript = async ({ browser, watch, origin, host }, token, paths) => {
   const context = await browser.newContext({ javaScriptEnabled: false });
-  context.setDefaultTimeout(5000);
+  context.setDefaultTimeout(20000);
   const page = await context.newPage();
   watch(page, origin);
   await page.goto(`${origin}/sign-in`);
