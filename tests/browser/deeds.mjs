@@ -99,7 +99,7 @@ const hooks = async ({ page, host, ...rest }) => {
   const dead = (await host.control('deliveries?status=dead')).items[0];
   await page.getByRole('button', { name: 'Replay' }).first().click();
   is(await said(page), 'The delivery is on its way again.', 'the page says');
-  await host.until(`deliveries/${dead.id}`, (now) => now.attempts > dead.attempts && now.status === 'dead');
+  await host.until(`deliveries/${dead.id}`, (now) => now.lastOperationId !== dead.lastOperationId && now.status === 'dead');
 };
 
 const bindings = async ({ page, host, ...rest }) => {
