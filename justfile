@@ -53,6 +53,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench platform -- {{ARGS}}
     cargo bench -p memhost-tests --bench neighbours -- {{ARGS}}
     cargo bench -p memhost-tests --bench control -- {{ARGS}}
+    cargo bench -p memhost-tests --bench explorer -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
     cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
 

@@ -231,7 +231,7 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Doctor(args) => doctor::run(args).await,
         Command::Eval(command) => evaluate::run(command).await,
         Command::Mcp(args) => mcp::run(args).await,
-        // It was run before there was a runtime.
+        // Was done before there was a runtime.
         Command::Adapter(_) => Ok(()),
         Command::Profile(command) => profile::run(command, cli.profile).await,
         Command::Man(args) => man::run(&args, Cli::command()),

@@ -13,7 +13,7 @@ mod problem;
 pub(crate) use allowed::{
     Administering, By, Capturing, Emitting, Erasing, Granting, Host, Hosting, In, Resolving, Viewing,
 };
-pub(crate) use answer::{Created, Done, Events, JsonLines};
+pub(crate) use answer::{Created, Done, Events, JsonLines, Rated};
 pub use auth::{AdminToken, AuthError};
 pub(crate) use auth::{caller_of, require};
 pub(crate) use extract::{Body, Company, Lines, Query, parse, read_json};

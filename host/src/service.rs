@@ -62,6 +62,7 @@ pub use idempotency::{Idempotent, KeptAnswer, Ticket};
 pub use money::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};
 pub use open::Service;
 pub use options::{Audit, ServiceOptions};
+pub use rate::RateState;
 pub use tokens::Authenticated;
 
 pub use crate::access::{Act, Caller, CreateToken};

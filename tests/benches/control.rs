@@ -6,17 +6,18 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use memhost::access::{Act, Known, Tokens};
 use memhost::bindings::{Bindings, NewBinding};
 use memhost::contract::{
-    Binding, BindingLimits, BindingPolicy, Clock, Grants, HookEvent, JsonObject, Operation, OperationFilter,
-    OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef, SystemClock, VersionChoice,
+    Binding, BindingLimits, BindingPolicy, Clock, Grants, HookEvent, JsonObject, OperationFilter, OperationKind,
+    Outcome, Scope, SourceKind, SystemClock, VersionChoice,
 };
 use memhost::service::{Caller, CreateToken};
 use memhost::store::{SledOptions, SledStore, Store, Transacted};
 use memhost_tests::measure::{Timings, show, table};
+use memhost_tests::operations::{FIRST_MS, fill};
 use memhost_tests::{TestHost, caller, parse};
 use serde_json::json;
 
@@ -147,85 +148,17 @@ async fn hooks() {
     table("Hooks, durable and delivered", &["what", "came out", "took"], &rows);
 }
 
-const KINDS: [OperationKind; 5] = [
-    OperationKind::Query,
-    OperationKind::Capture,
-    OperationKind::RecordUpsert,
-    OperationKind::List,
-    OperationKind::Get,
-];
-
-fn operation(sequence: u64, started_ms: u64) -> Operation {
-    let company = parse::<memhost::contract::CompanyId>("acme");
-    let mixed = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-    let rare = sequence.is_multiple_of(50_000);
-    let started = jiff::Timestamp::from_millisecond(i64::try_from(started_ms).unwrap()).unwrap();
-    let kind = KINDS[usize::try_from(mixed % 5).unwrap()];
-    Operation {
-        id: OperationId::new(started_ms, sequence, mixed),
-        company_id: company.clone(),
-        kind,
-        outcome: if rare { Outcome::Trapped } else { Outcome::Succeeded },
-        principal: "operator".to_owned(),
-        binding_key: Some(parse(if rare { "rare" } else { "default" })),
-        provider_key: Some(parse("local-markdown")),
-        provider_version: Some("0.1.0".to_owned()),
-        scope: Scope {
-            agent_id: Some(parse(&format!("agent-{}", mixed % 50))),
-            issue_id: Some(format!("issue-{}", mixed % 20_000)),
-            project_id: Some(format!("project-{}", mixed % 20)),
-            run_id: Some(format!("run-{}", sequence / 16)),
-            session_key: Some(format!("session-{}", sequence / 64)),
-            ..Scope::company(company.clone())
-        },
-        source: Some(SourceRef::new(SourceKind::ALL[usize::try_from(mixed % 7).unwrap()], company)),
-        hook: None,
-        started_at: started,
-        finished_at: Some(started),
-        latency_us: Some(1_000 + mixed % 10_000),
-        provider_us: Some(900),
-        record_count: 5,
-        records: Vec::new(),
-        jobs: Vec::new(),
-        usage: Vec::new(),
-        attribution_mode: None,
-        cost_event_ids: Vec::new(),
-        error: None,
-        log: Vec::new(),
-        cited: Vec::new(),
-        payload: None,
-    }
-}
-
 /// Pages of 50 with each filter, from the newest on and from somewhere in the middle.
 fn explorer() {
     let count: u64 = std::env::var("MEMHOST_OPERATIONS").map_or(10_000_000, |count| count.parse().unwrap());
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let company = parse("acme");
-    let (started, first_ms) = (Instant::now(), 1_790_000_000_000);
-    let mut last = None;
-    for n in 1..=count {
-        let sequence = store.next_sequence(&company).unwrap();
-        last = Some(store.write_operation(Arc::new(operation(sequence, first_ms + n * 100)), Vec::new()));
-        if n % 20_000 == 0 {
-            runtime.block_on(last.take().unwrap()).unwrap();
-            while store.is_behind(&company) {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
-    }
-    if let Some(last) = last {
-        runtime.block_on(last).unwrap();
-    }
-    while store.is_behind(&company) {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    std::thread::sleep(Duration::from_secs(2));
+    let started = Instant::now();
+    fill(&store, count).unwrap();
     println!("{count} operations written and indexed in {}", show(started.elapsed()));
     let at = |share: u64| {
-        let ms = first_ms + count * share;
+        let ms = FIRST_MS + count * share;
         jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap()).unwrap()
     };
     let none = OperationFilter::default;

@@ -1,110 +1,131 @@
-//! The explorer's pages over a million operations: how long the host takes for one, and how much goes over the wire.
+//! The explorer's page of operations over a million of them: the host's time and what goes over the wire.
 //!
-//! `MEMHOST_OPERATIONS` sets how many operations there are; 1,000,000 where it is not set.
+//! `MEMHOST_OPERATIONS` sets how many there are; 1,000,000 where it is not set.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use memhost::contract::{Operation, OperationId, OperationKind, Outcome};
-use memhost::server::{InProcess, Method, Request};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use http::{Request, StatusCode};
+use memhost::contract::{CompanyId, OperationFilter};
+use memhost::server::{AdminToken, router};
 use memhost::service::{Service, ServiceOptions};
-use memhost::store::{SledOptions, SledStore, Store};
-use memhost_tests::measure::{Timings, show, table};
+use memhost::store::{SledOptions, SledStore};
+use memhost_tests::measure::{Timings, ratio, show, table};
+use memhost_tests::operations::{FIRST_MS, fill};
 use memhost_tests::parse;
-use serde_json::json;
+use tower::ServiceExt;
 
-/// Of the last 30 days, of many agents, issues and runs.
-fn operation(sequence: u64, ms: u64) -> Operation {
-    let mixed = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-    let started = jiff::Timestamp::from_millisecond(i64::try_from(ms).unwrap()).unwrap();
-    let kind = [OperationKind::Query, OperationKind::Capture, OperationKind::Get][usize::try_from(mixed % 3).unwrap()];
-    let value = json!({
-        "id": OperationId::new(ms, sequence, mixed), "companyId": "acme", "kind": kind,
-        "outcome": if mixed.is_multiple_of(50) { Outcome::Failed } else { Outcome::Succeeded },
-        "principal": "operator", "bindingKey": "default", "providerKey": "local-markdown", "providerVersion": "0.1.0",
-        "scope": {
-            "companyId": "acme", "agentId": format!("agent-{}", mixed % 20), "issueId": format!("issue-{}", mixed % 2_000),
-            "runId": format!("run-{}", sequence / 16),
-        },
-        "source": {"kind": "run", "companyId": "acme", "runId": format!("run-{}", sequence / 16)},
-        "startedAt": started, "finishedAt": started, "latencyUs": 1_000 + mixed % 10_000, "providerUs": 900,
-        "recordCount": 5,
-    });
-    serde_json::from_value(value).unwrap()
+const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
+const SAMPLES: usize = 200;
+
+/// Sends a request through the whole router and reads the answer to its end.
+async fn send(router: &Router, request: Request<Body>) -> (http::response::Parts, Vec<u8>) {
+    let (parts, body) = router.clone().oneshot(request).await.unwrap().into_parts();
+    (parts, to_bytes(body, usize::MAX).await.unwrap().to_vec())
 }
 
-fn fill(directory: &std::path::Path, count: u64) {
-    let store = SledStore::open(directory, SledOptions::default()).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let (company, mut last) = (parse("acme"), None);
-    let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap();
-    let step = 30 * 86_400_000 / count;
-    for n in 1..=count {
-        let sequence = store.next_sequence(&company).unwrap();
-        last = Some(store.write_operation(Arc::new(operation(sequence, now - (count - n) * step)), Vec::new()));
-        if n % 20_000 == 0 || n == count {
-            runtime.block_on(last.take().unwrap()).unwrap();
-            while store.is_behind(&company) {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
-    }
-    drop(last);
-}
-
-/// The value of a cookie that an answer sets.
-fn cookie(answer: &http::Response<Vec<u8>>, name: &str) -> String {
-    let all = answer.headers().get_all("set-cookie").iter().filter_map(|value| value.to_str().ok());
-    let found = all.filter_map(|value| value.split(';').next()).find(|value| value.starts_with(name));
-    found.unwrap().to_owned()
+/// Signs in as a person does, and answers the cookies that a browser would send from then on.
+async fn sign_in(router: &Router) -> String {
+    let page = Request::get("/sign-in").header("host", "localhost").body(Body::empty()).unwrap();
+    let (parts, page) = send(router, page).await;
+    let cookies = |parts: &http::response::Parts| -> Vec<String> {
+        let set = parts.headers.get_all("set-cookie").iter();
+        set.map(|cookie| cookie.to_str().unwrap().split(';').next().unwrap().to_owned()).collect()
+    };
+    let mut all = cookies(&parts);
+    let page = String::from_utf8(page).unwrap();
+    let hidden = page.split("<input").filter(|input| input.contains("type=\"hidden\""));
+    let value = |input: &str, name: &str| {
+        let rest = input.split(&format!("{name}=\"")).nth(1)?;
+        Some(rest.split('"').next()?.to_owned())
+    };
+    let mut fields = vec![format!("token={TOKEN}")];
+    fields.extend(hidden.filter_map(|input| Some(format!("{}={}", value(input, "name")?, value(input, "value")?))));
+    let form = Request::post("/sign-in")
+        .header("host", "localhost")
+        .header("origin", "http://localhost")
+        .header("cookie", all.join("; "))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Body::from(fields.join("&")))
+        .unwrap();
+    let (parts, body) = send(router, form).await;
+    assert!(parts.status.is_redirection(), "{} {}", parts.status, String::from_utf8_lossy(&body));
+    all.extend(cookies(&parts));
+    all.join("; ")
 }
 
 #[tokio::main]
 async fn main() {
     let count: u64 = std::env::var("MEMHOST_OPERATIONS").map_or(1_000_000, |count| count.parse().unwrap());
     let directory = tempfile::tempdir().unwrap();
-    let (path, started) = (directory.path().to_owned(), Instant::now());
-    tokio::task::spawn_blocking(move || fill(&path, count)).await.unwrap();
-    println!("{count} operations written and indexed in {}", show(started.elapsed()));
+    let path = directory.path().to_owned();
+    let written = tokio::task::spawn_blocking(move || {
+        let store = SledStore::open(&path, SledOptions::default()).unwrap();
+        fill(&store, count).unwrap();
+    });
+    written.await.unwrap();
     let service = Service::open(ServiceOptions::new(directory.path())).await.unwrap();
-    let http = InProcess::new(service);
-    let send = async |method, path: &str, body: Option<String>, headers: &[(&'static str, &str)]| {
-        let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        http.respond(Request { method, path: path.to_owned(), body, headers }).await
+    let router = router(Arc::clone(&service), AdminToken::known(TOKEN).unwrap());
+    let cookies = sign_in(&router).await;
+    let company: CompanyId = parse("acme");
+    let mut floor = Vec::with_capacity(SAMPLES);
+    for _ in 0..SAMPLES {
+        let started = Instant::now();
+        let page = service.operations(&company, &OperationFilter::default(), None, 50).unwrap();
+        floor.push(started.elapsed());
+        assert_eq!(page.items.len(), 50);
+    }
+    let floor = Timings::new(floor);
+    let day = |share: u64| {
+        let ms = i64::try_from(FIRST_MS + count * share).unwrap();
+        jiff::Timestamp::from_millisecond(ms).unwrap().strftime("%Y-%m-%d").to_string()
     };
-    let made = json!({"name": "bench", "role": "operator"}).to_string();
-    let made = send(Method::Post, "/control/v1/tokens", Some(made), &[]).await;
-    let made: serde_json::Value = serde_json::from_slice(made.body()).unwrap();
-    let form = send(Method::Get, "/sign-in", None, &[]).await;
-    let text = String::from_utf8_lossy(form.body()).into_owned();
-    let csrf = text.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
-    let body = format!("csrf={csrf}&token={}", made["value"].as_str().unwrap());
-    let tie = cookie(&form, "memhost_sign_in");
-    let signed_in = send(Method::Post, "/sign-in", Some(body), &[("cookie", &tie)]).await;
-    let session = cookie(&signed_in, "memhost_session");
-
-    let mut rows = Vec::new();
-    for path in [
-        "/c/acme",
-        "/c/acme/operations",
-        "/c/acme/operations?agentId=agent-7",
-        "/c/acme/operations?issueId=issue-77&kind=capture",
-        "/c/acme/operations?outcome=failed&agentId=agent-7",
-        "/c/acme/costs",
-    ] {
-        let (mut all, mut size) = (Vec::new(), 0);
-        for _ in 0..100 {
+    let filters = [
+        ("no filter", String::new()),
+        ("agent", "?agentId=agent-7".to_owned()),
+        ("issue", "?issueId=issue-77".to_owned()),
+        ("run (16 operations)", "?runId=run-12345".to_owned()),
+        ("operation and outcome", "?kind=capture&outcome=succeeded".to_owned()),
+        ("date", format!("?since={}&until={}", day(20), day(80))),
+    ];
+    let mut rows = vec![vec![
+        "the same 50 from the service (floor)".to_owned(),
+        show(floor.p50()),
+        show(floor.p99()),
+        "1.00×".to_owned(),
+        "-".to_owned(),
+    ]];
+    for (name, query) in filters {
+        let (mut all, mut bytes) = (Vec::with_capacity(SAMPLES), 0);
+        for _ in 0..SAMPLES {
+            let request = Request::get(format!("/c/acme/operations{query}"))
+                .header("host", "localhost")
+                .header("cookie", &cookies)
+                .header("accept-encoding", "gzip")
+                .body(Body::empty())
+                .unwrap();
             let started = Instant::now();
-            let answer = send(Method::Get, path, None, &[("cookie", &session), ("accept-encoding", "gzip")]).await;
+            let (parts, body) = send(&router, request).await;
             all.push(started.elapsed());
-            assert_eq!(answer.status(), 200, "{path}");
-            assert_eq!(answer.headers()["content-encoding"], "gzip", "{path}");
-            size = answer.body().len();
+            assert_eq!(parts.status, StatusCode::OK, "{}", String::from_utf8_lossy(&body));
+            assert_eq!(parts.headers["content-encoding"], "gzip");
+            bytes = bytes.max(body.len());
         }
         let timings = Timings::new(all);
-        rows.push(vec![path.to_owned(), show(timings.p50()), show(timings.p99()), format!("{size} B")]);
+        let size = format!("{:.1} kB", bytes as f64 / 1_000.0);
+        rows.push(vec![
+            name.to_owned(),
+            show(timings.p50()),
+            show(timings.p99()),
+            ratio(timings.p50(), floor.p50()),
+            size,
+        ]);
     }
-    table(&format!("Pages over {count} operations, packed"), &["page", "p50", "p99", "on the wire"], &rows);
+    let title =
+        format!("The explorer's page of operations over {count} of them: 50 a page, packed, through the whole router");
+    table(&title, &["filter", "p50", "p99", "over the floor", "on the wire"], &rows);
 }

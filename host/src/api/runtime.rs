@@ -5,7 +5,6 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use aide::axum::routing::post_with;
 use aide::transform::TransformOperation;
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
@@ -17,7 +16,7 @@ use crate::contract::{
 };
 use crate::edge::By;
 use crate::edge::Problem;
-use crate::edge::{Body, Company, document};
+use crate::edge::{Body, Company, Rated, document};
 use crate::service::{Act, Service};
 
 /// The routes below `/runtime/v1/companies/{company}`.
@@ -63,9 +62,12 @@ macro_rules! operation {
             By(caller): By,
             Company(company): Company,
             Body(request): Body<$request>,
-        ) -> Result<Json<$response>, Problem> {
+        ) -> Result<Rated<$response>, Problem> {
             same_company(&company, &request.scope)?;
-            Ok(Json(service.$name(&caller, request).await?))
+            let (named, agent) = (request.binding_key.clone(), request.scope.agent_id.clone());
+            let answer = service.$name(&caller, request).await?;
+            let rate = service.rate(&company, agent.as_ref().or(caller.agent()), named.as_ref());
+            Ok(Rated { answer, rate })
         }
     };
 }

@@ -5,8 +5,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aide::OperationInput;
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -17,7 +20,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::about;
 use crate::contract::CompanyId;
-use crate::edge::{Events, Host, Hosting, In, Problem, Query, Viewing};
+use crate::edge::{Events, Host, Hosting, In, Problem, Query, Viewing, document};
 use crate::service::{Happened, Service};
 
 /// How long a client waits before it comes back.
@@ -30,13 +33,25 @@ const LONGEST: Duration = Duration::from_mins(5);
 const KNOWN: &str = "Server-sent events `operation`, `job`, `budget`, `plugin` (the host's stream only) and `reset`, each with an \
                      id; `Last-Event-ID` goes on behind one. After `reset`, which says that some were missed, read the lists again.";
 
+/// The header of a client that comes back, in the document.
+struct LastEventId;
+
+impl OperationInput for LastEventId {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        let description = "The id of the last event that the client has seen: it goes on behind that one.";
+        document::header::<String>(operation, "Last-Event-ID", description);
+    }
+}
+
 /// The route below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/stream",
             get_with(of_company, |operation| {
-                about("followCompany", "Follow what happens in a company", KNOWN)(operation).response::<200, Events>()
+                about("followCompany", "Follow what happens in a company", KNOWN)(operation)
+                    .input::<LastEventId>()
+                    .response::<200, Events>()
             }),
         )
         .with_path_items(|item| item.tag("stream"))
@@ -48,7 +63,9 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         .api_route(
             "/stream",
             get_with(of_host, |operation| {
-                about("followHost", "Follow what happens on the host", KNOWN)(operation).response::<200, Events>()
+                about("followHost", "Follow what happens on the host", KNOWN)(operation)
+                    .input::<LastEventId>()
+                    .response::<200, Events>()
             }),
         )
         .with_path_items(|item| item.tag("stream"))
@@ -58,6 +75,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
 #[serde(deny_unknown_fields)]
 struct StreamQuery {
     /// Names with commas between them; absent: everything.
+    #[schemars(regex(pattern = "^(operation|job|budget|plugin)(,(operation|job|budget|plugin))*$"))]
     kinds: Option<String>,
 }
 

@@ -48,7 +48,7 @@ pub(super) struct McpArgs {
     /// The session.
     #[arg(long, env = "MEMHOST_SESSION", value_name = "KEY")]
     session: Option<String>,
-    /// An explicit partition, such as a workspace.
+    /// An explicit partition.
     #[arg(long, env = "MEMHOST_NAMESPACE", value_name = "NAME")]
     namespace: Option<String>,
     /// A binding instead of the one that is active.

@@ -4,12 +4,13 @@ use aide::generate::GenContext;
 use aide::openapi::{self, MediaType, Operation, ReferenceOr, RequestBody};
 use aide::{OperationInput, OperationOutput};
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::problem::Problem;
+use crate::service::RateState;
 
 type Inferred = Vec<(Option<openapi::StatusCode>, openapi::Response)>;
 
@@ -28,6 +29,41 @@ impl<T: JsonSchema> OperationOutput for Created<T> {
     fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Inferred {
         let made = Json::<T>::operation_response(ctx, operation);
         made.map(|made| (Some(openapi::StatusCode::Code(201)), made)).into_iter().collect()
+    }
+}
+
+/// An answer with how the rate of the binding stands that gave it
+/// (draft-ietf-httpapi-ratelimit-headers: `RateLimit` and `RateLimit-Policy`).
+pub(crate) struct Rated<T> {
+    pub(crate) answer: T,
+    pub(crate) rate: Option<RateState>,
+}
+
+impl<T: Serialize> IntoResponse for Rated<T> {
+    fn into_response(self) -> Response {
+        let mut response = Json(self.answer).into_response();
+        let Some(rate) = self.rate else { return response };
+        let seconds = u64::try_from(rate.full_in.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
+        let policy = format!("\"callsPerSecond\";q={};w=1", rate.per_second);
+        let now = format!("\"callsPerSecond\";r={};t={seconds}", rate.left);
+        for (name, value) in [("ratelimit-policy", policy), ("ratelimit", now)] {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+impl<T: JsonSchema> OperationOutput for Rated<T> {
+    type Inner = T;
+
+    fn operation_response(ctx: &mut GenContext, operation: &mut Operation) -> Option<openapi::Response> {
+        Json::<T>::operation_response(ctx, operation)
+    }
+
+    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Inferred {
+        Json::<T>::inferred_responses(ctx, operation)
     }
 }
 

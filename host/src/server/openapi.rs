@@ -30,6 +30,7 @@ const TAGS: &[(&str, &str)] = &[
     ("memory", "What agents do: the plan's seven operations."),
     ("hooks", "Lifecycle events on their way to bindings, and what became of them."),
     ("events", "What sessions and tools did."),
+    ("stream", "What happens, as it happens."),
     ("bindings", "Which provider answers for a company or an agent, what it may reach, and how it is used."),
     ("secrets", "What providers use and never see."),
     ("operations", "The record of everything that was asked of memory."),

@@ -6,7 +6,7 @@ use super::error::Refusal;
 use super::record::OpenOperation;
 use super::serving::Serving;
 use super::{Act, Caller, Service, ServiceError};
-use crate::contract::{BindingKey, FieldError, OperationErrorCode, OperationKind, Scope};
+use crate::contract::{AgentId, BindingKey, CompanyId, FieldError, OperationErrorCode, OperationKind, Scope};
 
 impl Service {
     /// An operation of somebody who may do it. Whoever may not finds its refusal in its own company's log.
@@ -24,6 +24,20 @@ impl Service {
             Ok(()) => OpenOperation::begin(&self.recorder, caller, kind, scope),
             Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
         }
+    }
+
+    /// How the rate of the binding that answers stands; none where it has no limit, or has not served yet.
+    pub fn rate(
+        &self,
+        company: &CompanyId,
+        agent: Option<&AgentId>,
+        named: Option<&BindingKey>,
+    ) -> Option<super::RateState> {
+        let binding = self.bindings.resolve(company, agent, named).ok()?.binding;
+        if binding.limits.calls_per_second == 0 {
+            return None;
+        }
+        self.serving.warm(binding.id)?.rate.state()
     }
 
     /// Which binding answers, and whether it may.

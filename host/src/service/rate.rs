@@ -13,6 +13,17 @@ pub(super) struct Rate {
     even: Mutex<Instant>,
 }
 
+/// How a binding's rate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateState {
+    /// Calls a second, and at once.
+    pub per_second: u32,
+    /// Calls that would go through now.
+    pub left: u32,
+    /// Until all of them would.
+    pub full_in: Duration,
+}
+
 impl Rate {
     /// 0 for no limit.
     pub(super) fn new(per_second: u32) -> Self {
@@ -24,6 +35,18 @@ impl Rate {
     pub(super) fn take(&self) -> Result<(), Duration> {
         let Some(interval) = self.interval else { return Ok(()) };
         self.take_at(interval, Instant::now())
+    }
+
+    /// How it stands; none where there is no limit.
+    pub(super) fn state(&self) -> Option<RateState> {
+        Some(self.state_at(self.interval?, Instant::now()))
+    }
+
+    fn state_at(&self, interval: Duration, now: Instant) -> RateState {
+        let full_in = self.even.lock().saturating_duration_since(now);
+        let room = Duration::from_secs(1).saturating_sub(full_in);
+        let whole = |time: Duration| u32::try_from(time.as_nanos() / interval.as_nanos().max(1)).unwrap_or(u32::MAX);
+        RateState { per_second: whole(Duration::from_secs(1)), left: whole(room), full_in }
     }
 
     fn take_at(&self, interval: Duration, now: Instant) -> Result<(), Duration> {
@@ -51,6 +74,11 @@ mod tests {
         assert!(rate.take_at(interval, now).unwrap_err() <= interval);
         assert!(rate.take_at(interval, now + interval).is_ok());
         assert!(rate.take_at(interval, now + interval).is_err());
+        let state = rate.state_at(interval, now + interval);
+        assert_eq!((state.per_second, state.left), (10, 0));
+        assert!(state.full_in <= Duration::from_secs(1) && state.full_in > Duration::from_millis(900));
+        let later = rate.state_at(interval, now + Duration::from_secs(2));
+        assert_eq!((later.left, later.full_in), (10, Duration::ZERO));
         assert!((0..1_000).all(|_| Rate::new(0).take().is_ok()));
     }
 }

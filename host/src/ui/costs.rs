@@ -158,7 +158,7 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
     let mut groups: BTreeMap<String, u64> = BTreeMap::new();
     days.rows.iter().for_each(|row| *groups.entry(group(row)).or_default() += value(&row.sums));
     let mut largest: Vec<(String, u64)> = groups.into_iter().collect();
-    largest.sort_by(|one, other| other.1.cmp(&one.1));
+    largest.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
     let is_few = largest.len() <= 3;
     let named: Vec<String> = largest.iter().map(|(name, _)| name.clone()).take(if is_few { 3 } else { 2 }).collect();
     let labels: Vec<String> = all.iter().map(ToString::to_string).collect();

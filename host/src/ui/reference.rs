@@ -13,8 +13,9 @@ use schema::{Schemas, follow};
 pub(crate) const STYLE: &str = include_str!("reference/style.css");
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
-/// The planes, what they are called, and what they are for.
-const PLANES: [(&str, &str, &str); 3] = [
+/// A plane, what it is called, and what it is for.
+type Plane = (&'static str, &'static str, &'static str);
+const PLANES: [Plane; 3] = [
     ("runtime", "Runtime plane", "Memory traffic, below /runtime/v1."),
     ("control", "Control plane", "Governance, below /control/v1."),
     ("host", "Host", "What the host says of itself."),
@@ -107,7 +108,7 @@ fn groups<'a>(document: &'a Value, plane: &str) -> Vec<Group<'a>> {
     tags.iter().map(of_tag).filter(|group| !group.operations.is_empty()).collect()
 }
 
-fn contents(planes: &[((&str, &str, &str), Vec<Group<'_>>)]) -> Markup {
+fn contents(planes: &[(Plane, Vec<Group<'_>>)]) -> Markup {
     html! {
         @for ((name, title, _), groups) in planes {
             details open[*name == "runtime"] {

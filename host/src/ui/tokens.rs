@@ -215,15 +215,19 @@ fn request(given: &BTreeMap<String, String>, is_host: bool, now: Timestamp) -> R
         .collect();
     Ok(CreateToken {
         name: value("name").unwrap_or_default(),
-        role: if is_host { Role::Operator } else { value("role").unwrap_or_default().parse().map_err(said)? },
-        agent_id: agent_id.map_err(said)?,
+        role: if is_host {
+            Role::Operator
+        } else {
+            value("role").unwrap_or_default().parse().map_err(|error| said(&error))?
+        },
+        agent_id: agent_id.map_err(|error| said(&error))?,
         run_id: value("runId"),
         operations: (!operations.is_empty()).then_some(operations),
         expires_at: hours.and_then(|hours| now.checked_add(SignedDuration::from_hours(hours)).ok()),
     })
 }
 
-fn said(error: impl ToString) -> String {
+fn said(error: &crate::contract::IdError) -> String {
     error.to_string()
 }
 

@@ -110,10 +110,10 @@ pub(crate) fn run(mut command: Command, input: &str) -> Called {
 
 /// Serves a host on an address until the test ends.
 pub(crate) async fn serve(host: &TestHost, address: SocketAddr) -> SocketAddr {
-    let listener = server::bind(address).await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let endpoint = server::Endpoint::bind(&address.into(), server::Surfaces::All).await.unwrap();
+    let server::Address::Tcp(address) = *endpoint.address() else { panic!("it has a port") };
     let token = AdminToken::known(TOKEN).unwrap();
-    tokio::spawn(server::run(listener, Arc::clone(host.service()), token, std::future::pending()));
+    tokio::spawn(server::run(vec![endpoint], Arc::clone(host.service()), token, std::future::pending()));
     address
 }
 

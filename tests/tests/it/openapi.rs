@@ -87,6 +87,8 @@ fn every_operation_says_what_it_is() {
             !text("summary").is_empty() && operation["tags"].as_array().is_some_and(|tags| tags.len() == 1),
             "{id}"
         );
+        let is_known = |tag: &Value| document["tags"].as_array().unwrap().iter().any(|known| known["name"] == *tag);
+        assert!(is_known(&operation["tags"][0]), "{id} has a tag that the document does not explain");
         assert_eq!(ids.insert(id.clone(), (method, path.clone())), None, "two operations are called {id}");
         let in_path = path.matches('{').count();
         let parameters = operation["parameters"].as_array().unwrap();

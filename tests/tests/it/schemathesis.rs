@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use memhost::server::AdminToken;
+use memhost::server::{AdminToken, Endpoint, Surfaces};
 use memhost_tests::{TestHost, repository};
 use tokio::sync::oneshot;
 
@@ -27,11 +27,11 @@ async fn the_host_keeps_to_its_document() {
         return;
     };
     let host = TestHost::new(&[]).await.unwrap();
-    let listener = memhost::server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
+    let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
+    let address = endpoint.address().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
     let token = AdminToken::known(TOKEN).unwrap();
-    let serving = tokio::spawn(memhost::server::run(listener, Arc::clone(host.service()), token, async move {
+    let serving = tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
         let _ = stopped.await;
     }));
     // A part of what the recipe does: every operation, with the cases that follow from its schemas.

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
+use memhost::contract::BindingLimits;
 use memhost::server::{Address, AdminToken, Endpoint, Method, Surfaces};
 use memhost_tests::TestHost;
 
@@ -65,6 +66,18 @@ fn an_address_that_is_none_is_told_what_one_looks_like() {
         let error = wrong.parse::<Address>().unwrap_err();
         assert!(error.contains("unix:"), "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_says_how_many_calls_are_left() {
+    let host = TestHost::new(&["echo"]).await.unwrap();
+    let limits = BindingLimits { calls_per_second: 50, ..BindingLimits::default() };
+    host.bind("acme", "echo", limits).await.unwrap();
+    let body = r#"{"scope":{"companyId":"acme"},"query":"x"}"#.to_owned();
+    let path = "/runtime/v1/companies/acme/query";
+    let answer = Api::new(&host).send(Method::Post, path, Some(body), &[]).await;
+    assert_eq!(answer.headers["ratelimit-policy"], "\"callsPerSecond\";q=50;w=1");
+    assert_eq!(answer.headers["ratelimit"], "\"callsPerSecond\";r=49;t=1");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -38,6 +38,12 @@ pub(crate) const CODES: &[Code] = &[
         "The token does not allow this, whether or not the thing exists.",
         "Ask whoever gave you the token for one that does.",
     ),
+    code(
+        "origin_not_allowed",
+        403,
+        "A page of another site asked.",
+        "Ask from a program, or from a page of an origin that the host allows.",
+    ),
     code("no_route", 404, "There is nothing at this address.", "Look the address up in this document."),
     code("not_found", 404, "The provider has no such record in this scope.", "Look at what `list` or `query` answers."),
     code("no_binding", 404, "No binding answers for this company, agent or key.", "Make one, or name another."),
@@ -57,6 +63,12 @@ pub(crate) const CODES: &[Code] = &[
     code("no_budget", 404, "There is no such budget.", "Look at the list of budgets."),
     code("no_tombstone", 404, "This company was not erased here.", "Nothing is to be done."),
     code("method_not_allowed", 405, "The address does not take this method.", "`allow` names those that it takes."),
+    code(
+        "not_acceptable",
+        406,
+        "No answer is of a type that the request accepts.",
+        "`detail` names the types to accept.",
+    ),
     code("binding_disabled", 409, "The binding takes no operations.", "Enable it, or use another."),
     code(
         "review_required",

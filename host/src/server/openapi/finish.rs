@@ -14,6 +14,7 @@ const PROBLEMS: &[(u16, &str, &str)] = &[
     (403, "Forbidden", "The token does not allow this."),
     (404, "NotFound", "There is no such thing, or nothing that could answer."),
     (405, "MethodNotAllowed", "The address does not take this method."),
+    (406, "NotAcceptable", "No answer is of a type that the request accepts."),
     (409, "Conflict", "It cannot be done as things are, or the idempotency key says something else."),
     (410, "Gone", "The company was erased."),
     (412, "PreconditionFailed", "Somebody changed it meanwhile."),

@@ -15,7 +15,7 @@ pub(super) struct Changed {
 }
 
 /// Fields that change with every change, and ids that say nothing to a person who has the name.
-const NOISE: [&str; 5] = ["revision", "updatedAt", "id", "companyId", "createdAt"];
+const NOISE: [&str; 7] = ["revision", "updatedAt", "id", "companyId", "createdAt", "createdBy", "setAt"];
 
 /// The fields that are different; all of them where there is one value only.
 pub(super) fn of(before: Option<&Value>, after: Option<&Value>) -> Vec<Changed> {

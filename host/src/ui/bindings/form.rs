@@ -34,7 +34,7 @@ pub(in crate::ui) struct Given {
 struct Wrong(Vec<(String, String)>);
 
 impl Wrong {
-    fn at(&mut self, field: &str, message: impl ToString) {
+    fn at(&mut self, field: &str, message: &impl ToString) {
         self.0.push((field.to_owned(), message.to_string()));
     }
 
@@ -59,12 +59,12 @@ impl Wrong {
                 wrong.0 = complaints
                     .into_iter()
                     .map(|(at, message)| (if at.is_empty() { "config".to_owned() } else { at }, message))
-                    .collect()
+                    .collect();
             }
             ServiceError::Field(error) => wrong.at(&error.field, &error.message),
-            ServiceError::NoVersion { .. } => wrong.at("version", error),
-            ServiceError::NoProvider { .. } => wrong.at("providerKey", error),
-            ServiceError::Binding(crate::bindings::BindingError::Exists { .. }) => wrong.at("key", error),
+            ServiceError::NoVersion { .. } => wrong.at("version", &error),
+            ServiceError::NoProvider { .. } => wrong.at("providerKey", &error),
+            ServiceError::Binding(crate::bindings::BindingError::Exists { .. }) => wrong.at("key", &error),
             error => return Err(error.into()),
         }
         Ok(wrong)
@@ -84,7 +84,7 @@ fn json<T: DeserializeOwned>(wrong: &mut Wrong, field: &str, text: &str) -> Opti
     if text.trim().is_empty() {
         return None;
     }
-    serde_json::from_str(text).map_err(|error| wrong.at(field, format!("is no JSON that fits here: {error}"))).ok()
+    serde_json::from_str(text).map_err(|error| wrong.at(field, &format!("is no JSON that fits here: {error}"))).ok()
 }
 
 fn version(wrong: &mut Wrong, text: &str) -> Option<VersionChoice> {
@@ -94,7 +94,7 @@ fn version(wrong: &mut Wrong, text: &str) -> Option<VersionChoice> {
         true => text.parse().map(VersionChoice::Pin).map_err(|error: crate::contract::DigestError| error.to_string()),
         false => text.parse().map(VersionChoice::Follow).map_err(|error: semver::Error| error.to_string()),
     };
-    choice.map_err(|message| wrong.at("version", message)).ok()
+    choice.map_err(|message| wrong.at("version", &message)).ok()
 }
 
 #[derive(Deserialize)]
@@ -180,8 +180,8 @@ pub(in crate::ui) async fn create(
     Signed(given): Signed<Given>,
 ) -> Result<Response, Problem> {
     let mut wrong = Wrong::default();
-    let key = given.key.trim().parse().map_err(|error| wrong.at("key", error)).ok();
-    let provider = given.provider_key.parse().map_err(|error| wrong.at("providerKey", error)).ok();
+    let key = given.key.trim().parse().map_err(|error| wrong.at("key", &error)).ok();
+    let provider = given.provider_key.parse().map_err(|error| wrong.at("providerKey", &error)).ok();
     let choice = version(&mut wrong, &given.version).unwrap_or_default();
     let config: JsonObject = json(&mut wrong, "config", &given.config).unwrap_or_default();
     let policy: BindingPolicy = json(&mut wrong, "policy", &given.policy).unwrap_or_default();

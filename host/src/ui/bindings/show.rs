@@ -199,7 +199,7 @@ fn secrets(service: &Service, company: &CompanyId, binding: &Binding) -> Result<
                             "goes to " (secret.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
                             @if secret.in_body { ", in bodies too" }
                         },
-                        None => { (badge(Tone::Bad, "not set")) " " code { "memhost secret set " (name) } }
+                        None => { (badge(Tone::Bad, "not set")) " " code { "memhost secret create " (name) } }
                     }
                 }
             }

@@ -45,7 +45,7 @@ fn page(
     let body = html! {
         (pieces::tabs(view, "budgets", &TABS))
         @if all.is_empty() {
-            (empty("No budget is set", &html! { "Nothing stops this company's memory from spending. " code { "memhost budget set" } " sets one, too." }))
+            (empty("No budget is set", &html! { "Nothing stops this company's memory from spending. " code { "memhost budget create" } " sets one, too." }))
         } @else {
             div.two #budgets data-live {
                 @for found in &all {

@@ -1,0 +1,91 @@
+//! A log of many operations, for benchmarks that look at it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use memhost::contract::{Operation, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef};
+use memhost::store::{SledStore, Store};
+
+use crate::parse;
+
+/// When the first of them began, in milliseconds since 1970; they begin 100 ms apart.
+pub const FIRST_MS: u64 = 1_790_000_000_000;
+
+const KINDS: [OperationKind; 5] = [
+    OperationKind::Query,
+    OperationKind::Capture,
+    OperationKind::RecordUpsert,
+    OperationKind::List,
+    OperationKind::Get,
+];
+
+fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
+    let company = parse::<memhost::contract::CompanyId>("acme");
+    let mixed = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    let rare = sequence.is_multiple_of(50_000);
+    let started = jiff::Timestamp::from_millisecond(i64::try_from(started_ms)?)?;
+    let kind = KINDS[usize::try_from(mixed % 5)?];
+    Ok(Operation {
+        id: OperationId::new(started_ms, sequence, mixed),
+        company_id: company.clone(),
+        kind,
+        outcome: if rare { Outcome::Trapped } else { Outcome::Succeeded },
+        principal: "operator".to_owned(),
+        binding_key: Some(parse(if rare { "rare" } else { "default" })),
+        provider_key: Some(parse("local-markdown")),
+        provider_version: Some("0.1.0".to_owned()),
+        scope: Scope {
+            agent_id: Some(parse(&format!("agent-{}", mixed % 50))),
+            issue_id: Some(format!("issue-{}", mixed % 20_000)),
+            project_id: Some(format!("project-{}", mixed % 20)),
+            run_id: Some(format!("run-{}", sequence / 16)),
+            session_key: Some(format!("session-{}", sequence / 64)),
+            ..Scope::company(company.clone())
+        },
+        source: Some(SourceRef::new(SourceKind::ALL[usize::try_from(mixed % 7)?], company)),
+        hook: None,
+        started_at: started,
+        finished_at: Some(started),
+        latency_us: Some(1_000 + mixed % 10_000),
+        provider_us: Some(900),
+        record_count: 5,
+        records: Vec::new(),
+        jobs: Vec::new(),
+        usage: Vec::new(),
+        attribution_mode: None,
+        cost_event_ids: Vec::new(),
+        error: None,
+        log: Vec::new(),
+        cited: Vec::new(),
+        payload: None,
+    })
+}
+
+/// Writes so many operations of the company `acme`, and waits until they are indexed.
+///
+/// # Errors
+/// Where the disk fails.
+pub fn fill(store: &SledStore, count: u64) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let company = parse("acme");
+    let mut last = None;
+    for n in 1..=count {
+        let sequence = store.next_sequence(&company)?;
+        last = Some(store.write_operation(Arc::new(operation(sequence, FIRST_MS + n * 100)?), Vec::new()));
+        if n % 20_000 == 0 {
+            runtime.block_on(last.take().context("there is a last one")?)?;
+            while store.is_behind(&company) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+    if let Some(last) = last {
+        runtime.block_on(last)?;
+    }
+    while store.is_behind(&company) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    Ok(())
+}
