@@ -11,7 +11,8 @@ mod part;
 mod problem;
 
 pub(crate) use allowed::{
-    Administering, By, Capturing, Emitting, Erasing, Granting, Host, Hosting, In, Resolving, Viewing,
+    Administering, Browsing, By, Capturing, Correcting, Emitting, Erasing, Forgetting, Granting, Host, Hosting, In,
+    Listing, Querying, Reading, Resolving, Viewing, Writing,
 };
 pub(crate) use answer::{Created, Done, Events, JsonLines, Rated};
 pub use auth::{AdminToken, AuthError};

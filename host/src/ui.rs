@@ -15,12 +15,15 @@ mod live;
 mod operations;
 mod overview;
 mod pieces;
+mod playground;
 mod plugins;
+mod records;
 mod reference;
 mod reviews;
 mod session;
 mod sign_in;
 mod tokens;
+mod tree;
 
 use std::sync::Arc;
 
@@ -58,13 +61,21 @@ pub(crate) fn routes(service: &Arc<Service>, admin: AdminToken) -> Router<Arc<Se
     behind.merge(front).route_layer(from_fn(headers)).merge(assets::routes())
 }
 
-/// Below a company: what was asked of its memory, and what keeps pages up to date.
+/// Below a company: what was asked of its memory, what is remembered, and what keeps pages up to date. A record's id may
+/// have slashes, so what is done to one has an address of its own.
 fn memory() -> Router<Arc<Service>> {
     Router::new()
         .route("/", get(overview::show))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
         .route("/live", get(live::follow))
+        .route("/records", get(records::list))
+        .route("/records/{binding}/{*record}", get(records::show))
+        .route("/new-record", get(records::new).post(records::create))
+        .route("/correct/{binding}/{*record}", get(records::ask_correct).post(records::correct))
+        .route("/forget/{binding}/{*record}", get(records::ask_forget).post(records::forget))
+        .route("/query", get(playground::page))
+        .route("/browse", get(tree::page))
 }
 
 /// Below a company: its work, its rules, its ledger.

@@ -46,6 +46,20 @@ macro_rules! doing {
 doing! {
     /// Captures.
     Capturing = Act::Operate(OperationKind::Capture),
+    /// Lists records.
+    Listing = Act::Operate(OperationKind::List),
+    /// Reads one record.
+    Reading = Act::Operate(OperationKind::Get),
+    /// Asks for what fits.
+    Querying = Act::Operate(OperationKind::Query),
+    /// Looks at a provider's own tree.
+    Browsing = Act::Operate(OperationKind::Browse),
+    /// Writes records as they are.
+    Writing = Act::Operate(OperationKind::RecordUpsert),
+    /// Says that a record is wrong.
+    Correcting = Act::Operate(OperationKind::Correct),
+    /// Makes records unreachable.
+    Forgetting = Act::Operate(OperationKind::Forget),
     /// Looks at something of a company.
     Viewing = Act::View,
     /// Changes something of a company.

@@ -84,6 +84,11 @@ impl Problem {
         self.status
     }
 
+    /// What happened, to which thing, and what to do next.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// The request's field at fault.
     pub(crate) fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());

@@ -7,6 +7,7 @@ use crate::contract::{
     Binding, BindingKey, McpPolicy, OperationKind, ProviderCapabilities, ProviderKey, Scope, VersionChoice,
 };
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin};
+use crate::sandbox::OptionalInterface;
 
 /// What the binding that answers for a scope can do. All of it is absent where no binding answers.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,8 @@ pub struct Abilities {
     pub provider_key: Option<ProviderKey>,
     /// What the build that serves it, or would, can do beside the operations that every provider has.
     pub capabilities: ProviderCapabilities,
+    /// Whether that build can also tell how a query came to its answer.
+    pub explains: bool,
     /// How it is shown over MCP.
     pub mcp: McpPolicy,
 }
@@ -62,6 +65,7 @@ impl Service {
             binding_key: Some(binding.key.clone()),
             provider_key: Some(binding.provider_key.clone()),
             capabilities: capabilities(serving.as_ref()),
+            explains: explains(serving.as_ref()),
             mcp: binding.policy.mcp,
         }
     }
@@ -71,10 +75,15 @@ impl Service {
         let newest = VersionChoice::default();
         let builds = self.plugins.builds(&key);
         let build = builds.iter().find(|build| newest.allows(&build.component.description().version, build.digest()));
-        Abilities { provider_key: Some(key), capabilities: capabilities(build), ..Abilities::default() }
+        let (capabilities, explains) = (capabilities(build), explains(build));
+        Abilities { provider_key: Some(key), capabilities, explains, ..Abilities::default() }
     }
 }
 
 fn capabilities(build: Option<&Plugin>) -> ProviderCapabilities {
     build.map(|build| build.component.description().capabilities).unwrap_or_default()
+}
+
+fn explains(build: Option<&Plugin>) -> bool {
+    build.is_some_and(|build| build.component.exports(OptionalInterface::Explain))
 }

@@ -72,18 +72,33 @@ pub(crate) struct Filter<'a, T> {
     more: Vec<Markup>,
     is_more: bool,
     is_open: bool,
+    does: &'static str,
 }
 
 impl<'a, T> Filter<'a, T> {
     /// An empty one, for the page itself.
     pub(crate) fn new(view: &'a View, asked: &'a Asked<T>) -> Self {
-        Self { view, asked, first: Vec::new(), more: Vec::new(), is_more: false, is_open: false }
+        Self { view, asked, first: Vec::new(), more: Vec::new(), is_more: false, is_open: false, does: "Filter" }
     }
 
     /// The fields that follow are folded away until one of them is used.
     pub(crate) fn more(mut self) -> Self {
         self.is_more = true;
         self
+    }
+
+    /// What its button says, where that is not `Filter`.
+    pub(crate) fn does(mut self, does: &'static str) -> Self {
+        self.does = does;
+        self
+    }
+
+    /// A field for text that takes a line for itself.
+    pub(crate) fn long(self, name: &'static str, label: &str) -> Self {
+        let field = html! {
+            label.f.whole { span { (label) } input name=(name) value=(self.asked.value(name)) autocomplete="off"; }
+        };
+        self.add(name, field)
     }
 
     fn add(mut self, name: &str, field: Markup) -> Self {
@@ -173,7 +188,7 @@ impl<T> Render for Filter<'_, T> {
                     }
                 }
                 div.actions {
-                    button { "Filter" }
+                    button { (self.does) }
                     @if self.asked.is_filtered() { a.quiet href=(self.view.path) { "Clear" } }
                 }
             }

@@ -30,6 +30,7 @@ const COMPANY: &[Group] = &[
             ("Operations", "operations", VIEW),
             ("Records", "records", For::Act(Act::Operate(OperationKind::List))),
             ("Query", "query", For::Act(Act::Operate(OperationKind::Query))),
+            ("Browse", "browse", For::Act(Act::Operate(OperationKind::Browse))),
         ],
     ),
     ("Work", &[("Jobs", "jobs", VIEW), ("Review queue", "reviews", VIEW), ("Hooks", "hooks", VIEW)]),
