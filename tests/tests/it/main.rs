@@ -34,3 +34,4 @@ mod support;
 mod surfaces;
 mod transfer;
 mod ui_pages;
+mod ui_records;

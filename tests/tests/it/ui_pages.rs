@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::support::{Answer, Api, bind, extracting};
 
 /// Somebody who is signed in.
-struct Visitor {
-    api: Api,
+pub(crate) struct Visitor {
+    pub(crate) api: Api,
     session: String,
     csrf: String,
 }
@@ -35,7 +35,7 @@ fn encode(fields: &[(&str, &str)]) -> String {
 }
 
 impl Visitor {
-    async fn sign_in(api: &Api, token: &str) -> Self {
+    pub(crate) async fn sign_in(api: &Api, token: &str) -> Self {
         let api = api.with_same();
         let page = api.send(Method::Get, "/sign-in", None, &[]).await;
         let tie = set_cookie(&page, "memhost_sign_in");
@@ -51,12 +51,12 @@ impl Visitor {
         Self { api, session, csrf: csrf(&page.text) }
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.api.send(Method::Get, path, None, &[("cookie", &self.session)]).await
     }
 
     /// A page that must be there.
-    async fn page(&self, path: &str) -> String {
+    pub(crate) async fn page(&self, path: &str) -> String {
         let answer = self.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
         assert!(
@@ -66,14 +66,14 @@ impl Visitor {
         answer.text
     }
 
-    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let mut all = vec![("csrf", self.csrf.as_str())];
         all.extend_from_slice(fields);
         self.api.send(Method::Post, path, Some(encode(&all)), &[("cookie", &self.session)]).await
     }
 
     /// A form that is taken only with its token, and leads to another page.
-    async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         for forged in [encode(fields), encode(&[&[("csrf", "guessed")], fields].concat())] {
             let answer = self.api.send(Method::Post, path, Some(forged), &[("cookie", &self.session)]).await;
             assert_eq!(answer.status, 403, "{path} without its token: {}", answer.text);
@@ -93,12 +93,12 @@ async fn token(api: &Api, path: &str, body: &Value) -> String {
     api.post(path, body).await.fine()["value"].as_str().unwrap().to_owned()
 }
 
-async fn operator(api: &Api) -> Visitor {
+pub(crate) async fn operator(api: &Api) -> Visitor {
     let value = token(api, "/control/v1/tokens", &json!({"name": "op", "role": "operator"})).await;
     Visitor::sign_in(api, &value).await
 }
 
-async fn in_company(api: &Api, company: &str, role: &str) -> Visitor {
+pub(crate) async fn in_company(api: &Api, company: &str, role: &str) -> Visitor {
     let agent = (role == "agent").then_some("ada");
     let body = json!({"name": role, "role": role, "agentId": agent});
     let value = token(api, &format!("/control/v1/companies/{company}/tokens"), &body).await;
