@@ -82,3 +82,8 @@ schemathesis *ARGS:
 fuzz SECONDS="20":
     cargo fuzz --version > /dev/null || cargo install --locked cargo-fuzz
     for target in admission conversion cursors origins placeholders; do cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $target -- -max_total_time={{SECONDS}} || exit 1; done
+
+# The explorer in a browser, with its pictures in target/tmp/browser. Needs node and Chromium.
+browser:
+    npm ci --silent --no-fund --no-audit --prefix tests/browser
+    cargo test -p memhost-tests --test it browser:: -- --nocapture

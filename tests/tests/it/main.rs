@@ -7,6 +7,7 @@ mod adapter;
 mod adapter_install;
 mod adapter_trouble;
 mod bad_input;
+mod browser;
 mod cli;
 mod company;
 mod compat;

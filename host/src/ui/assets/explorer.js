@@ -57,6 +57,11 @@ setInterval(() => {
   }
 }, 15000);
 
+// Where the navigation is one line that is scrolled, the page's own name is seen.
+const nav = $('#nav');
+const here = nav && $('a[aria-current]', nav);
+if (here && nav.scrollWidth > nav.clientWidth) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
+
 // Live: something happened, so the parts of this page that may show it are asked for again.
 const live = () => {
   const at = $('main').dataset.liveAt;
