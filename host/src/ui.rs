@@ -61,8 +61,8 @@ pub(crate) fn routes(service: &Arc<Service>, admin: AdminToken) -> Router<Arc<Se
     behind.merge(front).route_layer(from_fn(headers)).merge(assets::routes())
 }
 
-/// Below a company: what was asked of its memory, and what is remembered. A record's id may have slashes, so what is done to
-/// one has an address of its own.
+/// Below a company: what was asked of its memory, what is remembered, and what keeps pages up to date. A record's id may
+/// have slashes, so what is done to one has an address of its own.
 fn memory() -> Router<Arc<Service>> {
     Router::new()
         .route("/", get(overview::show))

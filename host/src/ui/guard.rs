@@ -120,7 +120,10 @@ fn secure(headers: &mut HeaderMap) {
 
 /// What a browser is answered where there is nothing, or nothing of that kind.
 pub(crate) async fn missing(request: Request, next: Next) -> Response {
-    if !kit::wants_page(request.headers()) {
+    // Whoever asks there is a program, whatever it says that it takes.
+    let is_for_programs =
+        ["/runtime/", "/control/", "/mcp", "/api/"].iter().any(|at| request.uri().path().starts_with(at));
+    if is_for_programs || !kit::wants_page(request.headers()) {
         return next.run(request).await;
     }
     let mut response = kit::as_page(request, next).await;

@@ -82,15 +82,15 @@ pub(super) async fn show(
 /// A company in which nothing has happened yet.
 fn first_steps(company: &CompanyId) -> Markup {
     html! {
-        div #overview data-live {
+        div.stack #overview data-live {
             (empty("Nothing has happened here yet", &html! {
                 "Put something into memory, and ask for it:"
             }))
             pre tabindex="0" {
                 "memhost note --company " (company) " 'Deploys are frozen on Fridays'\n"
-                "memhost recall --company " (company) " 'when may I deploy?'"
+                "memhost search --company " (company) " 'when may I deploy?'"
             }
-            p.help { "The first operation makes a binding of the built-in provider, which keeps Markdown files on this machine. " code { "memhost adapter install" } " has agents do the same by themselves." }
+            p.help { "The first operation makes a binding of the built-in provider, which keeps Markdown files on this machine. " code { "memhost adapter claude install" } " has Claude Code do the same by itself." }
         }
     }
 }

@@ -73,11 +73,9 @@ pub(super) async fn page(
     let intents =
         [("answer", "For one question"), ("agent_preamble", "For the start of a run"), ("browse", "To look around")];
     let form = Filter::new(&view, &asked).does("Ask").long("query", "Question");
-    let form = fields(&view, form.pick("intent", "Intent", "answer", intents));
-    let form = form
-        .text("topK", "At most so many")
-        .text("metadataFilter", "Metadata, as JSON")
-        .text("tokenBudget", "Tokens of the block");
+    let form = form.pick("intent", "Intent", "answer", intents).text("topK", "At most so many");
+    let form =
+        fields(&view, form).text("metadataFilter", "Metadata, as JSON").text("tokenBudget", "Tokens of the block");
     let body = html! {
         (form)
         div.stack #answer { (answer) }

@@ -36,3 +36,4 @@ mod surfaces;
 mod transfer;
 mod ui;
 mod ui_pages;
+mod ui_records;

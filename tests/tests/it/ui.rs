@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use super::support::{Api, bind, extracting};
 use super::ui_pages::{Visitor, csrf, encode, filled, in_company, operator, set_cookie};
 
-const HOSTILE: &str = "<script>alert(1)</script>\"'&";
+const HOSTILE: &str = "<script>alert(1)<b>\"'&";
 
 /// A capture about everything that a filter knows, with text that no page may take for its own.
 async fn capture(api: &Api, text: &str, agent: &str) -> Value {
     let body = json!({
         "scope": {
-            "companyId": "acme", "agentId": agent, "projectId": "p1", "issueId": "PAP 7", "runId": "r/1",
+            "companyId": "acme", "agentId": agent, "projectId": "p1", "issueId": "PAP 7", "runId": "r 1",
             "sessionKey": "s1", "subjectId": HOSTILE,
         },
-        "source": {"kind": "run", "companyId": "acme", "runId": "r/1"},
+        "source": {"kind": "run", "companyId": "acme", "runId": "r 1"},
         "payload": {"text": text},
     });
     api.post("/runtime/v1/companies/acme/capture", &body).await.fine()
@@ -128,7 +128,7 @@ async fn operations_are_filtered_and_the_filter_says_so() {
         ("kind=capture", 2),
         ("agentId=ada", 1),
         ("issueId=PAP+7", 2),
-        ("projectId=p1&runId=r%2F1&sessionKey=s1", 2),
+        ("projectId=p1&runId=r+1&sessionKey=s1", 2),
         ("sourceKind=run", 2),
         ("sourceKind=issue", 0),
         ("hookKind=post_run_capture", 0),
@@ -147,7 +147,7 @@ async fn operations_are_filtered_and_the_filter_says_so() {
     }
     let page = visitor.page(&format!("/c/acme/operations?{}&kind=capture", encode(&[("agentId", HOSTILE)]))).await;
     assert_eq!(rows(&page), 1);
-    let shown = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;";
+    let shown = "&lt;script&gt;alert(1)&lt;b&gt;&quot;'&amp;";
     assert!(page.contains(&format!("name=\"agentId\" value=\"{shown}\"")), "{page}");
     assert!(page.contains("<option value=\"capture\" selected>"), "{page}");
     assert!(!page.contains("<script>alert"), "{page}");
@@ -194,7 +194,7 @@ async fn an_operations_page_shows_what_its_record_has() {
     assert!(!page.contains("<script>alert"), "{page}");
     assert!(page.contains("captured something through extracts: 0 records came of it"), "{page}");
     assert!(page.contains("href=\"https://paperclip.example/issues/PAP%207\""), "{page}");
-    assert!(page.contains("href=\"https://paperclip.example/acme/runs/r%2F1\""), "{page}");
+    assert!(page.contains("href=\"https://paperclip.example/acme/runs/r%201\""), "{page}");
     let event = record["costEventIds"][0].as_str().unwrap_or_else(|| panic!("no cost event: {record}"));
     assert!(page.contains(&format!("data-cost-event=\"{event}\"")), "{page}");
     assert!(page.contains("class=\"waterfall\"") && page.contains("In the provider"), "{page}");

@@ -39,6 +39,12 @@ pub(crate) const CODES: &[Code] = &[
         "Ask whoever gave you the token for one that does.",
     ),
     code(
+        "forged_form",
+        403,
+        "A form of the explorer is not of this session, or came from another site.",
+        "Open the page again and send the form from there.",
+    ),
+    code(
         "origin_not_allowed",
         403,
         "A page of another site asked.",

@@ -132,11 +132,12 @@ fn path(values: &[f64], top: f64, step: f64, height: f64) -> String {
             continue;
         }
         let (x, y) = (step * (at as f64 + 0.5), height - value / top * (height - 2.0) - 1.0);
-        let _ = write!(text, "{}{} {}", if is_on { 'L' } else { 'M' }, num(x), num(y));
+        let is_alone = !is_on && !values.get(at + 1).is_some_and(|next| next.is_finite());
         // A point alone would not be seen.
-        if !is_on {
-            text.push_str("h0.01");
-        }
+        let _ = match is_alone {
+            true => write!(text, "M{} {}h{}", num(x - step * 0.3), num(y), num(step * 0.6)),
+            false => write!(text, "{}{} {}", if is_on { 'L' } else { 'M' }, num(x), num(y)),
+        };
         is_on = true;
     }
     text
@@ -168,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_gap_is_a_gap() {
-        assert_eq!(path(&[1.0, f64::NAN, 1.0], 1.0, 10.0, 22.0), "M5 1h0.01M25 1h0.01");
+        assert_eq!(path(&[1.0, 0.0], 1.0, 10.0, 22.0), "M5 1L15 21");
+        assert_eq!(path(&[1.0, f64::NAN, 1.0], 1.0, 10.0, 22.0), "M2 1h6M22 1h6");
     }
 
     #[test]

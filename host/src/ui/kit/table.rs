@@ -76,13 +76,16 @@ impl Row {
 
 /// A table. `caption` is what a screen reader says it is.
 pub(crate) fn table(caption: &str, columns: &[Col], rows: impl IntoIterator<Item = Row>) -> Markup {
+    let rows: Vec<Row> = rows.into_iter().collect();
+    // What is wider than the screen is moved by keys, too: by its links, or else by itself.
+    let is_still = rows.iter().all(|row| row.href.is_none());
     html! {
-        div.scroll {
+        div.scroll tabindex=[is_still.then_some("0")] role=[is_still.then_some("region")] aria-label=[is_still.then_some(caption)] {
             table {
                 caption.vh { (caption) }
                 thead { tr { @for column in columns { th scope="col" class=[some(column.class)] { (column.name) } } } }
                 tbody {
-                    @for row in rows {
+                    @for row in &rows {
                         tr data-key=[&row.key] {
                             @for (index, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
                                 @match (&row.href, index) {

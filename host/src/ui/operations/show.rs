@@ -178,7 +178,7 @@ fn here(view: &View, field: &str, id: &str, shown: &Markup) -> Markup {
 fn timing(view: &View, operation: &Operation) -> Markup {
     let micros = |until: Timestamp| u64::try_from(until.duration_since(operation.started_at).as_micros()).unwrap_or(0);
     let Some(latency) = operation.latency_us else {
-        return html! { p.soft { "The provider was not called." } };
+        return html! { p.soft { "Nothing is known of it yet." } };
     };
     let whole = operation.finished_at.map_or(latency, micros).max(latency);
     let provider = operation.provider_us.unwrap_or(0).min(latency);
@@ -193,6 +193,7 @@ fn timing(view: &View, operation: &Operation) -> Markup {
     }
     html! {
         (waterfall(&bars, whole))
+        @if operation.provider_us.is_none() { p.soft { "The provider was not called." } }
         (Facts::default().maybe("Ended", operation.finished_at.map(|at| html! { (time(at, view.now)) " " span.soft { (exact(at)) } })))
     }
 }
