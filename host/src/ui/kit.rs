@@ -19,7 +19,7 @@ pub(super) use filter::{Asked, Filter};
 pub(super) use form::{Field, Signed, confirm, deserialize, forged, form, read};
 pub(super) use format::{bytes, count, duration_us, exact, money, percent, short_id, time, words};
 pub(super) use page::{Page, bare};
-pub(super) use plot::{Plot, spark};
+pub(super) use plot::Plot;
 pub(super) use problem::{as_page, wants_page};
 pub(super) use source::{issue_link, record_link, run_link, source_link, source_words};
 pub(super) use table::{Col, Row, pager, table};

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use maud::{Markup, html};
 
-use super::kit::{Asked, Filter, Page, View, bytes, count, duration_us, empty, panel, time, words};
+use super::kit::{Asked, Filter, Page, View, bytes, count, duration_us, empty, panel, source_link, time, words};
 use super::pieces;
-use super::records::{address, asks, backlink, clipped, fields, no_binding, object, place};
+use super::records::{address, asks, clipped, fields, no_binding, object, place};
 use crate::contract::{
     BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent, OperationKind,
     QueryRequest, Recall, RecordHandle, Scope, ScoreKind, Snippet,
@@ -209,7 +209,7 @@ fn means(kind: ScoreKind) -> &'static str {
 
 fn provenance(view: &View, hit: &Snippet) -> Markup {
     html! {
-        @match &hit.source { Some(source) => (backlink(view, source)), None => "Nobody said where it came from" }
+        @match &hit.source { Some(source) => (source_link(view, source)), None => "Nobody said where it came from" }
         @if let Some(created) = hit.created_at { " · " (time(created, view.now)) }
     }
 }

@@ -16,9 +16,9 @@ pub(super) use show::show;
 pub(super) use within::{address, asks, fields, object};
 pub(super) use write::{create, new};
 
-use super::kit::{Asked, Col, Filter, Page, Row, View, empty, pager, table, time};
-use super::pieces::{self, ROWS};
-use crate::contract::{BindingKey, ListRequest, OperationKind, RecordId, Scope, Snippet, SourceRef};
+use super::kit::{Asked, Col, Filter, Page, Row, View, empty, pager, source_link, table, time};
+use super::pieces::ROWS;
+use crate::contract::{BindingKey, ListRequest, OperationKind, RecordId, Scope, Snippet};
 use crate::edge::{In, Listing, Problem};
 use crate::service::{Act, Service};
 
@@ -30,11 +30,6 @@ asks! {
 /// The address of a record's page, as it is seen in a scope.
 pub(super) fn place(view: &View, binding: &BindingKey, id: &RecordId, scope: &Scope) -> String {
     address(&view.at(&["records", binding.as_str(), id.as_str()]), None, scope)
-}
-
-/// Where a memory came from.
-pub(super) fn backlink(_: &View, source: &SourceRef) -> Markup {
-    html! { (pieces::source(source)) }
 }
 
 /// The beginning of a text, in one line.
@@ -136,7 +131,7 @@ fn rows(view: &View, binding: &BindingKey, scope: &Scope, items: &[Snippet]) -> 
             .key(id)
             .cell(clipped(&item.text, 160))
             .maybe(item.summary.as_deref().map(|summary| clipped(summary, 80)))
-            .maybe(item.source.as_ref().map(|source| backlink(view, source)))
+            .maybe(item.source.as_ref().map(|source| source_link(view, source)))
             .maybe(item.created_at.map(|at| time(at, view.now)))
             .maybe(item.updated_at.map(|at| time(at, view.now)))
     });

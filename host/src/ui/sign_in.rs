@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::guard::{THEME, cookie, is_secure, see_with};
-use super::kit::{Asked, Field, Signed, Theme, View, bare, deserialize, forged, read};
+use super::kit::{Asked, Signed, Theme, View, bare, deserialize, forged, read};
 use super::session::{COOKIE, is_same, no_cookie, secret};
 use super::{Explorer, session};
 use crate::edge::{self, Problem};

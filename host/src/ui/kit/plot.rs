@@ -112,17 +112,6 @@ impl<'a> Plot<'a> {
     }
 }
 
-/// A line of a few values within a row of text. `label` says what a reader does not see.
-pub(crate) fn spark(values: &[f64], label: &str) -> Markup {
-    let top = nice(values.iter().copied().fold(0.0, f64::max));
-    let step = 80.0 / values.len().max(1) as f64;
-    html! {
-        svg.spark viewBox="0 0 80 20" preserveAspectRatio="none" role="img" aria-label=(label) {
-            path.line.s1 d=(path(values, top, step, 20.0)) {}
-        }
-    }
-}
-
 fn path(values: &[f64], top: f64, step: f64, height: f64) -> String {
     let mut text = String::new();
     let mut is_on = false;

@@ -54,6 +54,7 @@ impl Row {
     }
 
     /// What tells it from the others, for tests and for live updates.
+    #[allow(clippy::needless_pass_by_value, reason = "an id, a digest or a text: all are written by value")]
     pub(crate) fn key(mut self, key: impl ToString) -> Self {
         self.key = Some(key.to_string());
         self

@@ -9,14 +9,16 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::within::Within;
-use super::{address, backlink, place};
+use super::{address, place};
 use crate::contract::{
     BindingKey, CompanyId, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId,
     Scope, Snippet, SourceRef,
 };
 use crate::edge::{In, Problem, Reading, parse};
 use crate::service::{Abilities, Act, Caller, Service};
-use crate::ui::kit::{Asked, Facts, Page, View, empty, exact, panel, short_id, time, words};
+use crate::ui::kit::{
+    Asked, Facts, Page, View, empty, exact, issue_link, panel, run_link, short_id, source_link, time, words,
+};
 use crate::ui::pieces;
 
 /// How many of the latest operations of a binding are looked at for a record.
@@ -155,12 +157,12 @@ fn about(view: &View, named: &Named, found: &Snippet) -> Facts {
 fn came(view: &View, source: Option<&SourceRef>) -> Markup {
     let Some(source) = source else { return html! { p.soft { "Nobody said." } } };
     let facts = Facts::default()
-        .row("Source", backlink(view, source))
+        .row("Source", source_link(view, source))
         .row("Kind", words(source.kind.as_str()))
-        .maybe("Issue", source.issue_id.as_deref())
+        .maybe("Issue", source.issue_id.as_deref().map(|id| issue_link(view, id)))
         .maybe("Comment", source.comment_id.as_deref())
         .maybe("Document", source.document_key.as_deref())
-        .maybe("Run", source.run_id.as_deref())
+        .maybe("Run", source.run_id.as_deref().map(|id| run_link(view, id)))
         .maybe("Activity", source.activity_id.as_deref())
         .maybe("From outside", source.external_ref.as_deref());
     html! { (facts) }
