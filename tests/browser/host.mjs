@@ -40,7 +40,7 @@ export class Company {
 
   /** Asks again and again until it is so. */
   async until(path, isSo) {
-    for (let tries = 0; tries < 400; tries += 1) {
+    for (let tries = 0; tries < 2400; tries += 1) {
       const found = await this.control(path);
       if (isSo(found)) return found;
       await new Promise((resolve) => setTimeout(resolve, 25));

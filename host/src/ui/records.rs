@@ -126,7 +126,7 @@ fn rows(view: &View, binding: &BindingKey, scope: &Scope, items: &[Snippet]) -> 
     let columns = [
         Col::text("Text").long(),
         Col::text("Summary").wide(),
-        Col::text("Source"),
+        Col::text("Source").wide(),
         Col::text("Created"),
         Col::text("Updated").wide(),
     ];
