@@ -5,9 +5,13 @@ export const complaints = [];
 
 const expected = new WeakMap();
 
+// Whatever was expected is also said on the console, sometimes after the page is there.
+const stillToBeSaid = new WeakMap();
+
 /** The answers with this status that a step means to provoke on a page. */
 export const expecting = async (page, status, step) => {
   expected.set(page, status);
+  stillToBeSaid.set(page, status);
   try {
     return await step();
   } finally {
@@ -23,8 +27,11 @@ export const watch = (page, origin) => {
   const complain = (what) => complaints.push(`${page.url().replace(origin, '')}: ${what}`);
   page.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;
-    const status = expected.get(page);
-    if (status && message.text().includes(`status of ${status}`)) return;
+    const status = stillToBeSaid.get(page);
+    if (status && message.text().includes(`status of ${status}`)) {
+      stillToBeSaid.delete(page);
+      return;
+    }
     complain(`console ${message.type()}: ${message.text()}`);
   });
   page.on('pageerror', (error) => complain(`script: ${error.message}`));

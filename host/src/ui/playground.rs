@@ -247,7 +247,7 @@ fn block(answer: &Answer) -> Markup {
             (count(u64::from(block.included))) " hits in it"
             @if block.omitted > 0 { ", " (count(u64::from(block.omitted))) " did not fit" } "."
         }
-        @if block.text.is_empty() { p.soft { "Not one of them fits." } } @else { pre #context { (block.text) } }
+        @if block.text.is_empty() { p.soft { "Not one of them fits." } } @else { pre #context tabindex="0" { (block.text) } }
     }
 }
 
