@@ -16,7 +16,7 @@ const TOKEN: &str = "a token of the test";
 
 /// A host that listens, and a person's home from which commands are run.
 struct Terminal {
-    host: TestHost,
+    _host: TestHost,
     home: tempfile::TempDir,
     url: String,
     stop: Option<oneshot::Sender<()>>,
@@ -41,7 +41,7 @@ impl Terminal {
             let _ = stopped.await;
         }));
         let home = tempfile::tempdir().unwrap();
-        Self { host, home, url, stop: Some(stop) }
+        Self { _host: host, home, url, stop: Some(stop) }
     }
 
     /// Runs a command with the host, the token and the company `acme` in its environment.
@@ -80,7 +80,7 @@ impl Terminal {
         let lines: Vec<Value> = lines.lines().map(read).collect();
         match json[items].as_array() {
             Some(items) => assert_eq!(&lines, items, "{line}"),
-            None => assert_eq!(lines, [json.clone()], "{line}"),
+            None => assert_eq!(lines, std::slice::from_ref(&json), "{line}"),
         }
         // YAML has no reader here; that it reads back is tested where it is written.
         let yaml = self.fine(&format!("{line} -o yaml")).await;
