@@ -2,7 +2,7 @@
 //! handler in the same run. `just load` builds what it needs; `MEMHOST_BIN` names another binary, `MEMHOST_LOAD_SECONDS`
 //! the seconds of each row (10), `MEMHOST_LOAD_CONNECTIONS` the connections (64).
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
