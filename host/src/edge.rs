@@ -5,6 +5,7 @@ mod allowed;
 mod answer;
 mod auth;
 pub(crate) mod document;
+mod ending;
 mod extract;
 mod idempotency;
 mod part;
@@ -17,6 +18,7 @@ pub(crate) use allowed::{
 pub(crate) use answer::{Created, Done, Events, JsonLines, Rated};
 pub use auth::{AdminToken, AuthError};
 pub(crate) use auth::{caller_of, require};
+pub(crate) use ending::to_its_end;
 pub(crate) use extract::{Body, Company, Lines, Query, parse, read_json};
 pub(crate) use idempotency::once;
 pub(crate) use part::{At, SecretName};

@@ -31,7 +31,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 
-use crate::edge::AdminToken;
+use crate::edge::{AdminToken, to_its_end};
 use crate::service::Service;
 pub(crate) use guard::{headers, missing};
 pub(crate) use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
@@ -52,6 +52,7 @@ pub(crate) fn routes(service: &Arc<Service>, admin: AdminToken) -> Router<Arc<Se
         .route("/sign-out", post(sign_in::sign_out))
         .merge(host())
         .nest("/c/{company}", company)
+        .route_layer(from_fn(to_its_end))
         .route_layer(from_fn(kit::as_page))
         .route_layer(from_fn_with_state((Arc::clone(&explorer), Arc::clone(service)), guard::require));
     let front = Router::new()

@@ -35,9 +35,16 @@ pub(crate) async fn once(
         let detail = "is not 1 to 128 printable characters without spaces";
         return Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("idempotency-key").into_response();
     };
-    let company: Option<CompanyId> = names.ok().and_then(|Path(names)| names.get("company")?.parse().ok());
-    // Whoever may not reach the company is refused before anything is looked up or kept for it.
+    let named: Option<CompanyId> = names.ok().and_then(|Path(names)| names.get("company")?.parse().ok());
     let caller = request.extensions().get::<Caller>();
+    // The routes of other systems name no company in their address: it is the token's.
+    let company = named.or_else(|| caller.and_then(|caller| caller.company().cloned()));
+    if company.is_none() && request.uri().path().starts_with("/api/") {
+        // What is kept for it must go when the company does.
+        let detail = "is not taken here from the operator; send it with a token of the company, or send no key";
+        return Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("idempotency-key").into_response();
+    }
+    // Whoever may not reach the company is refused before anything is looked up or kept for it.
     if caller.is_some_and(|caller| caller.company().is_some() && caller.company() != company.as_ref()) {
         return next.run(request).await;
     }
@@ -62,7 +69,7 @@ async fn answer(
     let caller = parts.extensions.get::<Caller>().cloned();
     let caller = caller.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", "send a token"))?;
     let (method, uri) = (parts.method.as_str().to_owned(), parts.uri.to_string());
-    let is_token = parts.uri.path().contains("/tokens");
+    let is_token = is_about_tokens(parts.uri.path());
     let conflict = |code, detail: &str| Err(Problem::new(StatusCode::CONFLICT, code, detail).at("idempotency-key"));
     match service.idempotent(&caller, company, key, &[method.as_bytes(), uri.as_bytes(), &body]).await? {
         Idempotent::New(ticket) => {
@@ -106,6 +113,12 @@ async fn answer(
     }
 }
 
+/// Below `/control/v1/tokens` or `/control/v1/companies/{company}/tokens`; a company may be called so, too.
+fn is_about_tokens(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    matches!(parts.as_slice(), ["control", "v1", "tokens", ..] | ["control", "v1", "companies", _, "tokens", ..])
+}
+
 /// A token's value is shown once and kept nowhere.
 fn without_value(body: &[u8]) -> String {
     let mut json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
@@ -113,4 +126,19 @@ fn without_value(body: &[u8]) -> String {
         members.remove("value");
     }
     json.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_makes_tokens_is_about_tokens() {
+        for path in ["/control/v1/tokens", "/control/v1/tokens/1/rotate", "/control/v1/companies/acme/tokens"] {
+            assert!(is_about_tokens(path), "{path}");
+        }
+        for path in ["/runtime/v1/companies/tokens/capture/batch", "/control/v1/companies/tokens/erase"] {
+            assert!(!is_about_tokens(path), "{path}");
+        }
+    }
 }

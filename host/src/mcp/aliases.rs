@@ -23,8 +23,9 @@ pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallT
 }
 
 /// `remove_memory`.
-pub(super) async fn remove(mut call: Call<'_>, wanted: RemoveMemory) -> Result<CallToolResult, McpError> {
-    narrow(&mut call.asking, wanted.scope)?;
+pub(super) async fn remove(call: Call<'_>, wanted: RemoveMemory) -> Result<CallToolResult, McpError> {
+    // In the whole scope of the client: a field that is left out of a scope is one that fits everything.
+    check(&call.asking, wanted.scope)?;
     let forgotten = call.forget_all("factId", std::slice::from_ref(&wanted.fact_id)).await?;
     let is_removed = forgotten.outcomes.iter().any(|outcome| outcome.effect != Effect::NotFound);
     let answer = Removed { operation_id: forgotten.operation_id, fact_id: wanted.fact_id, is_removed };
@@ -34,14 +35,19 @@ pub(super) async fn remove(mut call: Call<'_>, wanted: RemoveMemory) -> Result<C
 /// The user's memory is that of the subject, or the agent's own where no subject is named; the workspace's is that of the
 /// namespace.
 fn narrow(asking: &mut Asking, whose: Whose) -> Result<(), McpError> {
+    check(asking, whose)?;
     match whose {
         Whose::User => asking.scope.namespace = None,
-        Whose::Drive if asking.scope.namespace.is_none() => {
-            let message = "is `drive`, and the client's configuration names no workspace (header `memhost-namespace`); \
-                           `user` is there";
-            return Err(McpError::arguments("scope", message));
-        }
         Whose::Drive => asking.scope.subject_id = None,
+    }
+    Ok(())
+}
+
+fn check(asking: &Asking, whose: Whose) -> Result<(), McpError> {
+    if whose == Whose::Drive && asking.scope.namespace.is_none() {
+        let message = "is `drive`, and the client's configuration names no workspace (header `memhost-namespace`); \
+                       `user` is there";
+        return Err(McpError::arguments("scope", message));
     }
     Ok(())
 }

@@ -120,13 +120,13 @@ pub(super) fn router_of(surfaces: Surfaces, service: Arc<Service>, token: AdminT
     let compat = if surfaces == Surfaces::Control { Router::new() } else { compat::routes(&service) };
     let planes = planes
         .merge(compat)
-        .layer(from_fn(to_its_end))
-        // The token is asked for first: the last layer is the outermost.
+        // The token is asked for first: the last layer is the outermost. What is done to its end has its answer kept.
         .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
+        .layer(from_fn(edge::to_its_end))
         .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require));
     let mut surface = Router::new().merge(planes).merge(open);
     if surfaces != Surfaces::Control {
-        let mcp = mcp::routes(&service).layer(from_fn(to_its_end));
+        let mcp = mcp::routes(&service).layer(from_fn(edge::to_its_end));
         surface = surface.merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require)));
     }
     if surfaces != Surfaces::Runtime {
@@ -191,17 +191,6 @@ async fn readiness(State(service): State<Arc<Service>>) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
         }
     }
-}
-
-/// A request that was begun is done, also where whoever asked hangs up: what was written is then known here, too, what was
-/// spent is counted, and the answer of an idempotency key is kept.
-async fn to_its_end(request: Request, next: Next) -> Response {
-    let doing = tokio::spawn(next.run(request).instrument(tracing::Span::current()));
-    doing.await.unwrap_or_else(|error| {
-        tracing::error!(%error, "a request was not done to its end");
-        let detail = "the host failed while it was at work on this; its log says more";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail).into_response()
-    })
 }
 
 /// Every answer names its request, so that a caller's log and ours can be put side by side.

@@ -210,7 +210,9 @@ impl Follower {
 
 impl Feed {
     fn reset(&self, company: Option<&CompanyId>, before: u64) -> Notice {
-        let place = Place { run: self.run, number: before.saturating_sub(1), at: self.clock.now() };
+        // Nothing was told yet that one could go on behind: whoever comes back with this is told the same.
+        let (run, number) = before.checked_sub(1).map_or((0, 0), |number| (self.run, number));
+        let place = Place { run, number, at: self.clock.now() };
         Notice { id: place.id(), company_id: company.cloned(), happened: Happened::Reset }
     }
 }

@@ -14,6 +14,8 @@ pub(super) const COOKIE: &str = "memhost_session";
 const LASTS: SignedDuration = SignedDuration::from_hours(12);
 /// At most so many are signed in; the one that would end first goes.
 const MOST: usize = 4_096;
+/// Of one token; its own oldest session goes.
+const MOST_OF_ONE: usize = 16;
 
 /// The name of a session here: the digest of what the cookie holds, so that nobody reads a cookie out of this map.
 pub(super) type SessionKey = blake3::Hash;
@@ -56,6 +58,11 @@ impl Sessions {
         let until = now.checked_add(LASTS).ok()?;
         let mut sessions = self.0.lock();
         sessions.retain(|_, session| session.until > now);
+        let of_token = || sessions.iter().filter(|(_, session)| session.token == token);
+        let oldest = of_token().min_by_key(|(_, session)| session.until).map(|(key, _)| *key);
+        if let Some(oldest) = oldest.filter(|_| of_token().count() >= MOST_OF_ONE) {
+            sessions.remove(&oldest);
+        }
         if sessions.len() >= MOST
             && let Some(first) = sessions.iter().min_by_key(|(_, session)| session.until).map(|(key, _)| *key)
         {
@@ -104,6 +111,18 @@ pub(super) fn no_cookie(name: &'static str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_signs_others_out_by_signing_in() {
+        let (sessions, now) = (Sessions::default(), Timestamp::UNIX_EPOCH);
+        let other = sessions.begin("another token".to_owned(), now).unwrap();
+        let later = |n: usize| now + SignedDuration::from_secs(i64::try_from(n).unwrap());
+        let all: Vec<_> = (1..=MOST).map(|n| sessions.begin("token".to_owned(), later(n)).unwrap()).collect();
+        assert!(sessions.find(&other, now).is_some());
+        let kept = all.iter().filter(|id| sessions.find(id, now).is_some()).count();
+        assert_eq!(kept, MOST_OF_ONE);
+        assert!(sessions.find(all.last().unwrap(), now).is_some(), "the oldest goes");
+    }
 
     #[test]
     fn a_session_is_told_by_its_id_and_ends() {

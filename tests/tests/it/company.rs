@@ -213,6 +213,22 @@ async fn a_write_with_a_key_is_done_once() {
     assert_eq!(api.send(Method::Patch, &binding, Some(patch), &key).await.json, first);
 }
 
+/// Whoever hangs up and asks again under the same key gets the answer of the first time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_outlives_whoever_hung_up() {
+    let (host, api) = extracting().await;
+    let body = json!({"scope": {"companyId": "acme"}, "query": "sleep 400"}).to_string();
+    let send = || {
+        let path = "/runtime/v1/companies/acme/query";
+        api.send(Method::Post, path, Some(body.clone()), &[("idempotency-key", "k")])
+    };
+    assert!(tokio::time::timeout(Duration::from_millis(150), send()).await.is_err(), "it was to be cut off");
+    let again = send().await;
+    assert_eq!((again.status, again.headers["idempotency-replayed"].to_str().unwrap()), (200, "true"));
+    let queries = host.operations("acme").unwrap();
+    assert_eq!(queries.iter().filter(|operation| operation.kind.as_str() == "query").count(), 1);
+}
+
 /// A key is one token's, a token's value is kept nowhere, and erasing a company with a short name erases no other one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn names_that_look_like_something_else_are_only_names() {

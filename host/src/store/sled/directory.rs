@@ -71,7 +71,7 @@ pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
     remove(&fresh)?;
     remove(&before)?;
     let copied = (|| {
-        let open = |path: &Path| sled::Config::new().path(path).flush_every_ms(None).open();
+        let open = |path: &Path| super::open_db(&sled::Config::new().path(path).flush_every_ms(None));
         let (old, new) = (open(&store)?, open(&fresh)?);
         for name in old.tree_names() {
             let tree = new.open_tree(&name)?;
