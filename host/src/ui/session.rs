@@ -143,8 +143,8 @@ mod tests {
         let (sessions, now) = (Sessions::default(), Timestamp::UNIX_EPOCH);
         let first = sessions.begin("first".to_owned(), now).unwrap();
         let later = now + SignedDuration::from_secs(1);
-        for _ in 0..MOST {
-            sessions.begin("other".to_owned(), later).unwrap();
+        for n in 0..MOST {
+            sessions.begin(format!("other {n}"), later).unwrap();
         }
         assert!(sessions.find(&first, later).is_none());
         assert_eq!(sessions.0.lock().len(), MOST);
