@@ -180,7 +180,7 @@ async fn a_question_is_answered_and_explained() {
     assert!(page.contains("Friday") && !page.contains("<b>Friday") && page.contains(&at("records", &id)), "{page}");
     assert!(page.contains("<meter") && page.contains("dl class=\"parts\"") && page.contains("words"), "{page}");
     assert!(page.contains("How the question was read") && page.contains("&quot;deploy&quot;"), "{page}");
-    let block = page.split("<pre id=\"context\">").nth(1).unwrap().split("</pre>").next().unwrap();
+    let block = page.split("<pre id=\"context\" tabindex=\"0\">").nth(1).unwrap().split("</pre>").next().unwrap();
     assert!(
         block.starts_with("## Memory\n- the deploy window is &lt;b&gt;Friday") && block.contains("comment c1"),
         "{block}"
