@@ -313,6 +313,13 @@ mod tests {
     }
 
     #[test]
+    fn whoever_was_told_of_a_gap_before_anything_else_is_told_so_again() {
+        let feed = Feed::new(Arc::new(SystemClock));
+        let run = |before| Place::parse(&feed.reset(None, before).id).unwrap().run;
+        assert_eq!((run(0), run(1)), (0, feed.run), "the first notice has the number 0");
+    }
+
+    #[test]
     fn what_is_no_place_is_none() {
         assert!(["", "x", "1-2", "1-2-x", "g-1-1", "1-2-3-4"].iter().all(|text| Place::parse(text).is_none()));
     }

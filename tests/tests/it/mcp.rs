@@ -209,6 +209,15 @@ async fn the_aliases_are_there_where_a_binding_has_them_switched_on() {
     assert_eq!(agent.does("remove_memory", removal.clone()).await["isRemoved"], true);
     assert_eq!(agent.does("remove_memory", removal).await["isRemoved"], false);
     assert_eq!(last(&host, "acme").kind.as_str(), "forget");
+    // Neither word reaches beyond the user and the workspace that the client is configured for.
+    let other = agent.with("memhost-subject-id", "user-2").with("memhost-namespace", "drive-2");
+    for whose in ["user", "drive"] {
+        let theirs = other.does("save_memory", json!({"scope": whose, "fact": format!("of another {whose}")})).await;
+        for scope in ["user", "drive"] {
+            let removal = json!({"scope": scope, "factId": theirs["factId"]});
+            assert_eq!(agent.does("remove_memory", removal).await["isRemoved"], false, "{scope} for {whose}");
+        }
+    }
     for (tool, arguments, why) in [
         ("save_memory", json!({"scope": "user", "fact": "x".repeat(201)}), "at most 200"),
         ("save_memory", json!({"scope": "company", "fact": "x"}), "unknown variant `company`"),
