@@ -3,7 +3,7 @@
 //! Implement [`Provider`] and write `memhost_sdk::export!(MyProvider);`. Each optional interface of the contract is
 //! another trait and another line: [`Correction`] with `export_correction!`, and so on. Nothing else has to be learned:
 //! the types in [`types`] are the contract's own, [`storage`] keeps values between calls, [`directory`] is the granted
-//! directory, `log`'s macros reach the operator, and [`testing`] runs a provider natively under `cargo test`.
+//! directory, [`embeddings`] are vectors by the operator's model, `log`'s macros reach the operator, and [`testing`] runs a provider natively under `cargo test`.
 //!
 //! ```
 //! use memhost_sdk::{types::*, Provider};
@@ -43,6 +43,7 @@ pub mod bindings;
 mod config;
 mod conveniences;
 mod directory;
+pub mod embeddings;
 mod exports;
 mod host;
 mod logging;

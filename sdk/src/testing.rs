@@ -1,4 +1,5 @@
-//! A host in memory, for `cargo test` without WebAssembly: storage, configuration and a directory, one set a thread.
+//! A host in memory, for `cargo test` without WebAssembly: storage, configuration, a directory and, where a test
+//! brings one, an embedding model; one set a thread.
 //!
 //! [`open`] gives a provider as the sandbox would open it. [`reopen`] drops what it held in memory and keeps what it
 //! stored, which is what a restart looks like from inside.
@@ -18,6 +19,13 @@ struct State {
     config: String,
     entries: BTreeMap<Vec<u8>, Vec<u8>>,
     directory: Option<PathBuf>,
+    embedder: Option<Embedder>,
+}
+
+struct Embedder {
+    name: String,
+    dimensions: u32,
+    embed: fn(&str) -> Vec<f32>,
 }
 
 thread_local! {
@@ -62,6 +70,13 @@ pub fn reopen<P: Provider>() -> Result<P, Error> {
 /// Loses everything in storage, and keeps the directory: what a provider that indexes its files must survive.
 pub fn lose_storage() {
     STATE.with_borrow_mut(|state| state.entries.clear());
+}
+
+/// Gives this thread's host an embedding model, until the next [`reset`]: `embed` must answer `dimensions` numbers, of
+/// unit length as the contract says.
+pub fn embed_with(name: &str, dimensions: u32, embed: fn(&str) -> Vec<f32>) {
+    let embedder = Embedder { name: name.to_owned(), dimensions, embed };
+    STATE.with_borrow_mut(|state| state.embedder = Some(embedder));
 }
 
 /// What [`crate::directory`] answers in this thread.
@@ -125,6 +140,33 @@ pub(crate) mod binding {
 
     pub(crate) fn config() -> String {
         STATE.with_borrow(|state| if state.config.is_empty() { "{}".to_owned() } else { state.config.clone() })
+    }
+}
+
+pub(crate) mod embeddings {
+    use super::STATE;
+    pub(crate) use crate::bindings::provider::paperclip::memory::embeddings::{Embedded, Error, Model};
+    use crate::embeddings::{MAX_TEXT_BYTES, MAX_TEXTS};
+
+    fn denied() -> Error {
+        Error::Denied("this test has no model; `testing::embed_with` gives it one".to_owned())
+    }
+
+    pub(crate) fn get_model() -> Result<Model, Error> {
+        STATE.with_borrow(|state| {
+            let embedder = state.embedder.as_ref().ok_or_else(denied)?;
+            Ok(Model { name: embedder.name.clone(), dimensions: embedder.dimensions })
+        })
+    }
+
+    pub(crate) fn embed(texts: &[String]) -> Result<Embedded, Error> {
+        if texts.len() > MAX_TEXTS || texts.iter().any(|text| text.len() > MAX_TEXT_BYTES) {
+            return Err(Error::LimitExceeded(format!("at most {MAX_TEXTS} texts of {MAX_TEXT_BYTES} bytes")));
+        }
+        STATE.with_borrow(|state| {
+            let embedder = state.embedder.as_ref().ok_or_else(denied)?;
+            Ok(Embedded { vectors: texts.iter().map(|text| (embedder.embed)(text)).collect(), usage: None })
+        })
     }
 }
 
