@@ -1,0 +1,173 @@
+//! Bodies of text with questions, none of them the one that the defaults were chosen on, and how well a ranking finds
+//! their answers. Used by the test and by the example of the same name.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use memhost_local_markdown::LocalMarkdown;
+use memhost_sdk::types::{CaptureRequest, HookContext, HookKind, QueryRequest, Scope, SourceKind, SourceRef};
+use memhost_sdk::{Provider, testing};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// As many answers as the widest measure looks at.
+pub const TOP: usize = 10;
+
+/// Records and questions.
+pub struct Body {
+    pub name: &'static str,
+    pub records: Vec<Text>,
+    pub questions: Vec<Question>,
+}
+
+/// A record as it is captured.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Text {
+    pub id: String,
+    pub text: String,
+    session: Option<String>,
+    issue: Option<String>,
+    document: Option<String>,
+    speaker: Option<String>,
+    at: Option<String>,
+    kind: Option<String>,
+}
+
+/// A question, and the records that answer it.
+pub struct Question {
+    pub text: String,
+    pub relevant: BTreeSet<String>,
+}
+
+/// Averages over the questions, 0 to 1.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Scores {
+    pub recall_3: f64,
+    pub recall_10: f64,
+    pub mrr: f64,
+}
+
+/// The memory of a small company: conversations with long answers beside short turns, notes, comments, documents.
+pub fn work() -> Body {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Line {
+        question: String,
+        relevant: BTreeSet<String>,
+    }
+    let questions = lines::<Line>(include_str!("work-questions.jsonl")).into_iter();
+    Body {
+        name: "a company's work",
+        records: lines(include_str!("work.jsonl")),
+        questions: questions.map(|line| Question { text: line.question, relevant: line.relevant }).collect(),
+    }
+}
+
+/// This project's own documents, a record for each section and for each paragraph of the contract. A question is
+/// answered by the records with a phrase; one whose phrase nobody writes any more is left out.
+pub fn documents() -> Body {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Line {
+        question: String,
+        phrase: String,
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut records = Vec::new();
+    for (file, separator) in [
+        ("README.md", "\n#"),
+        ("ARCHITECTURE.md", "\n#"),
+        ("CONTRIBUTING.md", "\n#"),
+        ("CHANGELOG.md", "\n- "),
+        ("sdk/README.md", "\n#"),
+        ("host/docs/agents.md", "\n#"),
+        ("host/docs/cli.md", "\n#"),
+        ("host/docs/compat.md", "\n#"),
+        ("plugins/local-markdown/README.md", "\n#"),
+        ("wit/host.wit", "\n\n"),
+        ("wit/types.wit", "\n\n"),
+        ("wit/provider.wit", "\n\n"),
+        ("wit/optional.wit", "\n\n"),
+    ] {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let parts = text.split(separator).map(str::trim).filter(|part| part.len() > 40).enumerate();
+        records.extend(parts.map(|(number, part)| Text {
+            id: format!("{file}-{number}"),
+            text: part.to_owned(),
+            document: Some(format!("{file}#{number}")),
+            ..Text::default()
+        }));
+    }
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let texts: Vec<(String, String)> = records.iter().map(|text| (text.id.clone(), plain(&text.text))).collect();
+    let questions = lines::<Line>(include_str!("documents-questions.jsonl")).into_iter().map(|line| Question {
+        text: line.question,
+        relevant: texts.iter().filter(|(_, text)| text.contains(&line.phrase)).map(|(id, _)| id.clone()).collect(),
+    });
+    let questions = questions.filter(|question| !question.relevant.is_empty()).collect();
+    Body { name: "the project's documents", records, questions }
+}
+
+fn lines<T: for<'de> Deserialize<'de>>(text: &str) -> Vec<T> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// How the provider does with a ranking, `{}` for the defaults.
+pub fn measure(body: &Body, ranking: &Value) -> Scores {
+    let directory = tempfile::tempdir().unwrap();
+    let config = json!({"durable": false, "ranking": ranking});
+    let mut provider: LocalMarkdown = testing::open_in(directory.path(), config).unwrap();
+    let ids: Vec<String> = body.records.iter().map(|text| take_in(&mut provider, text)).collect();
+    score(body, |question| {
+        let top_k = u32::try_from(TOP).unwrap();
+        let found = provider.query(QueryRequest { top_k, ..testing::query(question) }).unwrap().snippets;
+        let number = |id: &String| ids.iter().position(|known| known == id).unwrap();
+        found.iter().map(|snippet| number(&snippet.id)).collect()
+    })
+}
+
+/// Averages for whatever answers the numbers of records, best first.
+#[allow(clippy::cast_precision_loss, reason = "counts for averages")]
+pub fn score(body: &Body, mut ask: impl FnMut(&str) -> Vec<usize>) -> Scores {
+    let mut sums = Scores::default();
+    for question in &body.questions {
+        let found = ask(&question.text);
+        let is_hit = |number: &usize| question.relevant.contains(&body.records[*number].id);
+        let hits = |k: usize| found.iter().take(k).filter(|number| is_hit(number)).count() as f64;
+        // Of more than k answers no ranking can have all among the first k.
+        let most = |k: usize| question.relevant.len().min(k) as f64;
+        sums.recall_3 += hits(3) / most(3);
+        sums.recall_10 += hits(TOP) / most(TOP);
+        sums.mrr += found.iter().position(is_hit).map_or(0.0, |rank| 1.0 / (rank as f64 + 1.0));
+    }
+    let count = body.questions.len() as f64;
+    Scores { recall_3: sums.recall_3 / count, recall_10: sums.recall_10 / count, mrr: sums.mrr / count }
+}
+
+fn take_in(provider: &mut LocalMarkdown, text: &Text) -> String {
+    let hook = text.at.as_ref().map(|at| HookContext {
+        hook_kind: HookKind::ManualCapture,
+        hook_id: text.id.clone(),
+        triggered_at: at.clone(),
+        actor_agent_id: None,
+        heartbeat_run_id: None,
+    });
+    let metadata: serde_json::Map<String, Value> = [("speaker", &text.speaker), ("kind", &text.kind)]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), Value::String(value.clone()?))))
+        .collect();
+    let request = CaptureRequest {
+        scope: Scope { session_key: text.session.clone(), ..testing::scope() },
+        source: SourceRef {
+            kind: SourceKind::ExternalDocument,
+            issue_id: text.issue.clone(),
+            document_key: text.document.clone(),
+            ..testing::source()
+        },
+        hook,
+        metadata: Some(Value::Object(metadata).to_string()),
+        ..testing::capture(&format!("capture {}", text.id), &text.text)
+    };
+    provider.capture(request).unwrap().records.remove(0)
+}
