@@ -12,6 +12,7 @@ mod cost;
 mod demo;
 mod demo_documents;
 mod doctor;
+mod embeddings;
 mod error;
 mod evaluate;
 mod hook;
@@ -136,6 +137,9 @@ enum Command {
     Store(store::StoreCommand),
     /// Look at a host, and say what to do.
     Doctor(doctor::DoctorArgs),
+    /// The model that turns texts into vectors for providers that ask for it.
+    #[command(subcommand)]
+    Embeddings(embeddings::EmbeddingsCommand),
     /// Measure a provider's recall on a benchmark.
     #[command(subcommand)]
     Eval(evaluate::EvalCommand),
@@ -229,6 +233,7 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Company(command) => company::run(command).await,
         Command::Store(command) => store::run(command).await,
         Command::Doctor(args) => doctor::run(args).await,
+        Command::Embeddings(command) => embeddings::run(command),
         Command::Eval(command) => evaluate::run(command).await,
         Command::Mcp(args) => mcp::run(args).await,
         // Was done before there was a runtime.

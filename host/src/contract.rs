@@ -10,6 +10,7 @@ mod compat;
 mod cost;
 mod cursor;
 mod delivery;
+mod embedder;
 mod event;
 mod failure;
 mod ids;
@@ -44,6 +45,9 @@ pub use cursor::{CursorError, CursorKey, QueryDigest};
 pub use delivery::{
     ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus,
     HookEvent, HookReceipt, Recall,
+};
+pub use embedder::{
+    EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS,
 };
 pub use event::{Event, EventFilter, EventType, NewEvent};
 pub(crate) use failure::cut_message;

@@ -23,6 +23,7 @@ pub mod review;
 
 pub mod access;
 pub mod bindings;
+pub mod embeddings;
 pub mod plugins;
 pub mod sandbox;
 pub mod store;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::CliError;
 use crate::contract::{CompatOptions, Digest, LinkTemplate, SourceLinks};
+use crate::embeddings::{EmbeddingsOptions, EndpointOptions};
 use crate::plugins::{Trust, TrustedKey};
 use crate::sandbox::SandboxOptions;
 use crate::server::Address;
@@ -39,10 +40,19 @@ pub(super) struct HostConfig {
     run_link: Option<String>,
     /// Where traces are sent to.
     pub(super) otlp_endpoint: Option<String>,
+    embeddings: EmbeddingsConfig,
+}
+
+/// Where vectors come from; the installed model where the file says nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct EmbeddingsConfig {
+    off: bool,
+    endpoint: Option<EndpointOptions>,
 }
 
 /// Every key, as [`HostConfig`] has them.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -62,6 +72,7 @@ const KEYS: [&str; 19] = [
     "issue_link",
     "run_link",
     "otlp_endpoint",
+    "embeddings",
 ];
 
 impl HostConfig {
@@ -96,6 +107,7 @@ impl HostConfig {
         options.vault_key_file = self.vault_key_file;
         options.audit = self.audit.unwrap_or_default();
         options.metrics_company_label = self.metrics_company_label;
+        options.embeddings = self.embeddings.options()?;
         options.compat = self.compat;
         options.links = SourceLinks {
             issue: link("issue_link", self.issue_link, LinkTemplate::of_issue)?,
@@ -119,6 +131,20 @@ impl HostConfig {
             options.store.max_batch = in_range("store_max_batch", batch, 1, 65_536)?;
         }
         Ok(options)
+    }
+}
+
+impl EmbeddingsConfig {
+    fn options(self) -> Result<EmbeddingsOptions, CliError> {
+        let Some(mut endpoint) = self.endpoint else {
+            return Ok(if self.off { EmbeddingsOptions::Off } else { EmbeddingsOptions::Installed });
+        };
+        if let Some(name) = &endpoint.key_env {
+            let missing = |_| format!("the environment variable `{name}` has no key; set it, or leave key_env out");
+            let key = std::env::var(name).map_err(missing);
+            endpoint.key = Some(key.map_err(|error| CliError::input("embeddings.endpoint.key_env", error))?);
+        }
+        Ok(if self.off { EmbeddingsOptions::Off } else { EmbeddingsOptions::Endpoint(endpoint) })
     }
 }
 
@@ -242,6 +268,18 @@ mod tests {
         for wrong in ["[compat.pagespace]", "[compat.mem0]\ncompany = \"a\"", "[compat.apropos]\ncompany = \"a/b\""] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn vectors_come_from_the_installed_model_an_endpoint_or_nowhere() {
+        let options = |text: &str| parse(text).unwrap().options(Path::new("d")).map(|options| options.embeddings);
+        assert!(matches!(options(""), Ok(EmbeddingsOptions::Installed)));
+        assert!(matches!(options("[embeddings]\noff = true"), Ok(EmbeddingsOptions::Off)));
+        let endpoint = "[embeddings.endpoint]\nurl = \"https://a.example/v1\"\nmodel = \"m\"\ndimensions = 8\n";
+        assert!(matches!(options(endpoint), Ok(EmbeddingsOptions::Endpoint(_))));
+        let error = options(&format!("{endpoint}key_env = \"MEMHOST_NO_SUCH_KEY\"")).unwrap_err().to_string();
+        assert!(error.contains("embeddings.endpoint.key_env") && error.contains("MEMHOST_NO_SUCH_KEY"), "{error}");
+        assert!(parse(&format!("{endpoint}key = \"secret\"")).is_err(), "a key does not belong into the file");
     }
 
     #[test]

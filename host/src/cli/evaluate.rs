@@ -10,6 +10,7 @@ use super::CliError;
 use super::args::OutputArgs;
 use super::output::{line, table};
 use crate::contract::{ProviderKey, TextId};
+use crate::embeddings::EmbeddingsOptions;
 use crate::eval::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugins};
 use crate::sandbox::{Sandbox, SandboxOptions};
@@ -31,6 +32,10 @@ pub(super) struct LocomoArgs {
     /// The provider's configuration, a JSON object.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     config: String,
+    /// A directory with an installed embedding model, such as `embeddings` in a host's data directory; without it the
+    /// provider has none.
+    #[arg(long, value_name = "DIR")]
+    embeddings: Option<PathBuf>,
     /// Write the ranked ids of every question into this file.
     #[arg(long, value_name = "FILE")]
     run: Option<PathBuf>,
@@ -65,6 +70,7 @@ async fn measure(
 ) -> Result<Evaluation, CliError> {
     let mut options = ServiceOptions::new(directory.join("data"));
     options.audit = Audit::Relaxed;
+    options.embeddings = args.embeddings.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
     let mut provider = ProviderKey::parse(LOCAL_MARKDOWN_KEY).map_err(CliError::host)?;
     if let Some(file) = &args.plugin {
         let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;

@@ -104,6 +104,24 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Nothing yet, of this provider.
+    pub fn of(provider: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            biller: None,
+            model: None,
+            billing_type: None,
+            attribution_mode: None,
+            input_tokens: None,
+            cached_input_tokens: None,
+            output_tokens: None,
+            embedding_tokens: None,
+            cost: None,
+            latency_ms: None,
+            details: None,
+        }
+    }
+
     /// Where its cost is counted. A provider that does not say so works outside of the run's own accounting: what it is
     /// billed by the call is billed directly, anything else nobody counts.
     pub fn attribution(&self) -> AttributionMode {

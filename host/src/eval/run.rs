@@ -1,7 +1,7 @@
 //! One run: a binding for each conversation, each turn captured, each question asked.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -9,8 +9,8 @@ use super::metrics::Tally;
 use super::{Category, Conversation, EvalError, Latency, Scores, Turn};
 use crate::contract::{
     BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind,
-    IdError, Intent, JsonObject, ProviderKey, QueryRequest, Scope, SourceKind, SourcePayload, SourceRef, TextId,
-    VersionChoice,
+    IdError, Intent, Job, JobFilter, JobStatus, JsonObject, ProviderKey, QueryRequest, Scope, SourceKind,
+    SourcePayload, SourceRef, TextId, VersionChoice,
 };
 use crate::service::{Caller, CreateBinding, Service, ServiceError};
 
@@ -94,6 +94,7 @@ pub async fn run(
             captures.push(started.elapsed());
             progress(Progress::Captured);
         }
+        settled(service, &company, &key).await?;
         for question in &conversation.questions {
             let request = query(&company, &key, &question.text);
             let started = Instant::now();
@@ -118,6 +119,25 @@ pub async fn run(
         capture: Latency::of(captures),
         run: ranked,
     })
+}
+
+/// Waits until nothing that the captures left behind is still to be done.
+async fn settled(service: &Service, company: &CompanyId, key: &BindingKey) -> Result<(), EvalError> {
+    let filter = JobFilter { binding_key: Some(key.clone()), ..JobFilter::default() };
+    let mut cursor = None;
+    loop {
+        let page = service.jobs(company, &filter, cursor.as_deref(), Some(100));
+        let page = page.map_err(|error| operation("waiting for jobs", error))?;
+        let is_open = |job: &Job| matches!(job.status, JobStatus::Queued | JobStatus::Running);
+        cursor = match page.items.iter().any(is_open) {
+            true => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                None
+            }
+            false if page.next_cursor.is_none() => return Ok(()),
+            false => page.next_cursor,
+        };
+    }
 }
 
 /// The turn's text is the content; who spoke and when is provenance.

@@ -11,6 +11,8 @@ pub struct Answer<T> {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider, instantiation included.
     pub provider_us: u64,
+    /// What the host's own imports used for it.
+    pub embedded: Vec<Usage>,
 }
 
 /// What `capture` answered.

@@ -7,7 +7,7 @@ pub(super) mod provider {
     wasmtime::component::bindgen!({
         path: "../wit",
         world: "memory-provider",
-        imports: { default: trappable },
+        imports: { "paperclip:memory/embeddings.embed": async | trappable, default: trappable },
         exports: { default: async },
     });
 }

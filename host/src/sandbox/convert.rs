@@ -6,8 +6,31 @@ use super::bindings::provider::paperclip::memory::types as wit;
 use crate::contract::{
     AttributionMode, BillingType, CaptureMode, CaptureRequest, CorrectRequest, HookContext, HookKind, Intent,
     JsonObject, ListRequest, OperationId, ProviderError, QueryRequest, RecordWrite, Scope, SourceKind, SourceRef,
-    UpsertRequest, cut_message, limits,
+    UpsertRequest, Usage, cut_message, limits,
 };
+
+/// What the host's own imports used, as a guest reads it.
+pub(super) fn used(usage: Usage) -> wit::Usage {
+    wit::Usage {
+        provider: usage.provider,
+        biller: usage.biller,
+        model: usage.model,
+        billing_type: usage.billing_type.map(|billing| match billing {
+            BillingType::MeteredApi => wit::BillingType::MeteredApi,
+            BillingType::SubscriptionIncluded => wit::BillingType::SubscriptionIncluded,
+            BillingType::SubscriptionOverage => wit::BillingType::SubscriptionOverage,
+            BillingType::Unknown => wit::BillingType::Unknown,
+        }),
+        attribution_mode: None,
+        input_tokens: usage.input_tokens,
+        cached_input_tokens: usage.cached_input_tokens,
+        output_tokens: usage.output_tokens,
+        embedding_tokens: usage.embedding_tokens,
+        cost_microcents: usage.cost.map(|cost| cost.0),
+        latency_ms: usage.latency_ms,
+        details: None,
+    }
+}
 
 pub(super) fn capture(id: OperationId, request: &CaptureRequest) -> wire::CaptureRequest {
     let payload = &request.payload;

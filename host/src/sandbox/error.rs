@@ -1,6 +1,6 @@
 //! What this room fails with.
 
-use crate::contract::{Digest, LogLine, ProviderError};
+use crate::contract::{Digest, LogLine, ProviderError, Usage};
 
 /// Why a file does not become a provider.
 #[derive(Debug, thiserror::Error)]
@@ -185,4 +185,6 @@ pub struct Failure {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider.
     pub provider_us: u64,
+    /// What the host's own imports used before.
+    pub embedded: Vec<Usage>,
 }

@@ -7,11 +7,15 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::bindings::provider::paperclip::memory::{binding, embeddings, storage, types};
+use super::convert;
 use super::egress::Hooks;
 use super::limiter::Limiter;
 use super::log::GuestLog;
 use super::quota::DirectoryQuota;
-use crate::contract::{BindingStorage, StorageEntry, StorageError, StorageWrite};
+use crate::contract::{
+    BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS, Microcents, StorageEntry,
+    StorageError, StorageWrite, Usage,
+};
 
 /// What belongs to one instance.
 pub(super) struct State {
@@ -24,7 +28,9 @@ pub(super) struct State {
     pub(super) log: GuestLog,
     pub(super) config: Arc<str>,
     pub(super) storage: Option<Arc<dyn BindingStorage>>,
-    pub(super) embeddings_granted: bool,
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
+    /// What the present call used of it, one entry for each model.
+    pub(super) embedded: Vec<Usage>,
     /// How long the present call may still compute, in ticks of the epoch. Time in which the guest waits in a host
     /// call does not count: the epoch's callback runs only while the guest computes.
     pub(super) cpu_ticks_left: u64,
@@ -118,22 +124,58 @@ impl storage::Host for State {
     }
 }
 
-impl State {
-    fn no_embeddings(&self) -> embeddings::Error {
-        if self.embeddings_granted {
-            embeddings::Error::Unavailable("this host has no embedding model".to_owned())
-        } else {
-            embeddings::Error::Denied("this binding has no grant for `embeddings`; an operator can grant it".to_owned())
+impl From<EmbeddingError> for embeddings::Error {
+    fn from(error: EmbeddingError) -> Self {
+        match error {
+            EmbeddingError::Unavailable(message) => Self::Unavailable(message),
+            EmbeddingError::Failed(message) => Self::Failed(message),
         }
+    }
+}
+
+impl State {
+    fn embedder(&self) -> Result<Arc<dyn Embedder>, embeddings::Error> {
+        self.embedder.clone().ok_or_else(|| {
+            embeddings::Error::Denied("this binding has no grant for `embeddings`; an operator can grant it".to_owned())
+        })
+    }
+
+    async fn vectors(&mut self, texts: Vec<String>) -> Result<embeddings::Embedded, embeddings::Error> {
+        let embedder = self.embedder()?;
+        if texts.len() > MAX_EMBEDDING_TEXTS {
+            let message = format!("{} texts; {MAX_EMBEDDING_TEXTS} may be embedded in one call", texts.len());
+            return Err(embeddings::Error::LimitExceeded(message));
+        }
+        if let Some(number) = texts.iter().position(|text| text.len() > MAX_EMBEDDING_TEXT_BYTES) {
+            let message = format!("text {number} has more than {MAX_EMBEDDING_TEXT_BYTES} bytes");
+            return Err(embeddings::Error::LimitExceeded(message));
+        }
+        let embedded = embedder.embed(texts).await?;
+        if let Some(usage) = &embedded.usage {
+            self.count(usage);
+        }
+        Ok(embeddings::Embedded { vectors: embedded.vectors, usage: embedded.usage.map(convert::used) })
+    }
+
+    /// A call may embed often: its record has one entry.
+    fn count(&mut self, usage: &Usage) {
+        let known =
+            self.embedded.iter_mut().find(|known| (&known.provider, &known.model) == (&usage.provider, &usage.model));
+        let Some(known) = known else { return self.embedded.push(usage.clone()) };
+        let sum = |sum: &mut Option<u64>, more: Option<u64>| *sum = Some(sum.unwrap_or(0) + more.unwrap_or(0));
+        sum(&mut known.embedding_tokens, usage.embedding_tokens);
+        sum(&mut known.latency_ms, usage.latency_ms);
+        known.cost = Some(Microcents(known.cost.unwrap_or_default().0 + usage.cost.unwrap_or_default().0));
     }
 }
 
 impl embeddings::Host for State {
     fn get_model(&mut self) -> wasmtime::Result<Result<embeddings::Model, embeddings::Error>> {
-        Ok(Err(self.no_embeddings()))
+        let model = self.embedder().and_then(|embedder| Ok(embedder.model()?));
+        Ok(model.map(|model| embeddings::Model { name: model.name, dimensions: model.dimensions }))
     }
 
-    fn embed(&mut self, _texts: Vec<String>) -> wasmtime::Result<Result<embeddings::Embedded, embeddings::Error>> {
-        Ok(Err(self.no_embeddings()))
+    async fn embed(&mut self, texts: Vec<String>) -> wasmtime::Result<Result<embeddings::Embedded, embeddings::Error>> {
+        Ok(self.vectors(texts).await)
     }
 }

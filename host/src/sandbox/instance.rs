@@ -16,7 +16,7 @@ use super::imports::State;
 use super::limiter::Limiter;
 use super::log::GuestLog;
 use super::quota::DirectoryQuota;
-use crate::contract::{BindingLimits, BindingStorage};
+use crate::contract::{BindingLimits, BindingStorage, Embedder};
 
 /// Handles that one instance may hold at once: files, streams, pollables.
 const MAX_HANDLES: usize = 4_096;
@@ -32,8 +32,8 @@ pub struct InstanceSetup {
     pub storage: Option<Arc<dyn BindingStorage>>,
     /// The private directory, if granted. The guest sees it as `/data`.
     pub directory: Option<Directory>,
-    /// Whether texts may be embedded.
-    pub embeddings: bool,
+    /// What embeds texts, if granted.
+    pub embeddings: Option<Arc<dyn Embedder>>,
     /// Whether its clocks are exact.
     pub clock: bool,
     /// Where requests may go, if anywhere.
@@ -49,7 +49,7 @@ impl InstanceSetup {
             config: "{}".into(),
             storage: None,
             directory: None,
-            embeddings: false,
+            embeddings: None,
             clock: false,
             egress: None,
             limits,
@@ -130,7 +130,8 @@ impl Instance {
             log,
             config: Arc::clone(&setup.config),
             storage: setup.storage.clone(),
-            embeddings_granted: setup.embeddings,
+            embedder: setup.embeddings.clone(),
+            embedded: Vec::new(),
             cpu_ticks_left: 0,
         };
         let mut store = Store::new(&sandbox.0.engine, state);
@@ -156,6 +157,7 @@ impl Instance {
         arm(&mut self.store, limits);
         let state = self.store.data_mut();
         state.limiter.forget_hit();
+        state.embedded.clear();
         state.outgoing.begin();
     }
 }

@@ -185,20 +185,21 @@ impl Instances {
     /// Puts a sound instance back and throws any other away.
     fn finish<T, U>(
         &self,
-        call: Call<'_>,
+        mut call: Call<'_>,
         called: Called<T>,
         normalize: impl FnOnce(T) -> Result<U, CallError>,
     ) -> Result<Answer<U>, Failure> {
         let provider_us = micros(call.started);
+        let embedded = std::mem::take(&mut call.instance.store.data_mut().embedded);
         let state = call.instance.store.data();
         state.outgoing.end();
         let log = state.log.take();
         self.memory_bytes.fetch_max(state.limiter.memory_bytes(), Ordering::Relaxed);
         let full = state.quota.as_ref().and_then(|quota| quota.take_refusal());
-        let failed = |error, log| Err(Failure { error, log, provider_us });
+        let failed = |error, log, embedded| Err(Failure { error, log, provider_us, embedded });
         match called {
-            Err(_) => failed(self.timed_out(), log),
-            Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log),
+            Err(_) => failed(self.timed_out(), log, embedded),
+            Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log, embedded),
             Ok(Ok(answer)) => {
                 self.idle.0.lock().push((Instant::now(), call.instance));
                 match answer {
@@ -209,11 +210,11 @@ impl Instances {
                             }
                             (error, _) => error,
                         };
-                        failed(CallError::Provider(error), log)
+                        failed(CallError::Provider(error), log, embedded)
                     }
                     Ok(answer) => match normalize(answer) {
-                        Ok(value) => Ok(Answer { value, log, provider_us }),
-                        Err(error) => failed(error, log),
+                        Ok(value) => Ok(Answer { value, log, provider_us, embedded }),
+                        Err(error) => failed(error, log, embedded),
                     },
                 }
             }
@@ -253,7 +254,7 @@ impl Instances {
 
 impl Failure {
     fn before(started: Instant, error: CallError) -> Self {
-        Self { error, log: Vec::new(), provider_us: micros(started) }
+        Self { error, log: Vec::new(), provider_us: micros(started), embedded: Vec::new() }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::access::{AccessError, Denied};
 use crate::accounting::LedgerError;
 use crate::bindings::BindingError;
 use crate::contract::{CompanyId, FieldError, OperationError, OperationErrorCode, OperationId, Outcome, ProviderError};
+use crate::embeddings::EmbeddingsError;
 use crate::hooks::HookError;
 use crate::jobs::JobError;
 use crate::plugins::PluginError;
@@ -39,6 +40,9 @@ pub enum OpenError {
     /// The engine could not be started.
     #[error("the sandbox could not be started: {0}")]
     Sandbox(#[from] AdmissionError),
+    /// The embedding model or its endpoint will not do.
+    #[error(transparent)]
+    Embeddings(#[from] EmbeddingsError),
     /// Secrets cannot be read or kept.
     #[error(transparent)]
     Vault(#[from] VaultError),

@@ -23,6 +23,7 @@ use crate::access::Tokens;
 use crate::accounting::Ledger;
 use crate::bindings::Bindings;
 use crate::contract::{Clock, CompatOptions, CursorKey, RetryPolicy, SourceLinks};
+use crate::embeddings::Embeddings;
 use crate::hooks::Hooks;
 use crate::jobs::Jobs;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
@@ -113,6 +114,7 @@ impl Service {
             Arc::clone(&store),
             Arc::clone(&bindings),
             Arc::clone(&secrets),
+            Embeddings::open(options.embeddings, &data_dir)?,
             &data_dir,
         );
         serving.drop_unneeded_copies();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::contract::{Clock, CompatOptions, RetryPolicy, SourceLinks, SystemClock};
+use crate::embeddings::EmbeddingsOptions;
 use crate::plugins::Trust;
 use crate::sandbox::SandboxOptions;
 use crate::store::SledOptions;
@@ -51,6 +52,8 @@ pub struct ServiceOptions {
     pub compat: CompatOptions,
     /// Where the explorer links issues and runs to.
     pub links: SourceLinks,
+    /// Where providers' texts become vectors.
+    pub embeddings: EmbeddingsOptions,
     /// Time and randomness.
     pub clock: Arc<dyn Clock>,
 }
@@ -72,6 +75,7 @@ impl ServiceOptions {
             metrics_company_label: false,
             compat: CompatOptions::default(),
             links: SourceLinks::default(),
+            embeddings: EmbeddingsOptions::default(),
             clock: Arc::new(SystemClock),
         }
     }

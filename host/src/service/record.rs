@@ -32,6 +32,8 @@ pub(super) struct OpenOperation {
     /// Shared with the log only while the log writes it: a change meanwhile is a change of a copy.
     operation: Option<Arc<Operation>>,
     started: Instant,
+    /// What the host's own imports used for it.
+    embedded: Vec<Usage>,
 }
 
 /// What an operation leaves in its record beside its outcome.
@@ -86,7 +88,7 @@ impl OpenOperation {
             cited: Vec::new(),
             payload: None,
         };
-        Ok(Self { recorder: Arc::clone(recorder), operation: Some(Arc::new(operation)), started })
+        Ok(Self { recorder: Arc::clone(recorder), operation: Some(Arc::new(operation)), started, embedded: Vec::new() })
     }
 
     pub(super) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
@@ -132,6 +134,11 @@ impl OpenOperation {
         let bytes = text.len() as u64;
         text.truncate(text.floor_char_boundary(most));
         operation.payload = Some(PayloadSnapshot { text, bytes });
+    }
+
+    /// What the host's own imports used for it, beside what its provider reports.
+    pub(super) fn used(&mut self, usage: Vec<Usage>) {
+        self.embedded.extend(usage);
     }
 
     /// The record as it is so far.
@@ -214,6 +221,7 @@ impl OpenOperation {
         trace.records.truncate(limits::MAX_RECORDED_HANDLES);
         operation.records = trace.records;
         operation.jobs = trace.jobs;
+        trace.usage.extend_from_slice(&self.embedded);
         operation.attribution_mode = trace.usage.first().map(Usage::attribution);
         operation.usage = trace.usage;
         operation.log = trace.log;

@@ -46,14 +46,16 @@ impl Service {
                 Ok(admitted) => admitted,
                 Err(wait) => return Err(resting(&serving, wait).into()),
             };
-            let failure = match call(Arc::clone(&serving)).await {
-                Ok(answer) => {
+            let mut failure = match call(Arc::clone(&serving)).await {
+                Ok(mut answer) => {
+                    open.used(std::mem::take(&mut answer.embedded));
                     admitted.succeeded();
                     serving.proved();
                     return Ok(answer);
                 }
                 Err(failure) => failure,
             };
+            open.used(std::mem::take(&mut failure.embedded));
             if matches!(failure.error, CallError::Retired) {
                 drop(admitted);
                 serving = self.serving.get(&serving.binding).await?;
@@ -72,8 +74,9 @@ impl Service {
             admitted.failed();
             // Writes carry an operation id and are idempotent by it: the build before may be asked the same again.
             if let Some(previous) = serving.previous()
-                && let Ok(answer) = call(Arc::clone(&previous)).await
+                && let Ok(mut answer) = call(Arc::clone(&previous)).await
             {
+                open.used(std::mem::take(&mut answer.embedded));
                 let before = &previous.plugin.component.description().version;
                 let reason = format!("a call failed that version {before} could answer: {}", failure.error);
                 if let Err(refusal) = self.serving.roll_back(&serving, reason).await {

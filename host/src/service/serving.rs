@@ -18,6 +18,7 @@ use crate::contract::{
     Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, StorageSize,
     StorageWrite, VersionChoice,
 };
+use crate::embeddings::Embeddings;
 use crate::plugins::{Plugin, Plugins};
 use crate::sandbox::{Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox};
 use crate::store::{self, Store, StoreError};
@@ -83,6 +84,7 @@ pub(super) struct ServingBindings {
     pub(super) store: Arc<dyn Store>,
     pub(super) bindings: Arc<Bindings>,
     secrets: Arc<SecretStore>,
+    pub(super) embeddings: Arc<Embeddings>,
     memory_dir: PathBuf,
     warm: RwLock<HashMap<BindingId, Arc<Serving>>>,
     /// Bindings that nothing serves any more: they were deleted, or their company was erased.
@@ -98,11 +100,12 @@ impl ServingBindings {
         store: Arc<dyn Store>,
         bindings: Arc<Bindings>,
         secrets: Arc<SecretStore>,
+        embeddings: Arc<Embeddings>,
         data_dir: &Path,
     ) -> Self {
         let memory_dir = data_dir.join("memory");
         let (warm, turns, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
-        Self { sandbox, plugins, store, bindings, secrets, memory_dir, warm, turns, closed }
+        Self { sandbox, plugins, store, bindings, secrets, embeddings, memory_dir, warm, turns, closed }
     }
 
     /// What serves a binding now.
@@ -230,7 +233,7 @@ impl ServingBindings {
             config: config(binding)?.into(),
             storage: storage.clone(),
             directory,
-            embeddings: grants.embeddings,
+            embeddings: grants.embeddings.then(|| self.embeddings.for_binding(binding.id)),
             clock: grants.clock,
             egress: egress.clone(),
             limits: binding.limits,

@@ -135,7 +135,7 @@ impl ServingBindings {
             config: config(binding).map_err(|refusal| refusal.error.message)?.into(),
             storage: overlay.clone().map(|overlay| overlay as Arc<dyn BindingStorage>),
             directory,
-            embeddings: grants.embeddings,
+            embeddings: grants.embeddings.then(|| self.embeddings.for_binding(binding.id)),
             clock: grants.clock,
             egress: None,
             limits: binding.limits,

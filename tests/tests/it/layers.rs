@@ -15,7 +15,7 @@ const ROWS: &[&[&str]] = &[
     &["service"],
     &["accounting", "hooks", "jobs", "review"],
     &["access", "bindings", "plugins"],
-    &["sandbox", "store"],
+    &["embeddings", "sandbox", "store"],
     &["contract"],
 ];
 
@@ -34,6 +34,9 @@ const OWNED: &[(&str, &[&str])] = &[
     ("bpe_openai", &["hooks"]),
     ("regex", &["review"]),
     ("sled", &["store"]),
+    ("ndarray", &["embeddings"]),
+    ("safetensors", &["embeddings"]),
+    ("zip", &["embeddings"]),
     ("axum", SURFACES),
     ("aide", &["server", "api", "edge"]),
     ("maud", &["ui"]),
