@@ -35,7 +35,7 @@ pub(super) struct LocomoArgs {
     /// A directory with an installed embedding model, such as `embeddings` in a host's data directory; without it the
     /// provider has none.
     #[arg(long, value_name = "DIR")]
-    embeddings: Option<PathBuf>,
+    model_dir: Option<PathBuf>,
     /// Write the ranked ids of every question into this file.
     #[arg(long, value_name = "FILE")]
     run: Option<PathBuf>,
@@ -70,7 +70,7 @@ async fn measure(
 ) -> Result<Evaluation, CliError> {
     let mut options = ServiceOptions::new(directory.join("data"));
     options.audit = Audit::Relaxed;
-    options.embeddings = args.embeddings.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
+    options.embeddings = args.model_dir.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
     let mut provider = ProviderKey::parse(LOCAL_MARKDOWN_KEY).map_err(CliError::host)?;
     if let Some(file) = &args.plugin {
         let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;
