@@ -21,6 +21,7 @@ use super::normalize::Normalize;
 use crate::contract::ProviderError;
 
 mod calls;
+mod optional;
 
 /// Instances that wait for the next call. An instance is in here or with one call, never elsewhere.
 #[derive(Default)]

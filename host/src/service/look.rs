@@ -83,7 +83,7 @@ impl Service {
     }
 
     /// A tree's labels and a score's parts say what a record says, and nobody can take one record out of them.
-    fn holds_nothing(&self, serving: Arc<Serving>) -> Result<Arc<Serving>, Refusal> {
+    pub(super) fn holds_nothing(&self, serving: Arc<Serving>) -> Result<Arc<Serving>, Refusal> {
         let binding = &serving.binding;
         if binding.policy.review.is_none() && self.reviews.hidden(binding.id) == 0 {
             return Ok(serving);

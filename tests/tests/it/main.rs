@@ -27,6 +27,7 @@ mod money;
 mod observability;
 mod openapi;
 mod operations;
+mod optional;
 mod plugins;
 mod review;
 mod schemathesis;

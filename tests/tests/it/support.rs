@@ -131,6 +131,13 @@ pub(crate) async fn extracting() -> (TestHost, Api) {
     (host, api)
 }
 
+/// A binding of this provider's key, with storage, as the company's default.
+pub(crate) async fn bind_provider(api: &Api, company: &str, provider: &str) {
+    let grants = json!({"storageBytes": 64 << 20});
+    let body = json!({"key": provider, "providerKey": provider, "grants": grants, "default": true});
+    api.post(&format!("/control/v1/companies/{company}/bindings"), &body).await.fine();
+}
+
 /// A binding of the guest `extracts` under a key, the company's default.
 pub(crate) async fn bind(api: &Api, company: &str, key: &str, policy: &Value) {
     let grants = json!({"storageBytes": 64 << 20, "http": [{"origin": "https://api.example.com"}]});

@@ -4,6 +4,7 @@
 //! `well_behaved::export!(TheType);`. Everything else it does is [`Keeper`]'s.
 
 mod guest;
+mod holding;
 mod job;
 mod keeper;
 mod optional;
