@@ -144,6 +144,16 @@ impl Reviews {
         })
     }
 
+    /// The change that writes an item in the place of what it was, if it still is that.
+    ///
+    /// # Errors
+    /// Where it cannot be read or encoded.
+    pub fn replace(&self, before: &ReviewItem, after: &ReviewItem) -> Result<Change, StoreError> {
+        let change = Self::change(after)?;
+        let expected = store::unchanged(&*self.store, Table::Reviews, &change.key, "review", before)?;
+        Ok(Change { expected, ..change })
+    }
+
     /// Takes an item that was written into account.
     pub fn apply(&self, item: &ReviewItem) {
         self.stand(item, true);

@@ -105,7 +105,7 @@ impl Service {
         let sandbox = Sandbox::new(options.sandbox)?;
         let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
-        let tokens = Tokens::open(&*store, Arc::clone(&options.clock))?;
+        let tokens = Tokens::open(Arc::clone(&store), Arc::clone(&options.clock))?;
         let plugins = open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
         let serving = ServingBindings::new(
             sandbox.clone(),

@@ -12,9 +12,7 @@ use crate::contract::{
     ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet,
     UpsertRequest, Usage, limits, new_id,
 };
-use crate::hooks::Hooks;
-use crate::review::{self, ReviewError, Reviews, Verdict};
-use crate::store::{Change, Expected, encode};
+use crate::review::{self, ReviewError, Verdict};
 
 /// As much of a text as the queue keeps, in bytes.
 const MAX_QUEUED_TEXT: usize = 16 << 10;
@@ -271,14 +269,10 @@ impl Service {
         if let Some(text) = &decision.text {
             (after.text, after.digest) = (queued(text), digest(text));
         }
-        // Of two who decide at once, one is told that it was decided.
-        let mut changes =
-            vec![Change { expected: Expected::Value(encode("review", &before)?), ..Reviews::change(&after)? }];
+        let mut changes = Vec::new();
         match &before.subject {
             ReviewSubject::Record(handle) if before.holder == ReviewHolder::Provider => {
                 self.tell_decided(caller, handle, &decision, &mut after).await?;
-                changes =
-                    vec![Change { expected: Expected::Value(encode("review", &before)?), ..Reviews::change(&after)? }];
             }
             ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision, &after).await?,
             ReviewSubject::Delivery(delivery) => {
@@ -294,9 +288,11 @@ impl Service {
                 if status == ReviewStatus::Rejected {
                     (released.payload, released.finished_at) = (None, Some(self.clock.now()));
                 }
-                changes.extend(Hooks::changes(&held, &released)?);
+                changes.extend(self.hooks.changes(&held, &released)?);
             }
         }
+        // Of two who decide at once, one is told that it was decided.
+        changes.push(self.reviews.replace(&before, &after)?);
         let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
         // What the text says is in the queue and not in the activity log.
         let entry = entry.with(Some(&before.status), Some(&decision.decision));

@@ -174,15 +174,15 @@ impl Instances {
         decision: Decision,
         edited: Option<&RecordWrite>,
     ) -> Result<Answer<Option<Snippet>>, Failure> {
-        let (wire, decision) = (convert::scope(scope), convert::decision(decision, edited));
+        let (wire, id, decision) = (convert::scope(scope), id.as_str().to_owned(), convert::decision(decision, edited));
         let mut call = self.begin().await?;
         let Instance { store, exports, .. } = &mut *call.instance;
         let Some(review) = &exports.review else {
             return Err(self.no_interface(call, "review"));
         };
-        let deciding = review.paperclip_memory_review().call_decide(store, id.as_str(), &wire, &decision);
+        let deciding = review.paperclip_memory_review().call_decide(store, &id, &wire, &decision);
         let called = timeout_at(call.deadline, deciding).await;
-        self.finish(call, called, |answer| self.normalize.decided(answer, id.as_str(), &scope.company_id))
+        self.finish(call, called, |answer| self.normalize.decided(answer, &id, &scope.company_id))
     }
 
     /// A part of everything that the binding holds. `cursor` is the provider's own.
