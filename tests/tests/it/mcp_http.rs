@@ -72,7 +72,7 @@ impl Client {
                     // A body that is too large is refused before it was read, and this client does not read an answer
                     // that comes while it writes.
                     Err(ureq::Error::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe && tries < 20 => {
-                        tries += 1
+                        tries += 1;
                     }
                     Err(error) => panic!("{error}"),
                 }

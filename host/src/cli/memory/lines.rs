@@ -73,12 +73,11 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
         if count == 0 {
             break;
         }
-        let answer = send(&session, &args.scope, "import", json!({ "lines": part })).await.map_err(|error| {
+        let answer = send(&session, &args.scope, "import", json!({ "lines": part })).await.inspect_err(|_| {
             let until = from + count - 1;
             eprintln!(
                 "lines {from} to {until} were not taken in, those before were; the same import again goes on there"
             );
-            error
         })?;
         taken += answer["imported"].as_u64().unwrap_or_default();
         known += answer["unchanged"].as_u64().unwrap_or_default();
