@@ -27,45 +27,46 @@ pub(super) enum Sdk {
 /// Where this binary's own files are not as they must be, which a test excludes.
 pub(super) fn project(name: &str, sdk: &Sdk, has_ci: bool) -> Result<BTreeMap<String, String>, String> {
     let named = |text: &str| text.replace(TEMPLATE, name).replace(&underscored(TEMPLATE), &underscored(name));
-    let mut project = BTreeMap::new();
+    let of_sdk = match sdk {
+        Sdk::Vendored => "vendor/memhost-sdk",
+        Sdk::At(path) => path,
+    };
+    let mut project = BTreeMap::from([("Cargo.lock".to_owned(), lock(name)?)]);
     for (path, text) in FILES {
-        let place = match path.split_once('/') {
-            Some(("wit", _)) => format!("vendor/{path}"),
-            Some(("sdk", "Cargo.toml")) => {
-                project.insert("vendor/memhost-sdk/Cargo.toml".to_owned(), standalone(text, None)?);
-                continue;
-            }
-            Some(("sdk", rest)) => match rest.strip_prefix("template/") {
-                None => format!("vendor/memhost-sdk/{rest}"),
-                Some("Cargo.toml") => {
-                    let of_sdk = match sdk {
-                        Sdk::Vendored => "vendor/memhost-sdk",
-                        Sdk::At(path) => path,
-                    };
-                    project.insert("Cargo.toml".to_owned(), named(&standalone(text, Some(of_sdk))?));
-                    continue;
-                }
-                Some(rest) => match rest.strip_prefix("project/") {
-                    Some("config.toml") => ".cargo/config.toml".to_owned(),
-                    Some("gitignore") => ".gitignore".to_owned(),
-                    Some("ci.yml") if !has_ci => continue,
-                    Some("ci.yml") => ".github/workflows/ci.yml".to_owned(),
-                    Some(rest) => rest.to_owned(),
-                    None => rest.to_owned(),
-                },
-            },
-            None if path.starts_with("LICENSE") => format!("vendor/memhost-sdk/{path}"),
-            None if *path == "rust-toolchain.toml" => (*path).to_owned(),
-            None => continue,
+        let Some(place) = place(path, has_ci) else { continue };
+        let written = match *path {
+            "sdk/Cargo.toml" => standalone(text, None)?,
+            "sdk/template/Cargo.toml" => named(&standalone(text, Some(of_sdk))?),
+            _ if place.starts_with("vendor/") => (*text).to_owned(),
+            _ => named(text),
         };
-        let is_ours = place.starts_with("vendor/");
-        project.insert(place, if is_ours { (*text).to_owned() } else { named(text) });
-    }
-    project.insert("Cargo.lock".to_owned(), lock(name)?);
-    if matches!(sdk, Sdk::At(_)) {
-        project.retain(|path, _| !path.starts_with("vendor/"));
+        if *sdk == Sdk::Vendored || !place.starts_with("vendor/") {
+            project.insert(place, written);
+        }
     }
     Ok(project)
+}
+
+/// Where a file of ours is in a project; none for what only we need.
+fn place(path: &str, has_ci: bool) -> Option<String> {
+    let place = match path {
+        "rust-toolchain.toml" => path.to_owned(),
+        "LICENSE-APACHE" | "LICENSE-MIT" => format!("vendor/memhost-sdk/{path}"),
+        "sdk/template/project/config.toml" => ".cargo/config.toml".to_owned(),
+        "sdk/template/project/gitignore" => ".gitignore".to_owned(),
+        "sdk/template/project/ci.yml" if has_ci => ".github/workflows/ci.yml".to_owned(),
+        "sdk/template/project/ci.yml" => return None,
+        "sdk/template/project/README.md" => "README.md".to_owned(),
+        _ => match path.split_once('/')? {
+            ("wit", _) => format!("vendor/{path}"),
+            ("sdk", rest) => match rest.strip_prefix("template/") {
+                Some(rest) => rest.to_owned(),
+                None => format!("vendor/memhost-sdk/{rest}"),
+            },
+            _ => return None,
+        },
+    };
+    Some(place)
 }
 
 /// A package's name as its library's.
@@ -227,8 +228,8 @@ mod tests {
         assert!(!names.contains(&"memhost".into()) && !names.contains(&"wasmtime".into()), "{names:?}");
         for package in all(&theirs).iter().filter(|package| package["name"].as_str() != Some("red-thread")) {
             let is_same = |other: &&toml::Value| other["name"] == package["name"] && other["version"] == package["version"];
-            let same = all(&ours).iter().find(is_same).cloned().unwrap_or_else(|| panic!("{package} is not ours"));
-            assert_eq!(same.get("checksum"), package.get("checksum"), "{package}");
+            let same = all(&ours).iter().find(is_same).cloned().unwrap_or_else(|| panic!("{package:?} is not ours"));
+            assert_eq!(same.get("checksum"), package.get("checksum"), "{package:?}");
         }
     }
 
