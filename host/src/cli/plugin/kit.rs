@@ -88,11 +88,14 @@ fn parse(path: &str, text: &str) -> Result<DocumentMut, String> {
 fn standalone(manifest: &str, sdk: Option<&str>) -> Result<String, String> {
     let root = parse(WORKSPACE, file(WORKSPACE)?)?;
     let mut document = parse("a manifest", manifest)?;
-    let inherited = |path: [&str; 2], key: &str| root["workspace"][path[0]].get(key).or(root[path[1]].get(key)).cloned();
-    if let Some(package) = document["package"].as_table_mut() {
+    let inherited = |what: &str, key: &str| {
+        let found = root.get("workspace").and_then(|workspace| workspace.get(what)?.get(key));
+        found.cloned().ok_or_else(|| format!("the workspace has no `{key}` to inherit"))
+    };
+    if let Some(package) = document.get_mut("package").and_then(Item::as_table_mut) {
         for (key, item) in package.iter_mut() {
             if is_inherited(item) {
-                *item = inherited(["package", "package"], key.get()).ok_or_else(|| format!("no `{key}` to inherit"))?;
+                *item = inherited("package", key.get())?;
             }
         }
         // An author's project has no licence before its author chooses one, and may be published.
@@ -100,17 +103,14 @@ fn standalone(manifest: &str, sdk: Option<&str>) -> Result<String, String> {
             package.remove("publish");
         }
     }
-    if let Some(dependencies) = document["dependencies"].as_table_mut() {
+    if let Some(dependencies) = document.get_mut("dependencies").and_then(Item::as_table_mut) {
         for (key, item) in dependencies.iter_mut() {
-            let mut written = inherited(["dependencies", "dependencies"], key.get());
-            if let Some(path) = written.as_mut().and_then(|item| item.get_mut("path")) {
-                *path = value(sdk.unwrap_or_default());
+            let mut written = inherited("dependencies", key.get())?;
+            if written.get("path").is_some() {
+                written["path"] = value(sdk.unwrap_or_default());
             }
-            *item = written.ok_or_else(|| format!("no `{key}` to inherit"))?;
+            *item = inline(&written);
         }
-        // `name.workspace = true` was dotted; what it is now is not.
-        dependencies.iter_mut().for_each(|(_, item)| *item = inline(item));
-        dependencies.set_dotted(false);
     }
     document.remove("lints");
     if sdk.is_some() {
@@ -140,7 +140,8 @@ fn inline(item: &Item) -> Item {
 
 /// What guests are built with here is what a release is there.
 fn profile(root: &DocumentMut) -> Result<Table, String> {
-    let guest = root["profile"]["guest"].as_table().ok_or("there is no profile `guest`")?;
+    let guest = root.get("profile").and_then(|profiles| profiles.get("guest")?.as_table());
+    let guest = guest.ok_or("there is no profile `guest`")?;
     let mut release = Table::new();
     for (key, item) in guest.iter().filter(|(key, _)| *key != "inherits") {
         release[key] = inline(item);
@@ -151,10 +152,11 @@ fn profile(root: &DocumentMut) -> Result<Table, String> {
     Ok(profiles)
 }
 
-/// Our lock file, cut down to what a project needs: so it is built with the versions that the SDK was tested with.
+/// Our lock file, cut down to what a project may need: so it is built with the versions that the SDK was tested with.
+/// The first build takes a few lines more out of it, which stand for features that only we use.
 fn lock(name: &str) -> Result<String, String> {
     let mut document = parse("Cargo.lock", file("Cargo.lock")?)?;
-    let packages = document["package"].as_array_of_tables_mut().ok_or("Cargo.lock has no packages")?;
+    let packages = document.get_mut("package").and_then(Item::as_array_of_tables_mut).ok_or("Cargo.lock has no packages")?;
     let text = |package: &Table, key: &str| package.get(key).and_then(Item::as_str).unwrap_or_default().to_owned();
     let (mut wanted, mut found) = (vec![TEMPLATE.to_owned()], BTreeSet::new());
     while let Some(next) = wanted.pop() {

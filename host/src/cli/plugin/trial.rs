@@ -203,6 +203,13 @@ async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<
     Ok((Service::open(options).await.map_err(CliError::host)?, meter))
 }
 
+/// A host on a directory where one was before, that begins nothing by itself and has no builds but those that it kept.
+pub(super) async fn quiet(directory: &Path) -> Result<Arc<Service>, CliError> {
+    let plugins = directory.join("tried");
+    std::fs::create_dir_all(&plugins)?;
+    Ok(host(directory, &plugins, false).await?.0)
+}
+
 /// Nobody outside is reached from a throwaway host unless its user said so: what is tried may send what it is given.
 fn within(grants: Grants, reaches_outside: bool) -> Grants {
     if reaches_outside { grants } else { Grants { http: Vec::new(), secrets: Vec::new(), ..grants } }
