@@ -11,7 +11,7 @@ use super::output::text;
 use super::page::{self, Asked};
 use super::session::Session;
 
-mod shown;
+pub(super) mod shown;
 
 /// Records, in the grammar of every other thing. Most of these have a short form: `note`, `search`, `forget`, …
 #[derive(Debug, Subcommand)]
