@@ -1,10 +1,9 @@
 //! Building a project's component.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use tokio::process::Command;
 
 use crate::cli::CliError;
 
@@ -50,10 +49,10 @@ impl Build {
                 (command, "cargo")
             }
         };
-        // A build that nobody waits for any more is ended.
-        command.current_dir(&self.project).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
-        let missing = |error| CliError::host(format!("{named} could not be started: {error}"));
-        let done = command.spawn().map_err(missing)?.wait_with_output().await.map_err(missing)?;
+        command.current_dir(&self.project).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let missing = |error: &dyn std::fmt::Display| CliError::host(format!("{named} could not be started: {error}"));
+        let done = tokio::task::spawn_blocking(move || command.output()).await.map_err(|error| missing(&error))?;
+        let done = done.map_err(|error| missing(&error))?;
         if !done.status.success() {
             return Ok(None);
         }
