@@ -71,7 +71,8 @@ impl Provider for Memory {
             "additionalProperties": false,
             "properties": { "ignoredWords": { "type": "array", "items": { "type": "string" } } },
         });
-        let description = Description::new("memory-template", env!("CARGO_PKG_VERSION"), "Finds records by their words");
+        let description =
+            Description::new("memory-template", env!("CARGO_PKG_VERSION"), "Finds records by their words");
         Description { config_schema: Some(schema.to_string()), ..description }
             .require(Permission::Storage(64 << 20), "The records are kept in it")
     }
@@ -155,7 +156,8 @@ impl Provider for Memory {
                 continue;
             }
             if page.items.len() == request.limit as usize {
-                page.continuation = page.items.last().map_or(Continuation::End, |last| Continuation::Next(last.id.clone()));
+                page.continuation =
+                    page.items.last().map_or(Continuation::End, |last| Continuation::Next(last.id.clone()));
                 break;
             }
             page.items.push(record.snippet(id, Score::None));

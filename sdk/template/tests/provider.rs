@@ -118,7 +118,9 @@ fn what_is_forgotten_is_gone() {
 
 #[test]
 fn a_wrong_configuration_names_the_field() {
-    for (config, pointer) in [(r#"{"ignoredWords":["The"]}"#, "/ignoredWords/0"), (r#"{"ignoredWord":[]}"#, "/ignoredWord")] {
+    for (config, pointer) in
+        [(r#"{"ignoredWords":["The"]}"#, "/ignoredWords/0"), (r#"{"ignoredWord":[]}"#, "/ignoredWord")]
+    {
         let errors = memhost_sdk::check_config::<Memory>(config).unwrap_err();
         assert_eq!(errors[0].pointer, pointer, "{}", errors[0].message);
     }

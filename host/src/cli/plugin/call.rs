@@ -24,9 +24,8 @@ impl Call {
     /// Calls with `--` between them.
     pub(super) fn all(words: &[String]) -> Result<Vec<Self>, CliError> {
         let calls = words.split(|word| word == "--").filter(|words| !words.is_empty());
-        let calls: Vec<Self> = calls
-            .map(|words| Self { name: words[0].clone(), arguments: words[1..].to_vec() })
-            .collect();
+        let calls: Vec<Self> =
+            calls.map(|words| Self { name: words[0].clone(), arguments: words[1..].to_vec() }).collect();
         if calls.is_empty() {
             return Err(CliError::input("CALL", format!("is missing; after `--` give one of {FUNCTIONS}")));
         }
@@ -76,7 +75,8 @@ impl Call {
     }
 
     fn json(&self, text: &str) -> Result<Value, CliError> {
-        serde_json::from_str(text).map_err(|error| CliError::input(&self.name, format!("is called with no JSON: {error}")))
+        serde_json::from_str(text)
+            .map_err(|error| CliError::input(&self.name, format!("is called with no JSON: {error}")))
     }
 
     /// An answer for people.
@@ -111,7 +111,9 @@ fn route(name: &str) -> Result<&'static str, CliError> {
         ("browse", "browse"),
     ];
     let found = ROUTES.iter().find(|(known, _)| *known == name);
-    found.map(|(_, route)| *route).ok_or_else(|| CliError::input(name, format!("is no function; there are {FUNCTIONS}")))
+    found
+        .map(|(_, route)| *route)
+        .ok_or_else(|| CliError::input(name, format!("is no function; there are {FUNCTIONS}")))
 }
 
 /// With whatever a request needs and its user did not say.

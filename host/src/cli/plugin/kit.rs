@@ -156,7 +156,8 @@ fn profile(root: &DocumentMut) -> Result<Table, String> {
 /// The first build takes a few lines more out of it, which stand for features that only we use.
 fn lock(name: &str) -> Result<String, String> {
     let mut document = parse("Cargo.lock", file("Cargo.lock")?)?;
-    let packages = document.get_mut("package").and_then(Item::as_array_of_tables_mut).ok_or("Cargo.lock has no packages")?;
+    let packages =
+        document.get_mut("package").and_then(Item::as_array_of_tables_mut).ok_or("Cargo.lock has no packages")?;
     let text = |package: &Table, key: &str| package.get(key).and_then(Item::as_str).unwrap_or_default().to_owned();
     let (mut wanted, mut found) = (vec![TEMPLATE.to_owned()], BTreeSet::new());
     while let Some(next) = wanted.pop() {
@@ -164,7 +165,8 @@ fn lock(name: &str) -> Result<String, String> {
         let mut parts = next.split(' ');
         let (name, version) = (parts.next().unwrap_or_default(), parts.next());
         for (index, package) in packages.iter().enumerate() {
-            let is_it = text(package, "name") == name && version.is_none_or(|version| text(package, "version") == version);
+            let is_it =
+                text(package, "name") == name && version.is_none_or(|version| text(package, "version") == version);
             if is_it && found.insert(index) {
                 let all = package.get("dependencies").and_then(Item::as_array).into_iter().flatten();
                 wanted.extend(all.filter_map(|name| name.as_str().map(str::to_owned)));
@@ -183,7 +185,9 @@ fn lock(name: &str) -> Result<String, String> {
         if text(package, "name") == TEMPLATE {
             package["name"] = value(name);
         }
-        for dependency in package.get_mut("dependencies").and_then(Item::as_array_mut).into_iter().flat_map(|all| all.iter_mut()) {
+        for dependency in
+            package.get_mut("dependencies").and_then(Item::as_array_mut).into_iter().flat_map(|all| all.iter_mut())
+        {
             let plain = dependency.as_str().and_then(|text| text.split(' ').next()).unwrap_or_default().to_owned();
             if versions.get(&plain) == Some(&1) {
                 let decor = dependency.decor().clone();
@@ -203,9 +207,19 @@ mod tests {
     fn nothing_of_our_repository_is_left_in_a_project() {
         let project = project("red-thread", &Sdk::Vendored, true).unwrap();
         for path in [
-            "Cargo.toml", "Cargo.lock", "README.md", "rust-toolchain.toml", "src/lib.rs", "tests/provider.rs",
-            ".cargo/config.toml", ".gitignore", ".github/workflows/ci.yml", "vendor/wit/provider.wit",
-            "vendor/memhost-sdk/Cargo.toml", "vendor/memhost-sdk/src/lib.rs", "vendor/memhost-sdk/LICENSE-MIT",
+            "Cargo.toml",
+            "Cargo.lock",
+            "README.md",
+            "rust-toolchain.toml",
+            "src/lib.rs",
+            "tests/provider.rs",
+            ".cargo/config.toml",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            "vendor/wit/provider.wit",
+            "vendor/memhost-sdk/Cargo.toml",
+            "vendor/memhost-sdk/src/lib.rs",
+            "vendor/memhost-sdk/LICENSE-MIT",
         ] {
             assert!(project.contains_key(path), "{path} is missing of {:?}", project.keys());
         }
@@ -213,7 +227,9 @@ mod tests {
             assert!(!text.contains("memory-template") && !text.contains("memory_template"), "{path}");
             assert!(!path.ends_with("Cargo.toml") || !text.contains("workspace = true"), "{path}: {text}");
         }
-        assert!(project["src/lib.rs"].contains("\"red-thread\"") && project["tests/provider.rs"].contains("red_thread::"));
+        assert!(
+            project["src/lib.rs"].contains("\"red-thread\"") && project["tests/provider.rs"].contains("red_thread::")
+        );
         let manifest: toml::Table = project["Cargo.toml"].parse().unwrap();
         assert_eq!(manifest["package"]["name"].as_str(), Some("red-thread"));
         assert_eq!(manifest["dependencies"]["memhost-sdk"]["path"].as_str(), Some("vendor/memhost-sdk"));
@@ -229,7 +245,8 @@ mod tests {
         assert!(names.contains(&"red-thread".into()) && names.contains(&"wit-bindgen".into()), "{names:?}");
         assert!(!names.contains(&"memhost".into()) && !names.contains(&"wasmtime".into()), "{names:?}");
         for package in all(&theirs).iter().filter(|package| package["name"].as_str() != Some("red-thread")) {
-            let is_same = |other: &&toml::Value| other["name"] == package["name"] && other["version"] == package["version"];
+            let is_same =
+                |other: &&toml::Value| other["name"] == package["name"] && other["version"] == package["version"];
             let same = all(&ours).iter().find(is_same).cloned().unwrap_or_else(|| panic!("{package:?} is not ours"));
             assert_eq!(same.get("checksum"), package.get("checksum"), "{package:?}");
         }

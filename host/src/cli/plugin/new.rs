@@ -62,7 +62,9 @@ fn checked(sdk: &Path) -> Result<Sdk, CliError> {
     let path = std::fs::canonicalize(sdk).map_err(|error| wrong(error.to_string()))?;
     let is_it = std::fs::read_to_string(path.join("Cargo.toml")).is_ok_and(|text| text.contains("\"memhost-sdk\""));
     if !is_it || !path.join("../wit").is_dir() {
-        return Err(wrong("is not the SDK; name the directory `sdk` of a checkout, which has `wit` beside it".to_owned()));
+        return Err(wrong(
+            "is not the SDK; name the directory `sdk` of a checkout, which has `wit` beside it".to_owned(),
+        ));
     }
     Ok(Sdk::At(path.display().to_string()))
 }
@@ -99,7 +101,8 @@ mod tests {
         for good in ["a", "red-thread", "notes2", &"n".repeat(64)] {
             assert_eq!(name(good).as_deref(), Ok(good));
         }
-        for bad in ["", "2nd", "-a", "a-", "Red", "a_b", "a b", "é", "../a", "test", "local-markdown", &"n".repeat(65)] {
+        for bad in ["", "2nd", "-a", "a-", "Red", "a_b", "a b", "é", "../a", "test", "local-markdown", &"n".repeat(65)]
+        {
             assert!(name(bad).is_err(), "{bad}");
         }
     }

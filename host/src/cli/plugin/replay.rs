@@ -67,7 +67,8 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
         Some((before, called)) => {
             let (mut before, mut after) = (side(before, &called), side(after.0, &after.1));
             if before.title == after.title {
-                (before.title, after.title) = (format!("{} (before)", before.title), format!("{} (after)", after.title));
+                (before.title, after.title) =
+                    (format!("{} (before)", before.title), format!("{} (after)", after.title));
             }
             (before, after)
         }
@@ -121,7 +122,8 @@ async fn read_back(trial: &Trial, recorded: &Recorded, answer: &mut Value) -> Re
     let mut written = Vec::new();
     for handle in handles.cloned().collect::<Vec<_>>() {
         let body = json!({ "scope": recorded.request["scope"], "bindingKey": trial.key, "handle": handle });
-        let read = trial.host.post(&format!("/runtime/v1/companies/{}/get", escape(trial.company.as_str())), &body).await;
+        let read =
+            trial.host.post(&format!("/runtime/v1/companies/{}/get", escape(trial.company.as_str())), &body).await;
         written.push(read.map_or_else(|error| error.to_string().into(), |read| read["record"].clone()));
     }
     if !written.is_empty() {

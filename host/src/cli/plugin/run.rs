@@ -51,9 +51,9 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
     let mut setup = Setup::of(&args.file)?;
     setup.config = read("--config", &args.config)?;
     setup.limits = match read("--limits", &args.limits)? {
-        Some(limits) => Some(
-            serde_json::from_value(Value::Object(limits)).map_err(|error| CliError::input("--limits", error))?,
-        ),
+        Some(limits) => {
+            Some(serde_json::from_value(Value::Object(limits)).map_err(|error| CliError::input("--limits", error))?)
+        }
         None => None,
     };
     setup.reaches_outside = args.grant_network;
@@ -66,7 +66,12 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
         let provider = trial.inspection.description.provider_key.as_str();
         let Some((route, body)) = call.request(&trial.company, args.agent.as_deref(), provider)? else {
             let answer = serde_json::to_value(&trial.inspection).map_err(CliError::host)?;
-            show(format, call, &Called { answer: Ok(answer), operation: Value::Null, took: Metered::default() }, &mut all)?;
+            show(
+                format,
+                call,
+                &Called { answer: Ok(answer), operation: Value::Null, took: Metered::default() },
+                &mut all,
+            )?;
             continue;
         };
         let called = trial.call(route, &body).await?;

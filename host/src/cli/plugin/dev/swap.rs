@@ -69,7 +69,8 @@ impl Place {
         let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
         let (url, shown) = (endpoint.address().to_string(), shown.unwrap_or_default());
         let mut company = args.company.clone();
-        company.company = Some(company.company.filter(|company| !company.is_empty()).unwrap_or_else(|| "dev".to_owned()));
+        company.company =
+            Some(company.company.filter(|company| !company.is_empty()).unwrap_or_else(|| "dev".to_owned()));
         line(&format!(
             "a host runs for it, with its data in {}; in another terminal:\n\n  export MEMHOST_URL={url} \
              MEMHOST_TOKEN={shown} MEMHOST_COMPANY={}\n  memhost capture 'The gate is green'\n  memhost search gate\n",
@@ -193,7 +194,10 @@ fn why(binding: &Value, digest: Digest) -> String {
         return text(kept, "/reason");
     }
     if items(binding, "waiting").iter().any(|build| is_it(&build)) {
-        return format!("it asks for more than was granted; `memhost binding grant {}` shows what", text(binding, "/key"));
+        return format!(
+            "it asks for more than was granted; `memhost binding grant {}` shows what",
+            text(binding, "/key")
+        );
     }
     format!("{} does; its version is higher, or the binding is held to it", text(binding, "/serving/version"))
 }

@@ -28,14 +28,20 @@ impl Recorded {
             "correct" => "correct",
             "explain" => "explain",
             "browse" => "browse",
-            _ => return Err(wrong(format!("is of the kind {kind}, which nobody asked of a provider; choose another one"))),
+            _ => {
+                return Err(wrong(format!(
+                    "is of the kind {kind}, which nobody asked of a provider; choose another one"
+                )));
+            }
         };
         let key = text(binding, "/key");
         let how = format!(
             "the policy of the binding `{key}` has to have `{{\"retention\":{{\"snapshots\":\"full\"}}}}` when it is made; \
              `memhost binding update {key} --policy JSON` sets the policy as a whole"
         );
-        let kept = operation["payload"]["text"].as_str().ok_or_else(|| wrong(format!("has nothing of what was asked: {how}")))?;
+        let kept = operation["payload"]["text"]
+            .as_str()
+            .ok_or_else(|| wrong(format!("has nothing of what was asked: {how}")))?;
         let bytes = operation["payload"]["bytes"].as_u64().unwrap_or_default();
         if bytes > kept.len() as u64 {
             return Err(wrong(format!("has only {} of {bytes} bytes of what was asked: {how}", kept.len())));
@@ -81,9 +87,7 @@ fn without_id(value: &Value, id: &str) -> Value {
     match value {
         Value::String(text) if !id.is_empty() => text.replace(id, "OPERATION").into(),
         Value::Array(items) => items.iter().map(|item| without_id(item, id)).collect(),
-        Value::Object(members) => {
-            members.iter().map(|(name, member)| (name.clone(), without_id(member, id))).collect()
-        }
+        Value::Object(members) => members.iter().map(|(name, member)| (name.clone(), without_id(member, id))).collect(),
         other => other.clone(),
     }
 }

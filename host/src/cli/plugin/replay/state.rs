@@ -59,12 +59,8 @@ impl State {
         let missing = || CliError::input("--company", "is missing; give it, or set MEMHOST_COMPANY");
         let company = company.ok_or_else(missing)?;
         let service = trial::quiet(copy).await?;
-        let session = Session {
-            host: Backend::of(service),
-            format: args.company.host.output.format(),
-            company,
-            agent: None,
-        };
+        let session =
+            Session { host: Backend::of(service), format: args.company.host.output.format(), company, agent: None };
         let (operation, binding) = known(args, &session).await?;
         // Its builds are kept by their digests.
         let digest = text(&binding, "/serving/digest").replace(':', "-");
