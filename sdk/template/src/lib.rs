@@ -32,8 +32,9 @@ impl Default for Config {
 pub struct Memory {
     config: Config,
     records: Collection<Record>,
-    /// The record that each delivery of a hook made, so that a repeated one makes no second record.
-    delivered: Collection<RecordId>,
+    /// The records that the deliveries of each hook made, so that a repeated one makes no second record. Its id alone
+    /// does not tell a delivery: a run's id is the id of many kinds of events.
+    delivered: Collection<Vec<(HookKind, Option<String>, RecordId)>>,
 }
 
 impl Memory {
@@ -55,11 +56,6 @@ impl Memory {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase);
         words.filter(|word| !self.config.ignored_words.contains(word)).collect()
     }
-}
-
-/// Tells deliveries apart: the id alone does not, since a run's id is the id of many kinds of events.
-fn delivery(hook: &HookContext, scope: &Scope) -> String {
-    format!("{:?} {} {}", hook.hook_kind, scope.agent_id.as_deref().unwrap_or_default(), hook.hook_id)
 }
 
 impl Provider for Memory {
@@ -91,17 +87,16 @@ impl Provider for Memory {
     }
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        let delivery = request.hook.as_ref().map(|hook| delivery(hook, &request.scope));
-        if let Some(delivery) = &delivery
-            && let Some(id) = self.delivered.get(delivery)?
-        {
-            return Ok(vec![id].into());
-        }
         // The same operation gives the same id, so that a repeated call writes the same record.
-        let id = request.operation_id.clone();
-        let mut batch = Batch::new();
-        if let Some(delivery) = &delivery {
-            batch.put(&self.delivered, delivery, &id)?;
+        let (id, mut batch) = (request.operation_id.clone(), Batch::new());
+        if let Some(hook) = &request.hook {
+            let agent = &request.scope.agent_id;
+            let mut delivered = self.delivered.get(&hook.hook_id)?.unwrap_or_default();
+            if let Some((_, _, id)) = delivered.iter().find(|(kind, of, _)| *kind == hook.hook_kind && of == agent) {
+                return Ok(vec![id.clone()].into());
+            }
+            delivered.push((hook.hook_kind.clone(), agent.clone(), id.clone()));
+            batch.put(&self.delivered, &hook.hook_id, &delivered)?;
         }
         batch.put(&self.records, &id, &Record::captured(request)?)?;
         batch.apply()?;
