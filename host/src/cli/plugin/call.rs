@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::trial::id;
 use crate::cli::CliError;
 use crate::cli::memory::shown;
-use crate::cli::output::Format;
+use crate::cli::output::{Format, text};
 use crate::contract::CompanyId;
 
 /// What can be called.
@@ -33,6 +33,11 @@ impl Call {
         let company = id("dev")?;
         calls.iter().try_for_each(|call| call.request(&company, None, "provider").map(drop))?;
         Ok(calls)
+    }
+
+    /// Stands for the time that the host gives a provider for a job.
+    pub(super) fn of_a_job() -> Self {
+        Self { name: "extraction".to_owned(), arguments: Vec::new() }
     }
 
     /// The route of the runtime plane, and its request; none for `describe`, which is answered already.
@@ -89,6 +94,7 @@ impl Call {
             "forget" => shown::forgotten(answer),
             "capture" => shown::written("captured", answer),
             "upsert" => shown::written("written", answer),
+            "extraction" => format!("{}, {} records", text(answer, "/outcome"), text(answer, "/recordCount")),
             _ => {
                 let mut answer = answer.clone();
                 answer.as_object_mut().map(|answer| answer.remove("operationId"));

@@ -29,7 +29,7 @@ pub(in crate::cli) struct RunArgs {
     /// The agent that acts.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// What it may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
+    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
     /// Also grant what reaches outside: the network and the secrets that it asks for. What stays inside is granted anyway.

@@ -14,7 +14,7 @@ use crate::cli::output::{escape, line, text};
 use crate::cli::page::items;
 use crate::cli::session::Session;
 use crate::cli::{CliError, serve};
-use crate::contract::{Digest, Grants};
+use crate::contract::{Digest, Grants, PermissionRequest};
 use crate::server::{self, AdminToken, Endpoint, Surfaces};
 use crate::service::{Service, ServiceOptions};
 
@@ -163,7 +163,7 @@ impl Place {
     /// Our own host has a binding of it, with everything that it asks for but the network.
     async fn bind(&self, session: &Session, plugin: &Value, provider: &str) -> Result<(), CliError> {
         let asked = plugin["description"]["permissions"].clone();
-        let asked = serde_json::from_value(asked).map_err(CliError::host)?;
+        let asked: Vec<PermissionRequest> = serde_json::from_value(asked).map_err(CliError::host)?;
         let grants = Grants { http: Vec::new(), secrets: Vec::new(), ..Grants::all_of(&asked) };
         let bindings = session.get("bindings").await?;
         if !items(&bindings, "items").iter().any(|binding| binding["providerKey"] == *provider) {
