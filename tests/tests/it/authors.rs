@@ -204,6 +204,11 @@ async fn an_operation_is_asked_of_another_build_on_a_copy_of_what_was_stored() {
         let told = json(terminal.home.path(), &format!("{replay} -o json")).await;
         assert_eq!((&told["isSame"], told["before"]["took"].is_object()), (&Value::Bool(false), true), "{told}");
     }
+    // Where a host would go back to the build before, its author wants to know why.
+    let home = terminal.home.path();
+    let traps = build(home, "traps.wasm", json!({"key": "stamped", "version": "3.0.0", "traps": true, "storage": 1 << 20}));
+    let told = fine(home, &format!("plugin replay {asked} {} --company acme --data-dir {data}", traps.display())).await;
+    assert!(told.contains("+error:") && told.contains("crashed"), "{told}");
     assert_eq!(tree(Path::new(&data)), before, "the directory is left as it was");
 }
 

@@ -54,6 +54,12 @@ impl Terminal {
         run(self.home.path(), &environment, &words(line), input).await
     }
 
+    /// Ends the host; its directory stays.
+    pub(crate) async fn end(&mut self) {
+        drop(self.stop.take());
+        self.host.stop().await;
+    }
+
     /// Runs a command that has to work.
     pub(crate) async fn fine(&self, line: &str) -> String {
         let done = self.run(line).await;

@@ -106,6 +106,7 @@ async fn ask(
     };
     let trial = Trial::open(directory, setup).await?;
     state.fill(&trial).await?;
+    trial.warm().await;
     let mut called = trial.call(recorded.route, &recorded.request).await?;
     if let Ok(answer) = &mut called.answer {
         read_back(&trial, recorded, answer).await?;
@@ -133,10 +134,11 @@ async fn read_back(trial: &Trial, recorded: &Recorded, answer: &mut Value) -> Re
 }
 
 fn side(title: String, called: &Called) -> Side {
-    let said = match &called.answer {
-        Ok(answer) => recorded::settled(answer, &text(&called.operation, "/id")),
-        Err(_) => json!({ "outcome": called.operation["outcome"], "error": called.operation["error"] }),
+    let answer = match &called.answer {
+        Ok(answer) => answer.clone(),
+        Err(error) => json!({ "error": error.to_string() }),
     };
+    let said = recorded::settled(&answer, &text(&called.operation, "/id"));
     Side { title, said, took: Some(called.took) }
 }
 

@@ -125,10 +125,7 @@ impl Trial {
             );
             return Err(CliError::input(setup.file.display().to_string(), message));
         }
-        let granted = given(present.binding.grants, &description.permissions);
-        let granted = within(granted, setup.reaches_outside);
-        let grants = self.service.set_grants(&caller, &self.company, &self.key, None, granted).await;
-        grants.map_err(CliError::host)?;
+        let granted = within(given(present.binding.grants, &description.permissions), setup.reaches_outside);
         let request = UpdateBinding {
             version: Some(version),
             config: setup.config,
@@ -137,7 +134,25 @@ impl Trial {
             ..UpdateBinding::default()
         };
         let changed = self.service.update_binding(&caller, &self.company, &self.key, request).await;
-        changed.map(drop).map_err(CliError::host)
+        changed.map_err(CliError::host)?;
+        // Decided about anew, so that a build that asks for more does not wait.
+        let grants = self.service.set_grants(&caller, &self.company, &self.key, None, granted).await;
+        grants.map(drop).map_err(CliError::host)
+    }
+
+    /// Has the build take over what is there, so that the next call is nothing but itself.
+    pub(super) async fn warm(&self) {
+        let body = json!({ "scope": { "companyId": self.company }, "bindingKey": self.key, "limit": 1 });
+        // Whatever is wrong with the build is said by the call that is meant.
+        let path = format!("/runtime/v1/companies/{}/list", escape(self.company.as_str()));
+        drop(self.host.post(&path, &body).await);
+    }
+
+    /// Why the host keeps the build from what is there, if it does: then another build has answered, or none.
+    fn kept_from(&self) -> Option<CliError> {
+        let binding = self.service.binding(&self.company, &self.key).ok()?;
+        let kept = binding.kept_from.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
+        Some(CliError::Failed(format!("version {} does not do it: {}", kept.version, kept.reason)))
     }
 
     /// Calls a route of the runtime plane.
@@ -154,6 +169,7 @@ impl Trial {
             Some(id) => self.host.get(&self.path(&format!("operations/{}", escape(&id)))).await?,
             None => Value::Null,
         };
+        let answer = self.kept_from().map_or(answer, Err);
         Ok(Called { answer, operation, took: self.took() })
     }
 
