@@ -12,7 +12,7 @@ use super::page::{self, Asked};
 use super::session::Session;
 
 mod lines;
-mod shown;
+pub(super) mod shown;
 
 /// Records, in the grammar of every other thing. Most of these have a short form: `note`, `search`, `forget`, …
 #[derive(Debug, Subcommand)]

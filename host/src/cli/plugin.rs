@@ -1,5 +1,13 @@
 //! Providers: those of a host, and files that may become one.
 
+mod call;
+mod dev;
+mod kit;
+mod new;
+mod replay;
+mod run;
+mod trial;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -14,6 +22,14 @@ use crate::sandbox::{Sandbox, SandboxOptions};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
+    /// Begin a provider: a project that builds, with tests, a README and the SDK of this host.
+    New(new::NewArgs),
+    /// Work on a provider: build it with every change, swap it into a host that runs, and show its log.
+    Dev(Box<dev::DevArgs>),
+    /// Call one build on a throwaway host: its answers, what it logs, and the computing and memory that it takes.
+    Run(run::RunArgs),
+    /// Ask another build what an operation asked, and show what is different. Takes a record that has the whole request.
+    Replay(Box<replay::ReplayArgs>),
     /// Show the providers of a host, and the files that it keeps out.
     List {
         #[command(flatten)]
@@ -79,6 +95,10 @@ pub(super) struct InspectArgs {
 
 pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
     match command {
+        PluginCommand::New(args) => new::run(&args),
+        PluginCommand::Dev(args) => dev::run(*args).await,
+        PluginCommand::Run(args) => run::run(args).await,
+        PluginCommand::Replay(args) => replay::run(*args).await,
         PluginCommand::List { host, paging } => {
             let session = host.open().await?;
             let fetch =

@@ -151,7 +151,9 @@ impl Service {
             compat: options.compat,
             links: options.links,
         });
-        background::start(&service);
+        if options.has_background {
+            background::start(&service);
+        }
         service.tell_of_plugins();
         Ok(service)
     }

@@ -51,6 +51,8 @@ pub struct ServiceOptions {
     pub compat: CompatOptions,
     /// Where the explorer links issues and runs to.
     pub links: SourceLinks,
+    /// Whether what is due is begun: deliveries, jobs, and the removal of what is too old.
+    pub has_background: bool,
     /// Time and randomness.
     pub clock: Arc<dyn Clock>,
 }
@@ -72,6 +74,7 @@ impl ServiceOptions {
             metrics_company_label: false,
             compat: CompatOptions::default(),
             links: SourceLinks::default(),
+            has_background: true,
             clock: Arc::new(SystemClock),
         }
     }

@@ -160,6 +160,7 @@ impl Service {
             Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
         };
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let (request, binding) = (&request, Arc::clone(&serving.binding));
         let mut called = self
             .run(&mut open, serving, |serving| {
@@ -200,6 +201,7 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let (request, binding) = (&request, Arc::clone(&serving.binding));
         let mut called =
             self.run(&mut open, serving, |serving| async move { serving.instances.get(request).await }).await;
@@ -231,6 +233,7 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
         let request = &request;
         let called =

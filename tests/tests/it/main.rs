@@ -6,6 +6,8 @@ mod access;
 mod adapter;
 mod adapter_install;
 mod adapter_trouble;
+mod author_dev;
+mod authors;
 mod bad_input;
 mod browser;
 mod cli;
