@@ -12,6 +12,7 @@ mod cli;
 mod company;
 mod compat;
 mod conformance;
+mod contract_growth;
 mod crash;
 mod egress;
 mod hooks;
