@@ -118,7 +118,7 @@ pub(super) const fn types(item: &'static str, text: &'static str) -> Sentence {
 }
 
 pub(super) const fn world(item: &'static str, text: &'static str) -> Sentence {
-    Sentence { file: "wit/world.wit", item, text }
+    Sentence { file: "wit/worlds.wit", item, text }
 }
 
 pub(super) fn failed<T>(saw: impl Into<String>) -> Result<T, Stop> {

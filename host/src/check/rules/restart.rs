@@ -7,7 +7,7 @@ use crate::check::subject::Subject;
 use crate::contract::CaptureMode;
 
 const MEMORY: &str =
-    "The host makes an instance when it needs one and drops it when it likes, so memory is a cache and nothing else";
+    "the host makes an instance when it needs one and drops it when it likes, so memory is a cache and nothing else";
 
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
