@@ -20,7 +20,10 @@ mod normalize;
 mod quota;
 mod stats;
 
-pub use answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+pub use answer::{
+    Answer, BrowseAnswer, CaptureAnswer, Correction, ExplainAnswer, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer,
+    RecordsAnswer,
+};
 pub use cache::CacheKey;
 pub use component::{Component, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};
 pub use egress::{Egress, GrantedSecret, Secret, SecretError, Secrets};
