@@ -74,7 +74,6 @@ examples *LANGUAGES="python javascript c":
 
 # Size, admission and calls of those, beside the same provider in Rust.
 bench-examples: examples
-    cargo build --profile guest -p memhost-sdk --example notes --target wasm32-wasip2
     cargo bench -p memhost-tests --bench examples
 
 # Recall of a provider on a LoCoMo file.

@@ -26,6 +26,21 @@ pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
 }
 
+/// The component of an example in another language, by its folder's name in `plugins/examples`. They are looked for in
+/// `target/examples`, or where `MEMHOST_EXAMPLES` says.
+///
+/// # Errors
+/// That it was not built, in a sentence.
+pub fn example_file(language: &str) -> std::result::Result<PathBuf, String> {
+    let directory = std::env::var_os("MEMHOST_EXAMPLES").map(PathBuf::from);
+    let directory = directory.unwrap_or_else(|| repository().join("target/examples"));
+    let file = directory.join(format!("notes-{language}.wasm"));
+    match file.is_file() {
+        true => Ok(file),
+        false => Err(format!("{} is not there; `just examples {language}` builds it", file.display())),
+    }
+}
+
 /// The guest `stamped` with another stamp: its provider key, its version, and whatever else its source reads.
 ///
 /// # Errors
