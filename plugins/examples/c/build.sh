@@ -19,7 +19,7 @@ built=$target/examples/c
 mkdir -p "$built"
 "$tools/bin/wit-bindgen" c ../../../wit --world memory-provider --out-dir "$built" >/dev/null
 for source in *.c "$built/memory_provider.c"; do
-  "$python/bin/python" -m ziglang cc --target=wasm32-wasi -Oz -std=gnu11 -Wall -Wextra -Werror -I "$built" \
+  "$python/bin/python" -m ziglang cc --target=wasm32-wasi -O2 -std=gnu11 -Wall -Wextra -Werror -I "$built" \
     -c "$source" -o "$built/$(basename "$source" .c).o"
 done
 

@@ -66,14 +66,23 @@ static void encode(buffer_t *buffer, uint32_t code) {
 }
 
 text_t fold(text_t text) {
-  buffer_t folded = {0};
-  for (const uint8_t *at = text.ptr, *end = text.ptr + text.len; at < end;) encode(&folded, towlower(decode(&at)));
+  buffer_t folded = {take(text.len), 0, text.len};
+  for (const uint8_t *at = text.ptr, *end = text.ptr + text.len; at < end;) {
+    if (*at < 0x80 && folded.len < folded.room) {
+      folded.ptr[folded.len++] = *at | (*at >= 'A' && *at <= 'Z' ? 0x20 : 0);
+      at++;
+    } else {
+      encode(&folded, towlower(decode(&at)));
+    }
+  }
   return (text_t){folded.ptr, folded.len};
 }
 
 bool contains(text_t text, text_t part) {
-  for (size_t at = 0; part.len <= text.len && at <= text.len - part.len; at++) {
-    if (memcmp(text.ptr + at, part.ptr, part.len) == 0) return true;
+  if (part.len == 0 || part.len > text.len) return part.len == 0;
+  const uint8_t *at = text.ptr, *last = text.ptr + text.len - part.len;
+  for (; at <= last && (at = memchr(at, part.ptr[0], last - at + 1)) != NULL; at++) {
+    if (memcmp(at, part.ptr, part.len) == 0) return true;
   }
   return false;
 }
