@@ -90,7 +90,14 @@ fn main() {
         .collect();
     table(
         "The same provider in several languages",
-        &["language", "component", "admission, cold", "from the cache", "fresh instance and query of 20 notes", "query, warm"],
+        &[
+            "language",
+            "component",
+            "admission, cold",
+            "from the cache",
+            "fresh instance and query of 20 notes",
+            "query, warm",
+        ],
         &rows,
     );
 }
