@@ -59,6 +59,19 @@ pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The guest `wrong` with a mark that says which rule of the conformance kit it breaks.
+///
+/// # Errors
+/// Where the guest is missing or has no mark.
+pub fn marked(rule: &str) -> Result<Vec<u8>> {
+    const BEGIN: &[u8] = b"memhost breaks a rule:";
+    let mut bytes = std::fs::read(guest_file("wrong"))?;
+    let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no mark")?;
+    let mark = bytes.get_mut(at + BEGIN.len()..).and_then(|rest| rest.get_mut(..rule.len())).context("no room")?;
+    mark.copy_from_slice(rule.as_bytes());
+    Ok(bytes)
+}
+
 /// A host in a temporary directory.
 pub struct TestHost {
     /// The host. `None` between [`TestHost::stop`] and [`TestHost::start`].

@@ -8,6 +8,7 @@ mod adapter_install;
 mod adapter_trouble;
 mod bad_input;
 mod browser;
+mod check;
 mod cli;
 mod company;
 mod compat;

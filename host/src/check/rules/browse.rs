@@ -3,7 +3,7 @@
 use super::query::several;
 use crate::check::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
 use crate::check::subject::{Subject, answered};
-use crate::contract::{BrowseNode, ProviderError, Scope};
+use crate::contract::{BrowseNode, ProviderError, RecordHandle, Scope};
 use crate::sandbox::{CallError, OptionalInterface};
 
 /// A tree of a few records with more nodes than this is not walked to its end.
@@ -127,12 +127,12 @@ async fn pages(subject: &Subject) -> Verdict {
 async fn records(subject: &Subject) -> Verdict {
     several(subject, 3).await?;
     let (nodes, _) = walked(subject, subject.scope()).await?;
-    let mut named = nodes.iter().filter_map(|node| node.record.as_ref()).peekable();
-    if named.peek().is_none() {
+    let named: Vec<RecordHandle> = nodes.into_iter().filter_map(|node| node.record).collect();
+    if named.is_empty() {
         return skipped("no node names a record");
     }
     for handle in named {
-        let found = subject.get(subject.scope(), handle).await?;
+        let found = subject.get(subject.scope(), &handle).await?;
         holds(found.is_some(), || format!("`get-record` has no `{}`", handle.provider_record_id))?;
     }
     Ok(())

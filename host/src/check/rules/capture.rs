@@ -3,7 +3,9 @@
 use crate::check::material::{clip, text};
 use crate::check::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, skipped, types};
 use crate::check::subject::{Subject, answered};
-use crate::contract::{CaptureMode, CaptureRequest, HookContext, HookKind, ProviderError, RecordHandle, SourcePayload};
+use crate::contract::{
+    CaptureMode, CaptureRequest, HookContext, HookKind, OperationId, ProviderError, RecordHandle, SourcePayload,
+};
 use crate::sandbox::CallError;
 
 const ONCE: &str = "the same `operation-id`, or the same `hook-id`, must not make a second record.";
@@ -97,22 +99,22 @@ async fn exists(subject: &Subject) -> Verdict {
     Ok(())
 }
 
-/// Delivers a capture three times; `deliver` has the number of the delivery.
-async fn once<'a, F: Future<Output = Verdict> + 'a>(subject: &'a Subject, deliver: impl Fn(u8) -> F) -> Verdict {
-    deliver(0).await?;
-    let first = subject.list(subject.scope()).await?.len();
-    for number in 1..3 {
-        deliver(number).await?;
+/// Delivers a capture once under each of the ids.
+async fn once(subject: &Subject, request: &CaptureRequest, ids: [OperationId; 3]) -> Verdict {
+    let mut counts = Vec::new();
+    for id in ids {
+        subject.capture(id, request).await?;
+        counts.push(subject.list(subject.scope()).await?.len());
     }
-    let last = subject.list(subject.scope()).await?.len();
-    holds(first == last, || format!("{first} records after the first delivery, {last} after the third"))
+    holds(counts.first() == counts.last(), || {
+        format!("{} records after the first delivery, {} after the third", counts[0], counts[2])
+    })
 }
 
 async fn same_operation(subject: &Subject) -> Verdict {
     for mode in [CaptureMode::CaptureRecord, CaptureMode::CaptureResidue] {
-        let (id, request) = (subject.operation(), subject.capture_of(&text(0), mode));
-        let request = &request;
-        once(subject, |_| async move { subject.capture(id, request).await.map(drop) }).await?;
+        let id = subject.operation();
+        once(subject, &subject.capture_of(&text(0), mode), [id; 3]).await?;
     }
     Ok(())
 }
@@ -120,8 +122,7 @@ async fn same_operation(subject: &Subject) -> Verdict {
 async fn same_hook(subject: &Subject) -> Verdict {
     let mut request = subject.capture_of(&text(0), CaptureMode::CaptureRecord);
     request.hook = Some(subject.hook("hook", "2026-01-02T03:04:05Z")?);
-    let request = &request;
-    once(subject, |_| async move { subject.capture(subject.operation(), request).await.map(drop) }).await
+    once(subject, &request, [subject.operation(), subject.operation(), subject.operation()]).await
 }
 
 async fn keeps_payload(subject: &Subject) -> Verdict {

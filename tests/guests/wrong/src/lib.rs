@@ -176,7 +176,8 @@ impl Provider for Wrong {
                 }
             }
             "UPS-04" => {
-                let again: Vec<RecordWrite> = request.records.iter().filter(|record| record.id.is_some()).cloned().collect();
+                let again: Vec<RecordWrite> =
+                    request.records.iter().filter(|record| record.id.is_some()).cloned().collect();
                 request.records.extend(again.into_iter().map(|record| RecordWrite { id: None, ..record }));
             }
             "UPS-06" => request.records.iter_mut().for_each(|record| record.text = record.text.trim().to_owned()),
@@ -270,7 +271,8 @@ impl Provider for Wrong {
             page.continuation = last_but_one.map_or(Continuation::End, Continuation::Next);
         }
         if self.is("LST-05") {
-            let kept: HashSet<RecordId> = self.everything(&scope)?.into_iter().take(250).map(|snippet| snippet.id).collect();
+            let kept: HashSet<RecordId> =
+                self.everything(&scope)?.into_iter().take(250).map(|snippet| snippet.id).collect();
             page.items.retain(|snippet| kept.contains(&snippet.id));
         }
         Ok(page)

@@ -28,11 +28,8 @@ pub(crate) fn describe() -> Description {
         false => r#"{"type": "object", "properties": {"break": {"type": "string"}}}"#,
     };
     let reason = if is("DSC-07") { " " } else { "What it is told is kept there" };
-    let capabilities = Capabilities {
-        multimodal: true,
-        provider_managed_extraction: true,
-        async_extraction: !is("CAP-05"),
-    };
+    let capabilities =
+        Capabilities { multimodal: true, provider_managed_extraction: true, async_extraction: !is("CAP-05") };
     let description = Description {
         config_schema: Some(schema.to_owned()),
         capabilities,
