@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use memhost::check::{CheckOptions, Kit, Mode, Outcome, Selection, Source};
+use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
 use memhost_tests::{TestHost, example_file, repository};
 
 /// Checks an example by every rule of the contract.
@@ -64,6 +65,21 @@ async fn they_serve_with_nothing_but_storage() {
         let hit = &host.query(name, "営業時間 BÄCKEREI").await.unwrap()[0];
         assert_eq!((&hit.handle, hit.text.as_str(), hit.score), (&written, text, Some(1.0)), "{name}");
     }
+}
+
+/// A component in Python is made of fourteen core modules, and of one more for each library with native code.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runtimes_of_many_modules_are_taken() {
+    let sandbox = Sandbox::new(SandboxOptions::default()).unwrap();
+    let mut refused = Vec::new();
+    for count in [32, 33] {
+        let text = format!("(component (core module $m) {})", "(core instance (instantiate $m)) ".repeat(count));
+        refused.push(Component::admit(&sandbox, wat::parse_str(text).unwrap(), None).await.unwrap_err());
+    }
+    // It is taken as far as its missing export.
+    assert!(matches!(refused[0], AdmissionError::NoProvider { .. }), "{}", refused[0]);
+    let told = refused[1].to_string();
+    assert!(told.contains("33") && told.contains("32"), "{told}");
 }
 
 /// Who reads an example must find how it is built, and in which versions of what.
