@@ -68,6 +68,14 @@ bench-peer:
     cd tests/peer-extism && cargo build --release --locked -p peer-extism && cargo build --release --locked -p peer-extism-guest --target wasm32-unknown-unknown
     MEMHOST_PEER_EXTISM="{{justfile_directory()}}/tests/peer-extism/target/release/peer-extism {{justfile_directory()}}/tests/peer-extism/target/wasm32-unknown-unknown/release/peer_extism_guest.wasm" cargo bench -p memhost-tests --bench pipeline
 
+# The same provider in Python, JavaScript and C, in target/examples; with `just examples c` only that one.
+examples *LANGUAGES="python javascript c":
+    for language in {{LANGUAGES}}; do plugins/examples/$language/build.sh || exit 1; done
+
+# Size, admission and calls of those, beside the same provider in Rust.
+bench-examples: examples
+    cargo bench -p memhost-tests --bench examples
+
 # Recall of a provider on a LoCoMo file.
 eval FILE *ARGS:
     cargo run --release -- eval locomo {{FILE}} {{ARGS}}

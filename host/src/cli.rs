@@ -6,6 +6,7 @@ mod args;
 mod backend;
 mod binding;
 mod budget;
+mod check;
 mod company;
 mod config;
 mod cost;

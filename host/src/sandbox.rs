@@ -22,7 +22,8 @@ mod quota;
 mod stats;
 
 pub use answer::{
-    Answer, CaptureAnswer, ChunkAnswer, Correction, ForgetAnswer, ImportAnswer, JobAnswer, ListAnswer, QueryAnswer,
+    Answer, BrowseAnswer, CaptureAnswer, ChunkAnswer, Correction, ExplainAnswer, ForgetAnswer, ImportAnswer, JobAnswer,
+    ListAnswer, QueryAnswer,
     RecordsAnswer,
 };
 pub use cache::CacheKey;

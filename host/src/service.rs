@@ -47,12 +47,13 @@ mod switch;
 mod tokens;
 mod transfer;
 mod vault;
+mod workbench;
 
 pub use abilities::Abilities;
 pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
 pub use binding::{
     AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView,
-    WaitingView,
+    WaitingView, schema_problem,
 };
 pub use breaker::BreakerState;
 pub use company::{Erased, Retention, Tombstone};
@@ -73,3 +74,4 @@ pub use import::Imported;
 pub use paging::Page;
 pub use secrets::{SecretView, SetSecret};
 pub use vault::VaultError;
+pub use workbench::Workbench;

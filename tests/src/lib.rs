@@ -26,6 +26,21 @@ pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
 }
 
+/// The component of an example in another language, by its folder's name in `plugins/examples`. They are looked for in
+/// `target/examples`, or where `MEMHOST_EXAMPLES` says.
+///
+/// # Errors
+/// That it was not built, in a sentence.
+pub fn example_file(language: &str) -> std::result::Result<PathBuf, String> {
+    let directory = std::env::var_os("MEMHOST_EXAMPLES").map(PathBuf::from);
+    let directory = directory.unwrap_or_else(|| repository().join("target/examples"));
+    let file = directory.join(format!("notes-{language}.wasm"));
+    match file.is_file() {
+        true => Ok(file),
+        false => Err(format!("{} is not there; `just examples {language}` builds it", file.display())),
+    }
+}
+
 /// The guest `stamped` with another stamp: its provider key, its version, and whatever else its source reads.
 ///
 /// # Errors
@@ -41,6 +56,19 @@ pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     anyhow::ensure!(text.len() <= BYTES, "the stamp is {} bytes; at most {BYTES} fit", text.len());
     block.fill(b' ');
     block[..text.len()].copy_from_slice(&text);
+    Ok(bytes)
+}
+
+/// The guest `wrong` with a mark that says which rule of the conformance kit it breaks.
+///
+/// # Errors
+/// Where the guest is missing or has no mark.
+pub fn marked(rule: &str) -> Result<Vec<u8>> {
+    const BEGIN: &[u8] = b"memhost breaks a rule:";
+    let mut bytes = std::fs::read(guest_file("wrong"))?;
+    let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no mark")?;
+    let mark = bytes.get_mut(at + BEGIN.len()..).and_then(|rest| rest.get_mut(..rule.len())).context("no room")?;
+    mark.copy_from_slice(rule.as_bytes());
     Ok(bytes)
 }
 

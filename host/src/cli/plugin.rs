@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::args::{HostArgs, OutputArgs, Paging, WatchArgs};
 use super::output::{details, line, table, text};
 use super::page::{self, Asked, items};
-use super::{CliError, config};
+use super::{CliError, check, config};
 use crate::plugins::{Plugins, Signed, SigningKey, Trust, TrustedKey, signature_path};
 use crate::sandbox::{Sandbox, SandboxOptions};
 
@@ -51,6 +51,9 @@ pub(super) enum PluginCommand {
     Scan(HostArgs),
     /// Show what a file is and asks for. Needs no host.
     Inspect(InspectArgs),
+    /// Try whether a provider keeps the rules of the contract: a line for each, with what was seen where one is broken. Needs
+    /// no host. Ends with exit code 1 where a rule is broken, or where next to nothing could be tried.
+    Check(check::CheckArgs),
     /// Make a signing key, in a file that only you can read. Prints the public key.
     Keygen {
         /// Where the key will be. An existing file is never overwritten.
@@ -126,6 +129,7 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
             session.show(&answer, "admitted", list)
         }
         PluginCommand::Inspect(args) => inspect(args).await,
+        PluginCommand::Check(args) => check::run(args).await,
         PluginCommand::Keygen { key } => {
             let made = SigningKey::generate().map_err(CliError::host)?;
             made.to_file(&key).map_err(|error| CliError::input("KEY", error))?;

@@ -14,7 +14,7 @@ const ACTIONS: [&str; 23] = [
     "approve", "backup", "cancel", "capture", "compact", "export", "grant", "import", "inspect", "keygen", "locomo",
     "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan", "search", "sign", "target", "trust",
 ];
-const MORE_ACTIONS: [&str; 2] = ["use", "verify"];
+const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
 /// What authors of providers do.
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 

@@ -152,7 +152,11 @@ impl Component {
         self.0.inspection.interfaces.contains(&interface)
     }
 
-    async fn describe(&self, sandbox: &Sandbox) -> Result<ProviderDescription, AdmissionError> {
+    /// Asks it anew what it is, on a fresh instance without any grant, within a second.
+    ///
+    /// # Errors
+    /// As at admission: it does not answer, or not what the contract allows.
+    pub async fn describe(&self, sandbox: &Sandbox) -> Result<ProviderDescription, AdmissionError> {
         let describe = |message: String| AdmissionError::Describe(message);
         let slot =
             sandbox.slot().ok_or_else(|| describe("all instances of the host are at work; try again".to_owned()))?;

@@ -143,13 +143,14 @@ impl Sandbox {
 fn config(options: &SandboxOptions) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     let instances = options.instances;
-    // A Rust component for wasip2 is made of about four core instances and two tables.
+    // A Rust component for wasip2 is made of about four core instances and two tables; one in Python of fourteen, and of one
+    // more for each library with native code.
     pool.total_component_instances(instances)
-        .total_core_instances(instances.saturating_mul(8))
+        .total_core_instances(instances.saturating_mul(16))
         .total_memories(instances.saturating_mul(2))
         .total_tables(instances.saturating_mul(6))
         .total_stacks(instances)
-        .max_core_instances_per_component(16)
+        .max_core_instances_per_component(32)
         .max_memories_per_component(4)
         .max_tables_per_component(16)
         .max_memories_per_module(2)

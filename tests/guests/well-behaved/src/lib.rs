@@ -9,6 +9,7 @@ mod job;
 mod keeper;
 mod optional;
 mod record;
+mod rest;
 
 pub use guest::{Guest, Wrapped, answer, describe};
 pub use keeper::Keeper;
