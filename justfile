@@ -61,6 +61,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench explorer -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
     cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
+    cargo bench -p memhost-tests --bench facts -- {{ARGS}}
 
 # The release binary under a load generator, beside a bare axum handler in the same run. Needs wrk.
 load:

@@ -14,6 +14,7 @@ mod compat;
 mod conformance;
 mod crash;
 mod egress;
+mod facts;
 mod hooks;
 mod hostile;
 mod http;
