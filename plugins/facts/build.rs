@@ -7,7 +7,10 @@
 use std::env;
 use std::path::PathBuf;
 
-include!("src/tokens/hash.rs");
+use hash::{EMPTY, SLOTS, first_slot};
+
+#[path = "src/tokens/hash.rs"]
+mod hash;
 
 fn main() {
     for watched in ["build.rs", "src/tokens/hash.rs"] {

@@ -23,8 +23,7 @@ fn facts(count: usize) -> Vec<RecordWrite> {
 
 async fn ask(host: &TestHost, scope: &Scope, intent: Intent, top_k: u32, wanted: usize) -> Timings {
     repeat(CALLS, || async move {
-        let request =
-            QueryRequest { scope: scope.clone(), intent, top_k: Some(top_k), ..query("acme", "hello") };
+        let request = QueryRequest { scope: scope.clone(), intent, top_k: Some(top_k), ..query("acme", "hello") };
         let found = host.service().query(&caller(), request).await.unwrap();
         assert_eq!(found.snippets.len(), wanted);
     })

@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::place::{Place, id, invalid, text};
 use crate::contract::{
-    ForgetEffect, ForgetRequest, GetRequest, JsonObject, PageSpaceOptions, RecordHandle, RecordWrite, Scope, Snippet, SourceKind,
-    SourceRef, UpsertRequest,
+    ForgetEffect, ForgetRequest, GetRequest, JsonObject, PageSpaceOptions, RecordHandle, RecordWrite, Scope, Snippet,
+    SourceKind, SourceRef, UpsertRequest,
 };
 use crate::edge::{Body, By, Problem};
 use crate::service::{Caller, Service};

@@ -65,9 +65,7 @@ impl Config {
 /// The JSON Schema of [`Config`].
 pub(crate) fn schema() -> String {
     let default = Config::default();
-    let number = |value: u32, (least, most): (u32, u32), what: &str| {
-        json!({"type": "integer", "minimum": least, "maximum": most, "default": value, "description": what})
-    };
+    let number = |value: u32, (least, most): (u32, u32), what: &str| json!({"type": "integer", "minimum": least, "maximum": most, "default": value, "description": what});
     let choice = |value: bool, what: &str| json!({"type": "boolean", "default": value, "description": what});
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

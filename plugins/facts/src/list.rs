@@ -67,7 +67,7 @@ impl List {
 ///
 /// # Errors
 /// Where storage fails.
-pub(crate) fn load(key: &[u8]) -> Result<Option<List>, Error> {
+fn load(key: &[u8]) -> Result<Option<List>, Error> {
     get(key)?.map(|value| List::decode(key, &value)).transpose()
 }
 
@@ -110,6 +110,16 @@ pub(crate) fn update<T>(
 /// Where storage fails.
 pub(crate) fn list_of(id: &str) -> Result<Option<Vec<u8>>, Error> {
     Ok(get(id_key(id))?)
+}
+
+/// The list that a fact of this id is in.
+///
+/// # Errors
+/// Where storage fails.
+pub(crate) fn holder(id: &str) -> Result<Option<(Vec<u8>, List)>, Error> {
+    let Some(key) = list_of(id)? else { return Ok(None) };
+    let list = load(&key)?.filter(|list| list.fact(id).is_some());
+    Ok(list.map(|list| (key, list)))
 }
 
 /// Takes an id for a list. `None`: another list has it. Else whether it was free.

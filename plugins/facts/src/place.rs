@@ -174,7 +174,10 @@ mod tests {
             (scope("a", "u", "", ""), drive, "scope.projectId"),
         ] {
             let error = Place::of_write(&scope, kind, false).unwrap_err();
-            assert!(matches!(&error, Error::InvalidRequest(wrong) if wrong.field.as_deref() == Some(field)), "{error:?}");
+            assert!(
+                matches!(&error, Error::InvalidRequest(wrong) if wrong.field.as_deref() == Some(field)),
+                "{error:?}"
+            );
         }
     }
 

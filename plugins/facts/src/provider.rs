@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::config::{Config, schema};
 use crate::fact::Fact;
-use crate::list::{List, below, list_of, load, release, update};
+use crate::list::{List, below, holder, release, update};
 use crate::place::{LISTS, Owner, Place};
 use crate::preamble::{Preamble, assemble};
 use crate::request::{matches, object};
@@ -103,8 +103,7 @@ impl Provider for Facts {
     }
 
     fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        let Some((key, _)) = self.find(&id, &scope)? else { return Ok(GetResponse::default()) };
-        let facts = load(&key)?.map(|list| list.facts).unwrap_or_default();
+        let facts = self.find(&id, &scope)?.map(|(_, list)| list.facts).unwrap_or_default();
         let found = facts.into_iter().find(|fact| fact.id == id);
         Ok(found.map(|fact| fact.into_snippet(&scope.company_id)).into())
     }
@@ -112,8 +111,8 @@ impl Provider for Facts {
     fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
         let mut asked: BTreeMap<Vec<u8>, (Place, HashSet<&str>)> = BTreeMap::new();
         for id in &ids {
-            if let Some((key, place)) = self.find(id, &scope)? {
-                asked.entry(key).or_insert_with(|| (place, HashSet::new())).1.insert(id);
+            if let Some((key, list)) = self.find(id, &scope)? {
+                asked.entry(key).or_insert_with(|| (list.place, HashSet::new())).1.insert(id);
             }
         }
         let mut gone = HashSet::new();
@@ -189,13 +188,8 @@ impl Facts {
     }
 
     /// The list of a fact that a scope sees.
-    pub(crate) fn find(&self, id: &str, scope: &Scope) -> Result<Option<(Vec<u8>, Place)>, Error> {
-        if let Some(key) = list_of(id)? {
-            let list = load(&key)?.filter(|list| list.fact(id).is_some());
-            let seen = list.filter(|list| list.place.is_seen_by(scope, self.config.shared_across_agents));
-            return Ok(seen.map(|list| (key, list.place)));
-        }
-        Ok(None)
+    pub(crate) fn find(&self, id: &str, scope: &Scope) -> Result<Option<(Vec<u8>, List)>, Error> {
+        Ok(holder(id)?.filter(|(_, list)| list.place.is_seen_by(scope, self.config.shared_across_agents)))
     }
 }
 

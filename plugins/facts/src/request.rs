@@ -39,7 +39,9 @@ impl Draft {
             if length > most {
                 return invalid(
                     field,
-                    format!("has {length} characters; at most {most} are allowed (`maxCharacters` of the binding): say it shorter"),
+                    format!(
+                        "has {length} characters; at most {most} are allowed (`maxCharacters` of the binding): say it shorter"
+                    ),
                 );
             }
         }

@@ -89,9 +89,7 @@ fn rank(token: &[u8]) -> Option<u32> {
         if rank == EMPTY {
             return None;
         }
-        let start = TEXT_AT + start(rank);
-        let end = TEXT_AT + self::start(rank + 1);
-        if TABLE[start..end] == *token {
+        if TABLE[TEXT_AT + start(rank)..TEXT_AT + start(rank + 1)] == *token {
             return Some(rank);
         }
         slot = (slot + 1) % SLOTS;
@@ -138,7 +136,9 @@ mod tests {
 
     #[test]
     fn a_line_counts_as_much_as_elsewhere() {
-        for line in ["- Prefers concise answers", "- Chose Zustand over Redux (2026-01-16)", "- /", "- 标识 é Ǆ 's ſ's 12345"] {
+        for line in
+            ["- Prefers concise answers", "- Chose Zustand over Redux (2026-01-16)", "- /", "- 标识 é Ǆ 's ſ's 12345"]
+        {
             let tokens = Tokens::of(line);
             assert_eq!(usize::from(tokens.within), theirs(&format!("{line}\n")), "{line}");
             assert_eq!(usize::from(tokens.last), theirs(&format!("{line}\n\n")), "{line}");

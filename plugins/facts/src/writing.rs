@@ -9,7 +9,7 @@ use memhost_sdk::types::{
 use serde_json::Value;
 
 use crate::fact::{Fact, Source, now};
-use crate::list::{List, claim, list_of, load, release, update};
+use crate::list::{List, claim, holder, list_of, release, update};
 use crate::place::Place;
 use crate::provider::Facts;
 use crate::request::{Draft, object, own_id};
@@ -31,7 +31,9 @@ impl Facts {
     /// One fact. Raw material makes none: nothing here could tell a fact from the rest.
     pub(crate) fn take_in(&self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         if matches!(request.mode, CaptureMode::CaptureResidue) {
-            log::info!("raw material makes no fact: there is no model here; capture a fact with the mode capture_record");
+            log::info!(
+                "raw material makes no fact: there is no model here; capture a fact with the mode capture_record"
+            );
             return Ok(CaptureResponse::default());
         }
         let Some(text) = request.payload.text else {
@@ -42,7 +44,7 @@ impl Facts {
         let draft = Draft::of(&self.config, &request.scope, "payload.", write)?;
         let target = self.target(&request.scope, &draft)?;
         let hook = request.hook.map(|hook| hook.hook_id);
-        let writes = self.writes(&target, &request.operation_id, vec![(None, draft)], |_| None)?;
+        let writes = with_ids(&target, &request.operation_id, vec![(None, draft)], |_| None)?;
         Ok(self.write(&target, writes, Some(request.source.into()), hook.as_deref())?.into())
     }
 
@@ -72,19 +74,21 @@ impl Facts {
             drafts.push((id, draft));
         }
         let Some(target) = target else { return Ok(Vec::new().into()) };
-        let writes = self.writes(&target, &request.operation_id, drafts, Some)?;
+        let writes = with_ids(&target, &request.operation_id, drafts, Some)?;
         Ok(self.write(&target, writes, request.source.map(Source::from), None)?.into())
     }
 
     /// Another text for a fact.
     pub(crate) fn change(&self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         let Patch::Replacement(record) = request.patch else {
-            return Err(Error::unsupported("facts has no model to follow an instruction; send the fact as it should be"));
+            return Err(Error::unsupported(
+                "facts has no model to follow an instruction; send the fact as it should be",
+            ));
         };
         let gone = || Error::NotFound(format!("there is no fact `{}` in this scope", request.id));
         let has_metadata = record.metadata.is_some();
         let draft = Draft::of(&self.config, &request.scope, "patch.record.", record)?;
-        let (key, place) = self.find(&request.id, &request.scope)?.ok_or_else(gone)?;
+        let (key, List { place, .. }) = self.find(&request.id, &request.scope)?.ok_or_else(gone)?;
         same_kind(&draft, &place, "patch.record.")?;
         let updated = now();
         update(&key, &place, |list| {
@@ -117,22 +121,6 @@ impl Facts {
         }
         same_kind(draft, &list.place, at)?;
         Ok(Target { key, place: list.place })
-    }
-
-    /// Ids for all drafts. Nobody else's fact is under one of them.
-    fn writes(
-        &self,
-        target: &Target,
-        operation_id: &str,
-        drafts: Vec<(Option<RecordId>, Draft)>,
-        number: impl Fn(usize) -> Option<usize>,
-    ) -> Result<Vec<Write>, Error> {
-        let choose = |(place, (id, draft)): (usize, (Option<RecordId>, Draft))| {
-            let has_own_id = id.is_none();
-            let id = id.map_or_else(|| free_id(&target.key, operation_id, number(place)), Ok)?;
-            Ok(Write { id, has_own_id, draft })
-        };
-        drafts.into_iter().enumerate().map(choose).collect()
     }
 
     /// Writes to one list, all or nothing.
@@ -182,8 +170,8 @@ impl Facts {
                 ids.push(id.clone());
                 continue;
             }
-            let same = list.facts.iter().find(|fact| fact.id != *id && draft.says(&fact.text));
-            if let Some(same) = same.filter(|_| self.config.detect_duplicates && present.is_none()) {
+            let is_new = present.is_none() && self.config.detect_duplicates;
+            if let Some(same) = list.facts.iter().find(|fact| is_new && draft.says(&fact.text)) {
                 log::info!("`{}` says the same already", same.id);
                 ids.push(same.id.clone());
                 continue;
@@ -220,11 +208,19 @@ impl Facts {
     }
 }
 
-/// The list in which a fact of this id is.
-fn holder(id: &str) -> Result<Option<(Vec<u8>, List)>, Error> {
-    let Some(key) = list_of(id)? else { return Ok(None) };
-    let list = load(&key)?.filter(|list| list.fact(id).is_some());
-    Ok(list.map(|list| (key, list)))
+/// Ids for all drafts. `number` is what tells an operation's records apart.
+fn with_ids(
+    target: &Target,
+    operation_id: &str,
+    drafts: Vec<(Option<RecordId>, Draft)>,
+    number: impl Fn(usize) -> Option<usize>,
+) -> Result<Vec<Write>, Error> {
+    let choose = |(place, (id, draft)): (usize, (Option<RecordId>, Draft))| {
+        let has_own_id = id.is_none();
+        let id = id.map_or_else(|| free_id(&target.key, operation_id, number(place)), Ok)?;
+        Ok(Write { id, has_own_id, draft })
+    };
+    drafts.into_iter().enumerate().map(choose).collect()
 }
 
 /// An id for a new fact of an operation, or the one that the operation gave it before.

@@ -1,4 +1,4 @@
-// Without inner attributes: the build script includes this file, so that both sides agree.
+//! Where a token is looked for in the table. The build script has this file as well, so that both sides agree.
 
 /// Slots of the table, a power of two: about three of four are taken.
 pub(crate) const SLOTS: usize = 1 << 18;

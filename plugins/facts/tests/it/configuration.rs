@@ -28,6 +28,9 @@ fn the_schema_names_every_field_and_its_default() {
     for (name, property) in properties {
         assert_eq!(property["default"], default[name], "{name}");
     }
-    assert_eq!((&default["maxFacts"], &default["maxCharacters"], &default["tokenBudget"]), (&json!(50), &json!(200), &json!(500)));
+    assert_eq!(
+        (&default["maxFacts"], &default["maxCharacters"], &default["tokenBudget"]),
+        (&json!(50), &json!(200), &json!(500))
+    );
     check_config::<Facts>(&default.to_string()).unwrap();
 }

@@ -19,7 +19,10 @@ fn a_fact_has_200_characters_not_bytes() {
     home.write(&user(), &"ä".repeat(200));
     let (field, message) = refused(home.try_write(&user(), vec![fact("fine"), fact(&"x".repeat(201))]));
     assert_eq!(field, "records.1.text");
-    assert!(message.contains("201") && message.contains("at most 200") && message.contains("maxCharacters"), "{message}");
+    assert!(
+        message.contains("201") && message.contains("at most 200") && message.contains("maxCharacters"),
+        "{message}"
+    );
     assert_eq!(home.list(&user()).len(), 1, "all or none");
     let mut long = memhost_sdk::testing::capture("op", &"x".repeat(201));
     long.scope = user();

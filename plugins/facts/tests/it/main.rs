@@ -18,7 +18,12 @@ use serde_json::{Value, json};
 /// A scope of these names; an empty one is none.
 fn scope(agent: &str, subject: &str, project: &str) -> Scope {
     let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
-    Scope { agent_id: named(agent), subject_id: named(subject), project_id: named(project), ..Scope::company("company") }
+    Scope {
+        agent_id: named(agent),
+        subject_id: named(subject),
+        project_id: named(project),
+        ..Scope::company("company")
+    }
 }
 
 /// The user `u` alone.
