@@ -20,6 +20,7 @@ mod contract_growth;
 mod crash;
 mod egress;
 mod examples;
+mod facts;
 mod hooks;
 mod hostile;
 mod http;
