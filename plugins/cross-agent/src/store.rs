@@ -24,7 +24,7 @@ use pages::Sizes;
 const GENERATION: &[u8] = b"m";
 const UNFINISHED: &[u8] = b"d";
 /// Bytes of one batch of items. The contract's limit is 16 MiB; pages and keys need the rest.
-const BATCH_BYTES: usize = 12 << 20;
+const BATCH_BYTES: usize = 9 << 20;
 /// Items of one change, so that its writes fit one batch: each has at most three.
 pub(crate) const CHANGE_ITEMS: usize = 1_000;
 /// Pages that are in memory at once while they are rewritten.
@@ -95,14 +95,12 @@ impl Store {
     }
 
     /// An item as it is stored.
-    #[allow(clippy::unused_self, reason = "whoever reads has the store")]
     pub(crate) fn item(&self, id: &str) -> Result<Option<Item>, Error> {
         let Some(value) = storage::get(key(b'i', id))? else { return Ok(None) };
         serde_json::from_slice(&value).map(Some).map_err(|error| corrupt("an item", &error))
     }
 
     /// The id of the item that was captured for an event.
-    #[allow(clippy::unused_self, reason = "whoever reads has the store")]
     pub(crate) fn captured_for(&self, hook_id: &str) -> Result<Option<String>, Error> {
         let found = storage::get(key(b'h', hook_id))?;
         found.map(|id| String::from_utf8(id).map_err(|error| corrupt("an event's item", &error))).transpose()
@@ -113,6 +111,9 @@ impl Store {
     /// # Errors
     /// Where storage fails or a limit is reached; then nothing has changed.
     pub(crate) fn change(&mut self, puts: &[Item], gone: &[Item]) -> Result<(), Error> {
+        if puts.is_empty() && gone.is_empty() {
+            return Ok(());
+        }
         let done = self.change_all(puts, gone);
         if done.is_err() {
             self.generation = None;

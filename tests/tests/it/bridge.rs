@@ -66,7 +66,7 @@ impl Place {
 }
 
 /// A small store with the columns that older versions of claude-mem have, and one that none has.
-fn store(file: &Path, rows: usize) {
+fn store(file: &Path, rows: i64) {
     let store = Connection::open(file).unwrap();
     store
         .execute_batch(

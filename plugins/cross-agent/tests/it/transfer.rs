@@ -67,7 +67,8 @@ fn an_export_is_lossless_and_an_import_idempotent() {
 #[test]
 fn one_bad_line_keeps_all_out_and_is_named() {
     let mut provider = open();
-    let good = json!({"id": "a", "content": "x", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z"});
+    let good = json!({"id": "a", "content": "x", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z",
+        "scope": {"agentId": "agent"}});
     let with = |name: &str, value: Value| {
         let mut line = good.clone();
         line["id"] = json!("b");
@@ -85,9 +86,10 @@ fn one_bad_line_keeps_all_out_and_is_named() {
     for (bad, field) in cases {
         let error = provider.import_records(testing::scope(), format!("{good}\n{bad}\n")).unwrap_err();
         let Error::InvalidRequest(at) = error else { panic!("{error:?}") };
-        assert!(at.field.as_deref() == Some(field) || at.field.as_deref() == Some("lines.0"), "{at:?}");
+        assert_eq!(at.field.as_deref(), Some(field), "{at:?}");
     }
     assert!(items().is_empty());
-    let company = Scope::company("company");
-    assert_eq!(provider.import_records(company, format!("{good}\n")).unwrap().imported, 1);
+    for (scope, unchanged) in [(testing::scope(), 0), (Scope::company("company"), 1)] {
+        assert_eq!(provider.import_records(scope, format!("{good}\n")).unwrap().unchanged, unchanged);
+    }
 }
