@@ -112,7 +112,16 @@ fn main() {
         let (p50, p99) = (found.recall.p50(), found.recall.p99());
         let memory = format!("{} MiB", found.memory >> 20);
         let beside = ratio(p50, floor.recall.p50());
-        vec![items.to_string(), projects.to_string(), show(found.load), show(found.open), show(p50), show(p99), beside, memory]
+        vec![
+            items.to_string(),
+            projects.to_string(),
+            show(found.load),
+            show(found.open),
+            show(p50),
+            show(p99),
+            beside,
+            memory,
+        ]
     };
     let mut rows = vec![row(10, 1, &floor)];
     for (items, projects) in [(10_000, PROJECTS), (100_000, PROJECTS), (100_000, 1)] {
@@ -122,7 +131,16 @@ fn main() {
     }
     table(
         "cross-agent, items of 40 words, recall of 6 words, 10 answers",
-        &["items", "projects", "load", "first recall after a restart", "recall p50", "recall p99", "beside ten items", "instance memory"],
+        &[
+            "items",
+            "projects",
+            "load",
+            "first recall after a restart",
+            "recall p50",
+            "recall p99",
+            "beside ten items",
+            "instance memory",
+        ],
         &rows,
     );
 }

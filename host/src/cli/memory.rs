@@ -274,7 +274,12 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
 }
 
 /// Sends a memory operation with the scope that the arguments name.
-pub(super) async fn send(session: &Session, scope: &ScopeArgs, operation: &str, mut body: Value) -> Result<Value, CliError> {
+pub(super) async fn send(
+    session: &Session,
+    scope: &ScopeArgs,
+    operation: &str,
+    mut body: Value,
+) -> Result<Value, CliError> {
     body["bindingKey"] = json!(scope.binding);
     body["scope"] = present(json!({
         "companyId": session.company,

@@ -32,7 +32,8 @@ impl Provider for CrossAgent {
     type Config = Config;
 
     fn describe() -> Description {
-        let summary = "One memory for each project that every agent framework shares, by recency, relevance and confidence";
+        let summary =
+            "One memory for each project that every agent framework shares, by recency, relevance and confidence";
         let mut description = Description::new("cross-agent", env!("CARGO_PKG_VERSION"), summary);
         "Cross-Agent".clone_into(&mut description.name);
         description.config_schema = Some(schema());

@@ -149,5 +149,5 @@ mod tests {
         assert!(PINNED < 1 << (8 * TERM_BYTES));
     }
 
-    const PINNED: Term = 0;
+    const PINNED: Term = 0x21_2938_f360;
 }

@@ -101,8 +101,15 @@ async fn a_store_comes_in_once_and_goes_out_as_it_was() {
     let one = first.iter().find(|record| record["summary"] == "Gate 7").unwrap();
     assert_eq!(one["text"], "Gate 7\n\nIt is locked\n\n- a fact");
     let metadata = &one["metadata"];
-    for (name, value) in [("agentKind", "claude"), ("source", "imported"), ("type", "decision"), ("sessionId", "s1"),
-        ("projectId", "widgets"), ("createdAt", "2026-01-01T00:00:00.007Z"), ("externalRef", "claude-mem:observations/m1/7")] {
+    for (name, value) in [
+        ("agentKind", "claude"),
+        ("source", "imported"),
+        ("type", "decision"),
+        ("sessionId", "s1"),
+        ("projectId", "widgets"),
+        ("createdAt", "2026-01-01T00:00:00.007Z"),
+        ("externalRef", "claude-mem:observations/m1/7"),
+    ] {
         assert_eq!(metadata[name], value, "{name}");
     }
     let operations = place.api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
@@ -200,14 +207,18 @@ async fn a_store_of_the_real_package_goes_both_ways() {
     let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Paint it green",
         "metadata": {"type": "preference", "agentKind": "codex"}}]});
     place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
-    for (name, file, arguments) in
-        [("out.db", &out, &["--project", "widgets"][..]), ("copy.db", &copy, &["--project", "widgets", "--copy-of", &real])]
-    {
+    for (name, file, arguments) in [
+        ("out.db", &out, &["--project", "widgets"][..]),
+        ("copy.db", &copy, &["--project", "widgets", "--copy-of", &real]),
+    ] {
         place.fine(&[&["export", file], arguments].concat()).await;
         let after = claude_mem(name, "look");
         assert_eq!(after["observations"].as_array().unwrap().len(), 2, "{name}: {after}");
-        for column in ["title", "subtitle", "narrative", "facts", "concepts", "files_read", "content_hash", "created_at_epoch"] {
-            let values: Vec<&Value> = after["observations"].as_array().unwrap().iter().map(|row| &row[column]).collect();
+        for column in
+            ["title", "subtitle", "narrative", "facts", "concepts", "files_read", "content_hash", "created_at_epoch"]
+        {
+            let values: Vec<&Value> =
+                after["observations"].as_array().unwrap().iter().map(|row| &row[column]).collect();
             assert!(values.contains(&&before["observations"][0][column]), "{name} {column}: {values:?}");
         }
         assert_eq!(after["summaries"][0]["learned"], "it was open", "{name}");

@@ -11,8 +11,9 @@ const MEMORY: &str = "/api/projects/p1/memory";
 /// A host with the provider as a company's default, and Apropos' routes on it.
 async fn host(config: &Value) -> (TestHost, Api) {
     let compat = json!({"apropos": {"company": "acme", "binding": "shared"}});
-    let host =
-        TestHost::with(&["cross-agent"], |options| options.compat = serde_json::from_value(compat).unwrap()).await.unwrap();
+    let host = TestHost::with(&["cross-agent"], |options| options.compat = serde_json::from_value(compat).unwrap())
+        .await
+        .unwrap();
     let api = Api::new(&host);
     bind(&api, config).await;
     (host, api)
@@ -65,7 +66,9 @@ async fn what_one_framework_wrote_another_one_recalls_in_a_later_session() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tool_calls_are_found_by_project_session_and_tool() {
     let (_host, api) = host(&json!({})).await;
-    for (name, kind, project, session) in [("ada", "codex", "p1", "s1"), ("bob", "claude", "p1", "s2"), ("eve", "claude", "p2", "s3")] {
+    for (name, kind, project, session) in
+        [("ada", "codex", "p1", "s1"), ("bob", "claude", "p1", "s2"), ("eve", "claude", "p2", "s3")]
+    {
         let event = |what: &str, tool: Option<&str>| {
             let mut event = json!({"type": what, "projectId": project, "sessionId": session, "agentKind": kind});
             if let Some(tool) = tool {
@@ -96,7 +99,10 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
     }
     let failed = api.get("/control/v1/companies/acme/events?sessionId=s1&toolId=Bash").await;
     let failed = &failed["items"][0];
-    assert_eq!((&failed["agentKind"], &failed["durationMs"], &failed["error"]), (&json!("codex"), &json!(12), &json!("exit 1")));
+    assert_eq!(
+        (&failed["agentKind"], &failed["durationMs"], &failed["error"]),
+        (&json!("codex"), &json!(12), &json!("exit 1"))
+    );
 }
 
 /// Agent switch does not change memory behavior.

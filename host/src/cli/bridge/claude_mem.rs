@@ -94,11 +94,7 @@ fn content(record: &Value) -> Value {
 }
 
 /// All records of a scope, page by page.
-pub(super) async fn all(
-    session: &Session,
-    scope: &ScopeArgs,
-    filter: Option<Value>,
-) -> Result<Vec<Value>, CliError> {
+pub(super) async fn all(session: &Session, scope: &ScopeArgs, filter: Option<Value>) -> Result<Vec<Value>, CliError> {
     let (mut records, mut cursor) = (Vec::new(), Value::Null);
     loop {
         let body = json!({"limit": PAGE, "cursor": cursor, "metadataFilter": filter});
@@ -132,7 +128,10 @@ async fn write(session: &Session, scope: &ScopeArgs, records: Vec<Value>) -> Res
 
 fn open(file: &Path) -> Result<Connection, CliError> {
     if !file.is_file() {
-        return Err(broken(file, "there is no such file; claude-mem keeps its database at ~/.claude-mem/claude-mem.db"));
+        return Err(broken(
+            file,
+            "there is no such file; claude-mem keeps its database at ~/.claude-mem/claude-mem.db",
+        ));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let store = Connection::open_with_flags(file, flags).map_err(|error| broken(file, error))?;

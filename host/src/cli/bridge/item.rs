@@ -163,8 +163,10 @@ fn tags(row: &Row) -> Vec<String> {
 }
 
 fn observation(row: &Row) -> String {
-    let mut parts: Vec<String> =
-        ["title", "subtitle", "narrative", "text"].iter().filter_map(|name| text(row, name).map(str::to_owned)).collect();
+    let mut parts: Vec<String> = ["title", "subtitle", "narrative", "text"]
+        .iter()
+        .filter_map(|name| text(row, name).map(str::to_owned))
+        .collect();
     let facts: Vec<String> = strings(row, "facts").iter().map(|fact| format!("- {fact}")).collect();
     if !facts.is_empty() {
         parts.push(facts.join("\n"));
@@ -204,7 +206,10 @@ mod tests {
         assert_eq!(record["text"], "SQLite\n\nBecause it is a file.\n\n- WAL");
         let metadata = &record["metadata"];
         assert_eq!((&metadata["agentKind"], &metadata["type"]), (&json!("codex"), &json!("decision")));
-        assert_eq!((&metadata["source"], &metadata["createdAt"]), (&json!("imported"), &json!("2026-01-01T00:00:00.123Z")));
+        assert_eq!(
+            (&metadata["source"], &metadata["createdAt"]),
+            (&json!("imported"), &json!("2026-01-01T00:00:00.123Z"))
+        );
         assert_eq!(metadata["tags"], json!(["storage", "decision"]));
         assert_eq!(metadata["claudeMem"]["row"]["odd"], 1);
         assert!(check_id("id", metadata["sessionId"].as_str().unwrap()).is_ok());

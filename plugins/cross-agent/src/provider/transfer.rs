@@ -69,8 +69,8 @@ impl Transfer for CrossAgent {
 
 fn read(field: &str, line: &str) -> Result<Item, Error> {
     let wrong = |message: String| Error::invalid(field, message);
-    let item: Item =
-        serde_json::from_str(line).map_err(|error| wrong(format!("is no line of an export of cross-agent: {error}")))?;
+    let item: Item = serde_json::from_str(line)
+        .map_err(|error| wrong(format!("is no line of an export of cross-agent: {error}")))?;
     if !(1..=ID_BYTES).contains(&item.id.len()) {
         return Err(wrong(format!("has an `id` of {} bytes; 1 to {ID_BYTES} are allowed", item.id.len())));
     }

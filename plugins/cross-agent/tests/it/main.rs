@@ -36,22 +36,15 @@ pub(crate) fn put(provider: &mut CrossAgent, scope: &Scope, id: &str, text: &str
         summary: None,
         metadata: Some(metadata.to_string()),
     };
-    let request = UpsertRequest {
-        operation_id: format!("op-{id}"),
-        scope: scope.clone(),
-        source: None,
-        records: vec![record],
-    };
+    let request =
+        UpsertRequest { operation_id: format!("op-{id}"), scope: scope.clone(), source: None, records: vec![record] };
     provider.upsert_records(request).unwrap();
 }
 
 /// A query in a scope.
 pub(crate) fn ask(provider: &mut CrossAgent, scope: &Scope, query: &str, filter: Option<&Value>) -> Vec<Snippet> {
-    let request = QueryRequest {
-        scope: scope.clone(),
-        metadata_filter: filter.map(Value::to_string),
-        ..testing::query(query)
-    };
+    let request =
+        QueryRequest { scope: scope.clone(), metadata_filter: filter.map(Value::to_string), ..testing::query(query) };
     provider.query(request).unwrap().snippets
 }
 

@@ -60,11 +60,8 @@ fn partitions_hold_unless_the_configuration_shares_agents() {
         put(provider, &Scope { subject_id: Some("s".into()), ..scope.clone() }, "subject", "gate of s", &json!({}));
         put(provider, &Scope { namespace: Some("n".into()), ..scope }, "namespace", "gate of n", &json!({}));
     };
-    let bob = Scope {
-        subject_id: Some("other".into()),
-        namespace: Some("other".into()),
-        ..agent(&project("p1"), "bob")
-    };
+    let bob =
+        Scope { subject_id: Some("other".into()), namespace: Some("other".into()), ..agent(&project("p1"), "bob") };
     let mut strict = open();
     partitioned(&mut strict);
     assert!(ids(&mut strict, &bob, "gate").is_empty());

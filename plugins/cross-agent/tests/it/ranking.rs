@@ -54,8 +54,7 @@ fn a_run_that_begins_gets_the_newest_where_nothing_fits() {
     put(&mut provider, &project("p"), "new", "door", &json!({}));
     put(&mut provider, &project("q"), "other", "door", &json!({}));
     let mut preamble = |query: &str| {
-        let request =
-            QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, ..testing::query(query) };
+        let request = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, ..testing::query(query) };
         let found = provider.query(request).unwrap().snippets;
         found.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
     };
@@ -68,7 +67,13 @@ fn a_run_that_begins_gets_the_newest_where_nothing_fits() {
 #[test]
 fn other_forms_tags_and_names_are_found() {
     let mut provider = open();
-    put(&mut provider, &project("p"), "a", "We deployed memory_saved and sessionId", &json!({"tags": ["release train"]}));
+    put(
+        &mut provider,
+        &project("p"),
+        "a",
+        "We deployed memory_saved and sessionId",
+        &json!({"tags": ["release train"]}),
+    );
     for query in ["deploying", "trains", "saved", "session", "memory_saved"] {
         assert_eq!(ids(&mut provider, &project("p"), query), ["a"], "{query}");
     }

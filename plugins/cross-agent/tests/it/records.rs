@@ -78,12 +78,8 @@ fn a_write_under_an_id_replaces_and_a_correction_keeps() {
     assert!(ids(&mut provider, &project("p"), "door").is_empty(), "its tags went with it");
     assert!(ids(&mut provider, &project("p"), "17").is_empty());
     let patch = RecordWrite { id: None, text: "the code is 19".into(), summary: None, metadata: None };
-    let correct = |id: &str, patch| CorrectRequest {
-        operation_id: "op".into(),
-        id: id.into(),
-        scope: project("p"),
-        patch,
-    };
+    let correct =
+        |id: &str, patch| CorrectRequest { operation_id: "op".into(), id: id.into(), scope: project("p"), patch };
     provider.correct(correct("a", Patch::Replacement(patch.clone()))).unwrap();
     assert_eq!(ids(&mut provider, &project("p"), "19"), ["a"]);
     let missing = provider.correct(correct("b", Patch::Replacement(patch)));
@@ -127,7 +123,12 @@ fn a_change_of_many_pages_holds() {
         let mut request = testing::upsert("op", &[]);
         request.scope = project("p");
         request.records = range
-            .map(|n| RecordWrite { id: Some(format!("i{n}")), text: format!("{word} w{n}"), summary: None, metadata: None })
+            .map(|n| RecordWrite {
+                id: Some(format!("i{n}")),
+                text: format!("{word} w{n}"),
+                summary: None,
+                metadata: None,
+            })
             .collect();
         request
     };
