@@ -31,8 +31,7 @@ pub(super) enum ClaudeMemCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// The database. It is only read. `--project` puts everything into one project; without it each row goes into the
-    /// project that it names.
+    /// The database, which is only read; with --project all of it goes into one project.
     file: PathBuf,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -40,9 +39,9 @@ pub(super) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// The database to make; it must not be there.
+    /// The database to make, which must not be there.
     file: PathBuf,
-    /// Begin with a copy of this database. It is only read.
+    /// Begin with a copy of this database.
     #[arg(long, value_name = "FILE")]
     copy_of: Option<PathBuf>,
     #[command(flatten)]

@@ -71,17 +71,17 @@ fn store(file: &Path, rows: i64) {
     store
         .execute_batch(
             "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT, memory_session_id TEXT UNIQUE,
-               project TEXT, started_at_epoch INTEGER, completed_at_epoch INTEGER);
+               project TEXT, started_at TEXT, started_at_epoch INTEGER, completed_at_epoch INTEGER);
              CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, text TEXT,
-               type TEXT, title TEXT, narrative TEXT, facts TEXT, concepts TEXT, created_at_epoch INTEGER, odd REAL);
-             INSERT INTO sdk_sessions VALUES (1, 's1', 'm1', 'widgets', 1767225600000, 1767229200000);",
+               type TEXT, title TEXT, narrative TEXT, facts TEXT, concepts TEXT, created_at TEXT, created_at_epoch INTEGER, odd REAL);
+             INSERT INTO sdk_sessions VALUES (1, 's1', 'm1', 'widgets', '2026-01-01', 1767225600000, 1767229200000);",
         )
         .unwrap();
     for number in 0..rows {
         store
             .execute(
                 "INSERT INTO observations VALUES (?1, 'm1', 'widgets', NULL, 'decision', 'Gate ' || ?1, 'It is locked',
-                   '[\"a fact\"]', '[\"doors\"]', 1767225600000 + ?1, 0.5)",
+                   '[\"a fact\"]', '[\"doors\"]', '2026-01-01', 1767225600000 + ?1, 0.5)",
                 [number + 1],
             )
             .unwrap();

@@ -98,7 +98,7 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
         assert_eq!(found["items"].as_array().unwrap().len(), count, "{filter}: {found}");
     }
     let failed = api.get("/control/v1/companies/acme/events?sessionId=s1&toolId=Bash").await;
-    let failed = &failed["items"][0];
+    let failed = failed["items"].as_array().unwrap().iter().find(|event| event["type"] == "tool_call.failed").unwrap();
     assert_eq!(
         (&failed["agentKind"], &failed["durationMs"], &failed["error"]),
         (&json!("codex"), &json!(12), &json!("exit 1"))

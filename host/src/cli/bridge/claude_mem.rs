@@ -78,10 +78,10 @@ struct Report {
     events: usize,
 }
 
-/// The records of an earlier import in a project, by id.
+/// The records of a project, by id.
 async fn present(session: &Session, scope: &ScopeArgs) -> Result<HashMap<String, Value>, CliError> {
     let mut found = HashMap::new();
-    for record in all(session, scope, Some(json!({"source": "imported"}))).await? {
+    for record in all(session, scope).await? {
         let id = record["handle"]["providerRecordId"].as_str().unwrap_or_default().to_owned();
         found.insert(id, content(&record));
     }
@@ -94,10 +94,10 @@ fn content(record: &Value) -> Value {
 }
 
 /// All records of a scope, page by page.
-pub(super) async fn all(session: &Session, scope: &ScopeArgs, filter: Option<Value>) -> Result<Vec<Value>, CliError> {
+pub(super) async fn all(session: &Session, scope: &ScopeArgs) -> Result<Vec<Value>, CliError> {
     let (mut records, mut cursor) = (Vec::new(), Value::Null);
     loop {
-        let body = json!({"limit": PAGE, "cursor": cursor, "metadataFilter": filter});
+        let body = json!({"limit": PAGE, "cursor": cursor});
         let page = send(session, scope, "list", body).await?;
         records.extend(page["items"].as_array().cloned().unwrap_or_default());
         cursor = page["nextCursor"].clone();

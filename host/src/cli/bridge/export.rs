@@ -38,7 +38,7 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
         return Err(broken(&args.file, message));
     }
     let session = args.scope.open().await?;
-    let records = all(&session, &args.scope, None).await?;
+    let records = all(&session, &args.scope).await?;
     let wrong = |error| broken(&args.file, error);
     let mut store = create(&args.file, args.copy_of.as_deref())?;
     let change = store.transaction().map_err(wrong)?;
@@ -121,7 +121,8 @@ fn own(record: &Value, project: &str) -> (Row, Row) {
         _ => "discovery",
     };
     let tags = metadata["tags"].as_array().cloned().unwrap_or_default();
-    let kept = json!({"memhost": {"text": text, "summary": record["summary"], "metadata": metadata}});
+    let kept = json!({"memhost": {"text": text, "summary": record["summary"], "metadata": metadata,
+        "project": project}});
     let session = json!({"content_session_id": session_id, "memory_session_id": memory_session, "project": project,
         "platform_source": word("agentKind").unwrap_or("claude"), "started_at": at, "started_at_epoch": epoch,
         "status": "completed"});

@@ -85,7 +85,12 @@ fn ours(row: &Row, project: &str) -> Option<Value> {
     let id = text(row, "content_hash")?.strip_prefix(OURS)?;
     let kept: Value = serde_json::from_str(text(row, "metadata")?).ok()?;
     let mut record = kept.get("memhost")?.clone();
-    record["id"] = id.into();
+    let before = record.as_object_mut()?.remove("project");
+    // In another project it is another record: its own may be there as well.
+    record["id"] = match before.as_ref().and_then(Value::as_str) == Some(project) {
+        true => id.into(),
+        false => format!("claude-mem-{}", hash(&[project, id])).into(),
+    };
     if let Some(metadata) = record["metadata"].as_object_mut()
         && metadata.contains_key("projectId")
     {
