@@ -153,7 +153,7 @@ impl Store {
         }
         let entries = puts.iter().map(|item| Entry::of(item, &mut self.analyzer)).collect();
         let gone: Vec<&str> = gone.iter().map(|item| item.id.as_str()).collect();
-        let mut plan = self.sizes.plan(&self.index, entries, &gone);
+        let plan = self.sizes.plan(&self.index, entries, &gone);
         if plan.len() <= PAGES_AT_ONCE {
             return self.rewrite(plan, batch);
         }
@@ -162,14 +162,7 @@ impl Store {
         let ids = serde_json::to_vec(&ids).map_err(|error| Error::internal(error.to_string()))?;
         batch.put_raw(UNFINISHED.to_vec(), ids);
         self.apply(batch)?;
-        while plan.len() > PAGES_AT_ONCE {
-            let rest = plan.split_off(PAGES_AT_ONCE);
-            self.rewrite(plan, Batch::new())?;
-            plan = rest;
-        }
-        let mut last = Batch::new();
-        last.delete_raw(UNFINISHED.to_vec());
-        self.rewrite(plan, last)
+        self.rewrite_in_parts(plan)
     }
 
     /// Does what a crash left of a change. The items are as they should be; their pages may not be.
@@ -184,7 +177,12 @@ impl Store {
                 None => gone.push(id.as_str()),
             }
         }
-        let mut plan = self.sizes.plan(&self.index, entries, &gone);
+        let plan = self.sizes.plan(&self.index, entries, &gone);
+        self.rewrite_in_parts(plan)
+    }
+
+    /// Rewrites pages batch by batch; the last one says that all are done.
+    fn rewrite_in_parts(&mut self, mut plan: Vec<pages::Change>) -> Result<(), Error> {
         while plan.len() > PAGES_AT_ONCE {
             let rest = plan.split_off(PAGES_AT_ONCE);
             self.rewrite(plan, Batch::new())?;
