@@ -17,13 +17,19 @@ test *ARGS:
 
 # The providers that the host does not embed, as components for a plugins directory.
 providers:
-    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-facts
+    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-cross-agent -p memhost-facts
     @ls "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}"/wasm32-wasip2/guest/memhost_*.wasm
 
 # An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
 mcp-client:
     python3 -m venv target/venv
     target/venv/bin/pip install --quiet -r tests/mcp/requirements.txt
+
+# claude-mem and the runtime that it needs, for the test of the bridge, in target/claude-mem. Linux on x86-64 only.
+claude-mem:
+    mkdir -p target/claude-mem/bun
+    cd target/claude-mem && npm pack --silent claude-mem@13.25.3 && tar xzf claude-mem-13.25.3.tgz
+    cd target/claude-mem/bun && npm pack --silent @oven/bun-linux-x64@1.4.5 && tar xzf oven-bun-linux-x64-1.4.5.tgz
 
 # What CI runs.
 ci:
@@ -62,6 +68,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
     cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
     cargo bench -p memhost-tests --bench facts -- {{ARGS}}
+    cargo bench -p memhost-tests --bench cross_agent -- {{ARGS}}
 
 # The release binary under a load generator, beside a bare axum handler in the same run. Needs wrk.
 load:

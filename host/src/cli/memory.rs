@@ -280,7 +280,13 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
     session.show(&answer, "", |answer| format!("corrected {}", text(answer, "/record/providerRecordId")))
 }
 
-async fn send(session: &Session, scope: &ScopeArgs, operation: &str, mut body: Value) -> Result<Value, CliError> {
+/// Sends a memory operation with the scope that the arguments name.
+pub(super) async fn send(
+    session: &Session,
+    scope: &ScopeArgs,
+    operation: &str,
+    mut body: Value,
+) -> Result<Value, CliError> {
     body["bindingKey"] = json!(scope.binding);
     body["scope"] = present(json!({
         "companyId": session.company,
