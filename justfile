@@ -15,6 +15,11 @@ serve *ARGS:
 test *ARGS:
     cargo test --workspace {{ARGS}}
 
+# The providers that the host does not embed, as components for a plugins directory.
+providers:
+    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-facts
+    @ls "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}"/wasm32-wasip2/guest/memhost_*.wasm
+
 # An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
 mcp-client:
     python3 -m venv target/venv

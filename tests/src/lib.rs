@@ -26,6 +26,11 @@ pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
 }
 
+/// The component of a provider of `plugins`, by its folder's name there.
+pub fn provider_file(name: &str) -> PathBuf {
+    Path::new(env!("PROVIDERS")).join(format!("memhost_{}.wasm", name.replace('-', "_")))
+}
+
 /// The guest `stamped` with another stamp: its provider key, its version, and whatever else its source reads.
 ///
 /// # Errors
@@ -53,7 +58,7 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// A host with the built-in provider and these guests.
+    /// A host with the built-in provider and these guests, or providers of `plugins` where no guest has the name.
     pub async fn new(guests: &[&str]) -> Result<Self> {
         Self::with(guests, |_| {}).await
     }
@@ -65,6 +70,7 @@ impl TestHost {
         std::fs::create_dir(&plugins)?;
         for guest in guests {
             let file = guest_file(guest);
+            let file = if file.exists() { file } else { provider_file(guest) };
             std::fs::copy(&file, plugins.join(format!("{guest}.wasm")))
                 .with_context(|| format!("{} is missing", file.display()))?;
         }
