@@ -46,7 +46,9 @@ pub(crate) fn candidates(sentences: &[(String, Speaker)]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     for (sentence, speaker) in sentences {
         for clause in clauses(sentence, *speaker) {
-            let Some(candidate) = judge(&clause, sentence) else { continue };
+            // `Keep in mind that …` of nothing in particular is what it says itself.
+            let read = judge(&clause, sentence).or_else(|| judge(&clause.with_lead()?, sentence));
+            let Some(candidate) = read else { continue };
             let is_new = |other: &Candidate| other.kind != candidate.kind || other.text != candidate.text;
             if found.iter().all(is_new) {
                 found.push(candidate);

@@ -41,7 +41,7 @@ pub(crate) const FRAGMENTS: &[(&str, &str)] = &[
     ),
     (
         "{day}",
-        r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tue|wed|thu|fri|january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|today|tonight|tomorrow|yesterday|next (?:week|month|year|quarter|spring|summer|fall|autumn|winter)|last (?:week|month|year|night|spring|summer|fall|autumn|winter)|this (?:week|month|year|morning|afternoon|evening)|noon|midnight|christmas|easter|20\d\d|\d{1,2}(?::\d\d)? ?(?:am|pm|o'clock)|\d{1,2}:\d\d|\d{4}-\d\d-\d\d|\d{1,2}(?:st|nd|rd|th)|the \d{1,2}(?:st|nd|rd|th)|q[1-4])",
+        r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tue|wed|thu|fri|january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|today|tonight|tomorrow|yesterday|next (?:week|month|year|quarter|spring|summer|fall|autumn|winter)|last (?:week|month|year|night|spring|summer|fall|autumn|winter)|this (?:week|month|year|morning|afternoon|evening)|noon|midnight|christmas|easter|20\d\d|\d{1,2}(?::\d\d)? ?(?:am|pm|o'clock)|\d{1,2}:\d\d|\d{4}-\d\d-\d\d|\d{1,2}(?:st|nd|rd|th)|the \d{1,2}(?:st|nd|rd|th)|q[1-4]|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) (?:o'clock|in the (?:morning|evening)))",
     ),
     (
         "{lang}",

@@ -26,7 +26,7 @@ const ADJUSTERS: &[Adjuster] = &[
     about(
         "hedged",
         -0.25,
-        r"\b(?:maybe|perhaps|probably|possibly|presumably|apparently|supposedly|likely|might|i (?:think|guess|suppose|assume|believe|suspect|wonder)|sort of|kind of|not (?:sure|certain)|no idea|seems?|unsure|unclear|not decided)\b",
+        r"\b(?:maybe|perhaps|probably|possibly|presumably|apparently|supposedly|likely|might|i (?:think|guess|suppose|assume|believe|suspect|wonder)|sort of|kind of|not (?:sure|certain)|no idea|seems?|unsure|unclear|not decided|my (?:guess|hunch|theory|hypothesis|suspicion|assumption) is)\b",
         |kind| !matches!(kind, Kind::Hypothesis | Kind::Note),
     ),
     about(

@@ -64,6 +64,13 @@ impl Clause {
         })
     }
 
+    /// The clause with what led in, where that says something.
+    pub(crate) fn with_lead(&self) -> Option<Self> {
+        let (text, lead) = (self.text.clone(), String::new());
+        let plain = format!("{}{}", self.lead, self.plain);
+        (!self.lead.is_empty()).then_some(Self { text, plain, lead, ..*self })
+    }
+
     /// How many words it has.
     pub(crate) fn words(&self) -> usize {
         self.plain.split(' ').filter(|word| word.contains(char::is_alphanumeric)).count()
