@@ -17,7 +17,7 @@ test *ARGS:
 
 # The providers that the host does not embed, as components for a plugins directory.
 providers:
-    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-cross-agent -p memhost-facts
+    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-cross-agent -p memhost-facts -p memhost-taxonomy
     @ls "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}"/wasm32-wasip2/guest/memhost_*.wasm
 
 # An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
@@ -69,6 +69,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
     cargo bench -p memhost-tests --bench facts -- {{ARGS}}
     cargo bench -p memhost-tests --bench cross_agent -- {{ARGS}}
+    cargo bench -p memhost-tests --bench taxonomy -- {{ARGS}}
 
 # The release binary under a load generator, beside a bare axum handler in the same run. Needs wrk.
 load:

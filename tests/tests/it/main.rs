@@ -43,6 +43,7 @@ mod schemathesis;
 mod stream;
 mod support;
 mod surfaces;
+mod taxonomy;
 mod transfer;
 mod ui;
 mod ui_pages;
