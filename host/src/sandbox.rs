@@ -23,8 +23,7 @@ mod stats;
 
 pub use answer::{
     Answer, BrowseAnswer, CaptureAnswer, ChunkAnswer, Correction, ExplainAnswer, ForgetAnswer, ImportAnswer, JobAnswer,
-    ListAnswer, QueryAnswer,
-    RecordsAnswer,
+    ListAnswer, QueryAnswer, RecordsAnswer,
 };
 pub use cache::CacheKey;
 pub use component::{Component, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};

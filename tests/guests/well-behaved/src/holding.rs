@@ -1,4 +1,4 @@
-//! The interfaces `review` and `transfer`. Only `keeper` exports them.
+//! The interfaces `review` and `transfer`. Only `keeper` and `complete` export them.
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;

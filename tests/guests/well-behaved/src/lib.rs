@@ -7,9 +7,9 @@ mod guest;
 mod holding;
 mod job;
 mod keeper;
+mod migration;
 mod optional;
 mod record;
-mod rest;
 
 pub use guest::{Guest, Wrapped, answer, describe};
 pub use keeper::Keeper;
