@@ -60,7 +60,8 @@ fn write(project: &Path, version: &str) {
     std::fs::write(project.join("src/component"), bytes).unwrap();
 }
 
-const BUILD: &str = "plugin dev --build-command 'test ! -e src/broken && cp src/component out.wasm' --artifact out.wasm";
+const BUILD: &str =
+    "plugin dev --build-command 'test ! -e src/broken && cp src/component out.wasm' --artifact out.wasm";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_change_is_built_and_served_by_a_host_of_its_own() {

@@ -91,7 +91,8 @@ async fn a_new_project_is_tested_and_built_offline_and_serves() {
 async fn a_call_is_measured_and_the_measure_is_the_same_each_time() {
     let home = tempfile::tempdir().unwrap();
     let file = guest_file("keeper");
-    let line = format!("plugin run {} -o json -- upsert 'one gate' 'two gates' -- query gate -- describe", file.display());
+    let line =
+        format!("plugin run {} -o json -- upsert 'one gate' 'two gates' -- query gate -- describe", file.display());
     let (first, second) = (json(home.path(), &line).await, json(home.path(), &line).await);
     let calls = |told: &Value| told["calls"].as_array().unwrap().clone();
     assert_eq!(calls(&first).len(), 3);
@@ -160,7 +161,10 @@ async fn nobody_outside_is_reached_unless_that_is_granted() {
     let send = r#"'{"query":"{\"method\":\"GET\",\"scheme\":\"http\",\"authority\":\"127.0.0.1:9\",\"path\":\"/\"}"}'"#;
     let asked = async |flag: &str| {
         let told = json(home.path(), &format!("plugin run {} {flag} -o json -- query {send}", file.display())).await;
-        (told["calls"][0]["answer"]["snippets"][0]["text"].to_string(), told["calls"][0]["operation"]["log"].to_string())
+        (
+            told["calls"][0]["answer"]["snippets"][0]["text"].to_string(),
+            told["calls"][0]["operation"]["log"].to_string(),
+        )
     };
     let (refused, log) = asked("").await;
     assert!(refused.contains("refused") && log.contains("not granted"), "{refused} {log}");
@@ -198,7 +202,9 @@ async fn an_operation_is_asked_of_another_build_on_a_copy_of_what_was_stored() {
     for state in [format!("--data-dir {data}"), format!("--backup {}", backup.display())] {
         let replay = format!("plugin replay {asked} {} --company acme {state}", two.display());
         let told = fine(terminal.home.path(), &replay).await;
-        for wanted in ["--- stamped 1.0.0", "+++ stamped 2.0.0", "version 1.0.0", "version 2.0.0", "2.0.0 from 1.0.0", &captured] {
+        for wanted in
+            ["--- stamped 1.0.0", "+++ stamped 2.0.0", "version 1.0.0", "version 2.0.0", "2.0.0 from 1.0.0", &captured]
+        {
             assert!(told.contains(wanted), "{wanted}: {told}");
         }
         let told = json(terminal.home.path(), &format!("{replay} -o json")).await;
@@ -206,7 +212,8 @@ async fn an_operation_is_asked_of_another_build_on_a_copy_of_what_was_stored() {
     }
     // Where a host would go back to the build before, its author wants to know why.
     let home = terminal.home.path();
-    let traps = build(home, "traps.wasm", json!({"key": "stamped", "version": "3.0.0", "traps": true, "storage": 1 << 20}));
+    let traps =
+        build(home, "traps.wasm", json!({"key": "stamped", "version": "3.0.0", "traps": true, "storage": 1 << 20}));
     let told = fine(home, &format!("plugin replay {asked} {} --company acme --data-dir {data}", traps.display())).await;
     assert!(told.contains("+error:") && told.contains("crashed"), "{told}");
     assert_eq!(tree(Path::new(&data)), before, "the directory is left as it was");
@@ -242,7 +249,8 @@ async fn against_a_running_host_the_record_is_compared_with() {
     t.fine("note 'the gate is green' --binding notes").await;
     let asked = t.json("search gate --binding notes").await["operationId"].as_str().unwrap().to_owned();
     let keeper = guest_file("keeper").display().to_string();
-    let (own, foreign) = (t.fine(&format!("operation show {asked}")).await, t.json(&format!("plugin replay {asked} {keeper}")).await);
+    let (own, foreign) =
+        (t.fine(&format!("operation show {asked}")).await, t.json(&format!("plugin replay {asked} {keeper}")).await);
     assert!(own.contains("local-markdown"), "{own}");
     assert_eq!(foreign["after"]["answer"]["recordCount"], 1, "{foreign}");
 }
@@ -252,7 +260,11 @@ async fn a_record_that_kept_nothing_says_how_to_keep_it() {
     let (terminal, _, two) = counting("{}").await;
     let asked = terminal.json("search anything").await["operationId"].as_str().unwrap().to_owned();
     let told = terminal.run(&format!("plugin replay {asked} {}", two.display())).await;
-    assert_eq!((told.code, told.err.contains("snapshots") && told.err.contains("binding update default")), (2, true), "{told:?}");
+    assert_eq!(
+        (told.code, told.err.contains("snapshots") && told.err.contains("binding update default")),
+        (2, true),
+        "{told:?}"
+    );
     let missing = terminal.run(&format!("plugin replay 0197aaaa-0000-7000-8000-000000000000 {}", two.display())).await;
     assert_eq!(missing.code, 3, "{missing:?}");
 }
