@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::inspected;
 use super::trial::id;
 use crate::cli::CliError;
 use crate::cli::memory::shown;
@@ -87,6 +88,7 @@ impl Call {
     /// An answer for people.
     pub(super) fn shown(&self, answer: &Value) -> String {
         match self.name.as_str() {
+            "describe" => inspected(answer),
             "query" => shown::hits(answer),
             "list" => shown::records(answer),
             "get" if answer["record"].is_null() => "nothing".to_owned(),

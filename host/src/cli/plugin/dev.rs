@@ -52,7 +52,7 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
     let place = Place::open(&args, &project).await?;
     let mut changes = Changes::of(&project, build.artifact())?;
     let (told, mut events) = mpsc::channel(256);
-    let (mut stopped, mut provider, mut is_followed) = (Box::pin(serve::stop()), None, false);
+    let (mut stopped, mut build_now, mut is_followed) = (Box::pin(serve::stop()), None, false);
     loop {
         // What is changed meanwhile is built after it.
         let round = async {
@@ -65,9 +65,9 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
         };
         match swapped {
             None => line("the build failed; what served before goes on")?,
-            Some(Swapped { provider: key, said }) => {
-                provider = Some(key);
-                line(&said)?;
+            Some(swapped) => {
+                line(&swapped.said)?;
+                build_now = Some(swapped);
                 if !is_followed {
                     is_followed = true;
                     let (session, told) = (place.session().await?, told.clone());
@@ -79,7 +79,7 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
             tokio::select! {
                 () = &mut stopped => return place.end().await,
                 () = changes.next() => break,
-                Some(event) = events.recv() => show(event?, provider.as_deref())?,
+                Some(event) = events.recv() => show(&event?, &place, &mut build_now).await?,
             }
         }
     }
@@ -91,15 +91,24 @@ fn follow(session: Session, told: mpsc::Sender<Result<tail::Event, CliError>>) {
     std::thread::spawn(move || tail::follow(&session.host, &path, &told));
 }
 
-/// An operation of the provider, with what it logged.
-fn show(event: tail::Event, provider: Option<&str>) -> Result<(), CliError> {
+/// An operation of the provider, with what it logged; and once, that the build failed what the one before could do.
+async fn show(event: &tail::Event, place: &Place, build: &mut Option<Swapped>) -> Result<(), CliError> {
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
-    if event.name != "operation" || value["providerKey"].as_str() != provider || provider.is_none() {
+    let Some(known) = build.as_ref().filter(|known| value["providerKey"] == *known.provider) else { return Ok(()) };
+    if event.name != "operation" {
         return Ok(());
     }
     line(&tail::operation(&value, is_plain()))?;
     for logged in items(&value, "log") {
         line(&format!("              {:<6} {}", text(logged, "/level"), clip(&text(logged, "/text"), 1_000)))?;
+    }
+    if !known.is_given_up
+        && let Some(why) = place.gone_back(&text(&value, "/bindingKey"), known.digest).await?
+    {
+        line(&why)?;
+        if let Some(known) = build {
+            known.is_given_up = true;
+        }
     }
     Ok(())
 }

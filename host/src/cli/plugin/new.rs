@@ -29,7 +29,7 @@ fn name(text: &str) -> Result<String, String> {
     const RESERVED: [&str; 7] = ["memhost-sdk", "test", "core", "std", "alloc", "proc-macro", "local-markdown"];
     let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let problem = match text.as_bytes() {
-        [] | [_, _, ..] if text.len() > 64 || text.is_empty() => "has to have 1 to 64 characters",
+        _ if text.is_empty() || text.len() > 64 => "has to have 1 to 64 characters",
         [first, ..] if !first.is_ascii_lowercase() => "has to begin with a letter of a-z",
         bytes if !bytes.iter().all(|b| is_fine(*b)) => "may have the characters a-z, 0-9 and - only",
         bytes if bytes.ends_with(b"-") => "must not end with -",

@@ -160,6 +160,8 @@ impl Trial {
         self.meter.take();
         let path = format!("/runtime/v1/companies/{}/{route}", escape(self.company.as_str()));
         let answer = self.host.post(&path, body).await;
+        // Before a job that it left begins.
+        let took = self.took();
         let id = match &answer {
             Ok(answer) => answer["operationId"].as_str().map(str::to_owned),
             Err(CliError::Problem { operation, .. }) => operation.clone(),
@@ -170,7 +172,7 @@ impl Trial {
             None => Value::Null,
         };
         let answer = self.kept_from().map_or(answer, Err);
-        Ok(Called { answer, operation, took: self.took() })
+        Ok(Called { answer, operation, took })
     }
 
     /// Waits for the jobs that a capture left; answers the operations that worked on them, oldest first.

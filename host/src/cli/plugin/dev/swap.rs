@@ -41,8 +41,12 @@ struct Own {
 pub(super) struct Swapped {
     /// Whose build it is.
     pub(super) provider: String,
+    /// Which.
+    pub(super) digest: Digest,
     /// In words.
     pub(super) said: String,
+    /// The host has gone back to the build before, and that was said.
+    pub(super) is_given_up: bool,
 }
 
 impl Place {
@@ -133,7 +137,7 @@ impl Place {
         let build = format!("{provider} {} ({})", text(plugin, "/description/version"), digest.short());
         if session.company.is_empty() {
             let said = format!("{build} is admitted; --company NAME also waits until its bindings are served by it");
-            return Ok(Swapped { provider, said });
+            return Ok(Swapped { provider, digest, said, is_given_up: false });
         }
         if self.own.is_some() {
             self.bind(session, plugin, &provider).await?;
@@ -157,7 +161,18 @@ impl Place {
         } else {
             format!("{build} {}", said.join(" and "))
         };
-        Ok(Swapped { provider, said })
+        Ok(Swapped { provider, digest, said, is_given_up: false })
+    }
+
+    /// Why the host went back to the build before, for a binding that it did so for: a call that fails is answered by that.
+    pub(super) async fn gone_back(&self, key: &str, digest: Digest) -> Result<Option<String>, CliError> {
+        let session = self.session().await?;
+        if session.company.is_empty() || key.is_empty() {
+            return Ok(None);
+        }
+        let binding = session.get(&format!("bindings/{}", escape(key))).await?;
+        let kept = items(&binding, "keptFrom").iter().find(|kept| text(kept, "/digest") == digest.to_string());
+        Ok(kept.map(|kept| format!("the host went back to the build before, for {key}: {}", text(kept, "/reason"))))
     }
 
     /// Our own host has a binding of it, with everything that it asks for but the network.
