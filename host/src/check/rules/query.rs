@@ -243,7 +243,7 @@ async fn hits_are_records(subject: &Subject) -> Verdict {
 
 async fn odd_questions(subject: &Subject) -> Verdict {
     subject.put(subject.scope(), &text(0)).await?;
-    let long = text(0).repeat(400);
+    let long = text(0).repeat(450);
     for question in
         ["\"", "((", "AND OR NOT", "* ? ~ ^ : \\ /", "🦀🦀", "' OR 1=1 --", "\u{0}\u{7}", "%{{}}", &long[..16_000]]
     {
