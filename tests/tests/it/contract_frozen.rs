@@ -1,14 +1,15 @@
 //! Components that were built for a released version of the contract and are never built again: whatever the host
 //! becomes, within that minor version they load and do all that they did.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use memhost::check::{CheckOptions, Kit, Mode, Outcome, Selection, Source, Status};
 use memhost::contract::BindingLimits;
 use memhost::sandbox::OptionalInterface;
 use memhost_tests::{TestHost, repository};
+use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Component, Instance, Linker, Val};
-use wasmtime::{Engine, Store};
+use wasmtime::{Engine, Store, StoreContextMut};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 const INTERFACES: [OptionalInterface; 8] = [
@@ -91,7 +92,7 @@ impl WasiView for State {
     }
 }
 
-fn instance(file: &PathBuf) -> (Store<State>, Instance) {
+fn instance(file: &Path) -> (Store<State>, Instance) {
     let engine = Engine::default();
     let component = Component::from_file(&engine, file).unwrap();
     let mut linker = Linker::<State>::new(&engine);
@@ -99,17 +100,18 @@ fn instance(file: &PathBuf) -> (Store<State>, Instance) {
     let none = || Val::Option(None);
     let ok = |value: Option<Val>| Val::Result(Ok(value.map(Box::new)));
     let mut binding = linker.instance("paperclip:memory/binding@0.1.0").unwrap();
-    binding.func_new("config", |_, _, _, results| Ok(results[0] = Val::String("{}".to_owned()))).unwrap();
-    let mut storage = linker.instance("paperclip:memory/storage@0.1.0").unwrap();
-    storage.func_new("get", move |_, _, _, results| Ok(results[0] = ok(Some(none())))).unwrap();
-    storage
-        .func_new("scan", move |_, _, _, results| {
-            let page = vec![("entries".to_owned(), Val::List(Vec::new())), ("next".to_owned(), none())];
-            results[0] = ok(Some(Val::Record(page)));
+    let answers = |value: Val| {
+        move |_: StoreContextMut<'_, State>, _: ComponentFunc, _: &[Val], results: &mut [Val]| {
+            results[0] = value.clone();
             Ok(())
-        })
-        .unwrap();
-    storage.func_new("apply", move |_, _, _, results| Ok(results[0] = ok(None))).unwrap();
+        }
+    };
+    binding.func_new("config", answers(Val::String("{}".to_owned()))).unwrap();
+    let mut storage = linker.instance("paperclip:memory/storage@0.1.0").unwrap();
+    let page = Val::Record(vec![("entries".to_owned(), Val::List(Vec::new())), ("next".to_owned(), none())]);
+    storage.func_new("get", answers(ok(Some(none())))).unwrap();
+    storage.func_new("scan", answers(ok(Some(page)))).unwrap();
+    storage.func_new("apply", answers(ok(None))).unwrap();
     linker.define_unknown_imports_as_traps(&component).unwrap();
     let wasi = wasmtime_wasi::WasiCtxBuilder::new().build();
     let mut store = Store::new(&engine, State { wasi, table: wasmtime::component::ResourceTable::new() });
