@@ -186,7 +186,11 @@ mod tests {
             tries += 1;
             if tries == 1 {
                 // Another instance, between the reading and the writing of this one.
-                update(&key, &place, |list| Ok(list.push(fact("theirs")))).unwrap();
+                update(&key, &place, |list| {
+                    list.push(fact("theirs"));
+                    Ok(())
+                })
+                .unwrap();
             }
             list.push(fact("mine"));
             Ok(())

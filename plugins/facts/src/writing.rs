@@ -45,7 +45,8 @@ impl Facts {
         let target = self.target(&request.scope, &draft)?;
         let hook = request.hook.map(|hook| hook.hook_id);
         let writes = with_ids(&target, &request.operation_id, vec![(None, draft)], |_| None)?;
-        Ok(self.write(&target, writes, Some(request.source.into()), hook.as_deref())?.into())
+        let source = Source::from(request.source);
+        Ok(self.write(&target, &writes, Some(&source), hook.as_deref())?.into())
     }
 
     /// Facts as they are, all of them to one list.
@@ -75,7 +76,8 @@ impl Facts {
         }
         let Some(target) = target else { return Ok(Vec::new().into()) };
         let writes = with_ids(&target, &request.operation_id, drafts, Some)?;
-        Ok(self.write(&target, writes, request.source.map(Source::from), None)?.into())
+        let source = request.source.map(Source::from);
+        Ok(self.write(&target, &writes, source.as_ref(), None)?.into())
     }
 
     /// Another text for a fact.
@@ -127,8 +129,8 @@ impl Facts {
     fn write(
         &self,
         target: &Target,
-        writes: Vec<Write>,
-        source: Option<Source>,
+        writes: &[Write],
+        source: Option<&Source>,
         hook: Option<&str>,
     ) -> Result<Vec<RecordId>, Error> {
         let mut claimed = HashSet::new();
@@ -142,7 +144,7 @@ impl Facts {
         }
         let written = match refused {
             Some(error) => Err(error),
-            None => update(&target.key, &target.place, |list| self.put(list, &writes, source.as_ref(), hook)),
+            None => update(&target.key, &target.place, |list| self.put(list, writes, source, hook)),
         };
         // What was not needed after all: the event or the fact was known, or nothing was written.
         let kept: HashSet<&RecordId> = written.iter().flatten().collect();
