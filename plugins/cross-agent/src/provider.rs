@@ -149,7 +149,7 @@ impl Correction for CrossAgent {
         if let Some(said) = item.metadata.as_mut().and_then(|metadata| metadata.get_mut("updatedAt")) {
             *said = Value::String(item.updated_at.clone());
         }
-        self.write(vec![item])?;
+        self.write(&[item])?;
         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
     }
 }

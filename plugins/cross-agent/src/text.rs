@@ -146,7 +146,6 @@ mod tests {
     #[test]
     fn stored_indexes_rely_on_these_values() {
         assert_eq!(Analyzer::new("english").terms("running"), [PINNED]);
-        assert!(PINNED < 1 << (8 * TERM_BYTES));
     }
 
     const PINNED: Term = 0x21_2938_f360;

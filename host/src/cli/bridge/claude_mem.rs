@@ -88,9 +88,13 @@ async fn present(session: &Session, scope: &ScopeArgs) -> Result<HashMap<String,
     Ok(found)
 }
 
-/// What an import would write of a record.
+/// What an import would write of a record, without the row itself: claude-mem counts and numbers in it.
 fn content(record: &Value) -> Value {
-    json!([record["text"], record["summary"], record["metadata"]])
+    let mut metadata = record["metadata"].clone();
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.remove("claudeMem");
+    }
+    json!([record["text"], record["summary"], metadata])
 }
 
 /// All records of a scope, page by page.

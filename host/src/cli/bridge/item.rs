@@ -51,9 +51,10 @@ pub(super) fn item(table: Table, row: Row, sessions: &Sessions, project: &str) -
     if body.trim().is_empty() {
         return None;
     }
-    let own = row.get("id").map(Value::to_string).unwrap_or_default();
-    // The hash is the row's name on every machine that claude-mem syncs; its number is not.
-    let name = text(&row, "content_hash").map_or_else(|| own.clone(), str::to_owned);
+    // The hash is the row's name on every machine that claude-mem syncs; its number is not. A summary has its time.
+    let other = if table == Table::Summaries { "created_at_epoch" } else { "id" };
+    let other = row.get(other).map(Value::to_string).unwrap_or_default();
+    let name = text(&row, "content_hash").map_or(other, str::to_owned);
     let created = time(&row, "created_at_epoch");
     let mut metadata = json!({
         "projectId": project,

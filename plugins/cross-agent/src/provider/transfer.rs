@@ -62,7 +62,7 @@ impl Transfer for CrossAgent {
             return Err(Error::invalid("lines", message));
         }
         let imported = u32::try_from(items.len()).unwrap_or(u32::MAX);
-        self.write(items)?;
+        self.write(&items)?;
         Ok(ImportReport { imported, unchanged })
     }
 }

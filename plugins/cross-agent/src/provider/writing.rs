@@ -106,13 +106,13 @@ impl CrossAgent {
             }
             ids.push(id);
         }
-        self.write(items)?;
+        self.write(&items)?;
         Ok(ids.into())
     }
 
     /// Writes items, and embeds some if there is a model: no job can follow a write that is no capture.
-    pub(super) fn write(&mut self, items: Vec<Item>) -> Result<(), Error> {
-        self.store.change(&items, &[])?;
+    pub(super) fn write(&mut self, items: &[Item]) -> Result<(), Error> {
+        self.store.change(items, &[])?;
         let embedded = embeddings::model().map_err(Error::from).and_then(|model| {
             let Some(model) = model else { return Ok(0) };
             self.meaning.refresh(&self.store, &model)?;
