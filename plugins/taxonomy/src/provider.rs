@@ -65,10 +65,10 @@ impl Provider for Taxonomy {
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         match request.mode {
             // Nothing but the job is touched, so that it is answered at once.
-            CaptureMode::CaptureResidue => self.queue(request),
+            CaptureMode::CaptureResidue => self.queue(&request),
             CaptureMode::CaptureRecord => {
                 self.store.refresh()?;
-                self.keep(request)
+                self.keep(&request)
             }
         }
     }
