@@ -36,7 +36,7 @@ const RAW: &[(&str, &str, Check)] = &[
     ("[PHONE]", r"(?:\([2-9][0-9]{2}\) ?|\b(?:1[-. ])?[2-9][0-9]{2}[-. ])[2-9][0-9]{2}[-. ][0-9]{4}\b", always),
     (
         "[PHONE]",
-        r"(?i)\b(?:phone|telephone|tel|mobile|cell|fax|whatsapp|(?:call|text|reach|ring) (?:me|us|her|him|them) (?:at|on))\b[^0-9\n]{0,20}[0-9](?:[ ()./-]{0,2}[0-9]){6,14}",
+        r"(?i)\b(?:phone|telephone|tel|mobile|cell|fax|whatsapp|(?:call|text|reach|ring) (?:me|us|her|him|them))(?: ?(?:number|num|no|nr))?\.?(?: is| at| on)?[ :=#(+-]{1,4}[0-9](?:[ ()./-]{0,2}[0-9]){6,14}",
         announced_number,
     ),
     (
@@ -219,6 +219,8 @@ mod tests {
             "order 1234567890123",
             "a ratio of 16:9",
             "I need 3 lists",
+            "it is mobile.\",\"at\":\"2026-12-21T22:56:02Z",
+            "text me on 2026-12-21",
         ] {
             assert_eq!(level(text), 0, "{text}: {}", found(text));
         }

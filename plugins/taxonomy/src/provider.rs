@@ -21,8 +21,13 @@ use crate::words::stems;
 use crate::write::{self, Writing, object};
 use jobs::Jobs;
 
-/// A list's answer stays well below what may cross in one call, in bytes of text.
-const LIST_BYTES: usize = 8 << 20;
+/// An answer stays well below what may cross in one call, in bytes of text and metadata.
+const ANSWER_BYTES: usize = 8 << 20;
+
+/// What a snippet is of an answer, in bytes.
+fn size(snippet: &Snippet) -> usize {
+    snippet.text.len() + snippet.metadata.as_ref().map_or(0, String::len)
+}
 
 /// The provider.
 #[derive(Debug)]
@@ -58,10 +63,13 @@ impl Provider for Taxonomy {
     }
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        self.store.refresh()?;
         match request.mode {
-            CaptureMode::CaptureResidue => self.queue(request),
-            CaptureMode::CaptureRecord => self.keep(request),
+            // Nothing but the job is touched, so that it is answered at once.
+            CaptureMode::CaptureResidue => self.queue(&request),
+            CaptureMode::CaptureRecord => {
+                self.store.refresh()?;
+                self.keep(&request)
+            }
         }
     }
 
@@ -77,7 +85,12 @@ impl Provider for Taxonomy {
         let hits = self.search(&request)?;
         let company = &request.scope.company_id;
         let snippet = |hit: &crate::rank::Hit| Some(self.store.get(&hit.id)?.snippet(Score::Rank(hit.score), company));
-        let snippets: Vec<Snippet> = hits.iter().filter_map(snippet).collect();
+        let mut bytes = 0;
+        let fits = |snippet: &Snippet| {
+            bytes += size(snippet);
+            bytes <= ANSWER_BYTES
+        };
+        let snippets: Vec<Snippet> = hits.iter().filter_map(snippet).take_while(fits).collect();
         self.count_uses(&hits)?;
         Ok(snippets.into())
     }
@@ -243,13 +256,14 @@ impl Taxonomy {
         let (mut items, mut bytes) = (Vec::new(), 0);
         let mut continuation = Continuation::End;
         for held in self.store.behind(last.transpose()?).filter(fits) {
-            if items.len() >= limit as usize || bytes > LIST_BYTES {
+            if items.len() >= limit as usize || bytes > ANSWER_BYTES {
                 continuation =
                     items.last().map_or(Continuation::End, |last: &Snippet| Continuation::Next(id::cursor(&last.id)));
                 break;
             }
-            bytes += held.item.text.len();
-            items.push(held.item.snippet(Score::None, &scope.company_id));
+            let snippet = held.item.snippet(Score::None, &scope.company_id);
+            bytes += size(&snippet);
+            items.push(snippet);
         }
         Ok(ListPage { items, continuation, usage: Vec::new() })
     }

@@ -12,6 +12,9 @@ use crate::lifetime::expires;
 use crate::place::{Place, Source};
 use crate::workflow::judge;
 
+/// The largest metadata of a record, in bytes: what this provider adds still fits into what the contract allows.
+const MOST_METADATA: usize = 240 << 10;
+
 /// A JSON object of a request.
 ///
 /// # Errors
@@ -38,6 +41,12 @@ pub(crate) struct Writing<'a> {
 /// `invalid-request` for what is not memory, for an unknown kind and for metadata that cannot be read.
 pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &str) -> Result<Item, Error> {
     let metadata = object(&format!("{field}.metadata"), write.metadata.as_deref())?;
+    if write.metadata.as_ref().is_some_and(|metadata| metadata.len() > MOST_METADATA) {
+        return Err(Error::invalid(
+            &format!("{field}.metadata"),
+            format!("is larger than {MOST_METADATA} bytes; keep in it what describes the record, and no more"),
+        ));
+    }
     let offered = Offered { metadata: metadata.as_ref(), text: &write.text, as_record: true, ..Offered::default() };
     if let Some((row, at)) = excluded(&offered) {
         return Err(Error::invalid(&format!("{field}.{at}"), row.message()));

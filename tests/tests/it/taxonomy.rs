@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use memhost::server::Method;
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
@@ -35,17 +34,9 @@ async fn learn(api: &Api, text: &str) -> Value {
 }
 
 async fn records(api: &Api) -> Vec<Value> {
-    api.send(
-        Method::Post,
-        "/runtime/v1/companies/acme/list",
-        Some(json!({"scope": {"companyId": "acme"}}).to_string()),
-        &[],
-    )
-    .await
-    .fine()["items"]
-        .as_array()
-        .unwrap()
-        .clone()
+    let request = json!({"scope": {"companyId": "acme"}});
+    let page = api.post("/runtime/v1/companies/acme/list", &request).await.fine();
+    page["items"].as_array().unwrap().clone()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,7 +77,7 @@ async fn a_wrong_configuration_and_what_is_not_memory_are_refused() {
     assert!((400..500).contains(&refused.status) && refused.text.contains("todo"), "{}", refused.text);
     let record = json!({"text": "x", "metadata": {"kind": "embedding"}});
     let body = json!({"scope": {"companyId": "acme"}, "records": [record]});
-    let refused = api.post("/runtime/v1/companies/acme/upsert", &body).await;
+    let refused = api.post("/runtime/v1/companies/acme/records", &body).await;
     assert!(refused.text.contains("memory_embeddings"), "{} {}", refused.status, refused.text);
 }
 

@@ -64,6 +64,10 @@ pub(super) fn phone(found: &str) -> Option<Range<usize>> {
 /// The number behind the word that announces it.
 pub(super) fn announced_number(found: &str) -> Option<Range<usize>> {
     let at = found.find(|c: char| c.is_ascii_digit())?;
+    // A day, as `call me on 2026-03-01` has it.
+    if let [b'2', b'0', _, _, b'-', _, _, b'-', ..] = &found.as_bytes()[at..] {
+        return None;
+    }
     // Letters right in front belong to it, as in a passport's number.
     let letters = found[..at].bytes().rev().take_while(u8::is_ascii_uppercase).count().min(2);
     Some(at - letters..found.len())

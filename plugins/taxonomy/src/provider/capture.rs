@@ -15,12 +15,12 @@ use crate::write::object;
 
 impl Taxonomy {
     /// Raw material: it is stored as the text of a job, which the host runs when it likes.
-    pub(super) fn queue(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        let id = id::job(&request);
+    pub(super) fn queue(&mut self, request: &CaptureRequest) -> Result<CaptureResponse, Error> {
+        let id = id::job(request);
         if let Some(job) = self.jobs.get(&id)? {
             return Ok(answer(job.shown(&id, &request.scope.company_id)));
         }
-        let metadata = merged(&request)?;
+        let metadata = merged(request)?;
         let text = contents(&request.payload, metadata.as_ref(), false)?;
         if text.trim().is_empty() {
             return Ok(CaptureResponse::default());
@@ -38,8 +38,8 @@ impl Taxonomy {
     }
 
     /// The payload is itself the record. Its kind is the one that its metadata names, else the one that a rule is sure of.
-    pub(super) fn keep(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        let metadata = merged(&request)?;
+    pub(super) fn keep(&mut self, request: &CaptureRequest) -> Result<CaptureResponse, Error> {
+        let metadata = merged(request)?;
         let text = contents(&request.payload, metadata.as_ref(), true)?;
         let mut metadata = metadata.unwrap_or_default();
         if !metadata.contains_key("kind")
@@ -51,7 +51,7 @@ impl Taxonomy {
         let metadata = (!metadata.is_empty()).then(|| Value::Object(metadata).to_string());
         let record = RecordWrite { id: None, text, summary: None, metadata };
         let source = Source::from(&request.source);
-        let event = id::event(&request);
+        let event = id::event(request);
         self.write_all(&event, &request.scope, Some(&source), vec![record], "payload").map(CaptureResponse::from)
     }
 }

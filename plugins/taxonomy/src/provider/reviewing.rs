@@ -4,7 +4,7 @@ use memhost_sdk::Review;
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
 
-use super::Taxonomy;
+use super::{ANSWER_BYTES, Taxonomy};
 use crate::clock::now;
 use crate::item::{Item, Status};
 use crate::workflow::{approved, decide};
@@ -34,8 +34,14 @@ impl Review for Taxonomy {
             .filter(|item| last.as_ref().is_none_or(|last| place(item) > *last))
             .collect();
         all.sort_by_key(|item| place(item));
-        let has_more = all.len() > limit as usize;
-        all.truncate(limit as usize);
+        let mut bytes = 0;
+        let fits = |item: &&&Item| {
+            bytes += item.text.len();
+            bytes <= ANSWER_BYTES
+        };
+        let count = all.iter().take(limit as usize).take_while(fits).count().max(1);
+        let has_more = all.len() > count;
+        all.truncate(count);
         let continuation = match all.last() {
             Some(last) if has_more => Continuation::Next(format!("{} {}", last.created_at, last.id)),
             _ => Continuation::End,

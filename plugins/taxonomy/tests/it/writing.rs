@@ -118,3 +118,21 @@ fn a_correction_replaces_the_text_and_keeps_the_kind() {
     let instruction = home.provider.correct(request(Patch::Instruction("later".into())));
     assert!(matches!(instruction, Err(Error::Unsupported(_))));
 }
+
+#[test]
+fn metadata_that_could_not_be_answered_is_refused() {
+    let mut home = Home::new();
+    let (field, message) = refusal(home.put("x", json!({"a": "b".repeat(250 << 10)})));
+    assert!(field == "records.0.metadata" && message.contains("larger"), "{message}");
+}
+
+#[test]
+fn answers_stay_within_what_may_cross() {
+    let mut home = Home::new();
+    for n in 0..12 {
+        home.put(&format!("{n} blue {}", " ".repeat(900 << 10)), json!({})).unwrap();
+    }
+    assert!((2..12).contains(&home.ask("blue").len()));
+    let page = home.provider.list_records(testing::list(None, 1_000)).unwrap();
+    assert!(page.items.len() < 12 && matches!(page.continuation, Continuation::Next(_)));
+}
