@@ -25,7 +25,7 @@ fn a_repeated_capture_is_one_item() {
     assert_eq!(provider.capture(request("op-1")).unwrap().records, first);
     assert_eq!(provider.capture(request("op-2")).unwrap().records, first, "the event is the same");
     assert_eq!(provider.capture(testing::capture("op-1", "gate")).unwrap().records, first);
-    provider.forget(first.clone(), testing::scope()).unwrap();
+    provider.forget(first, testing::scope()).unwrap();
     let again = provider.capture(request("op-3")).unwrap().records;
     assert_eq!(provider.get_record(again[0].clone(), testing::scope()).unwrap().snippet.unwrap().text, "gate");
 }
