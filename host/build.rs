@@ -70,7 +70,7 @@ fn embed_kit(workspace: &Path, out: &Path) {
     let mut table = String::from("&[\n");
     for file in &files {
         let name = file.strip_prefix(workspace).unwrap_or(file);
-        table.push_str(&format!("    ({:?}, include_str!({:?})),\n", name, file));
+        table.push_str(&format!("    ({name:?}, include_str!({file:?})),\n"));
     }
     table.push(']');
     if let Err(error) = std::fs::write(out.join("kit.rs"), table) {

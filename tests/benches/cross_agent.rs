@@ -34,7 +34,7 @@ fn item(number: usize, state: &mut u64) -> RecordWrite {
     let days = random(state) % 365;
     let at = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * i64::try_from(days).unwrap());
     let kinds = ["fact", "preference", "decision", "task_context", "tool_observation"];
-    let agent = if number % 2 == 0 { "codex" } else { "claude" };
+    let agent = if number.is_multiple_of(2) { "codex" } else { "claude" };
     #[allow(clippy::cast_precision_loss)]
     let confidence = (random(state) % 100) as f64 / 100.0;
     let metadata = json!({"type": kinds[number % 5], "agentKind": agent, "sessionId": format!("s{}", number / 50),

@@ -167,7 +167,7 @@ fn read(store: &Connection, table: &str, after: i64, limit: usize) -> rusqlite::
         return Ok(Vec::new());
     }
     let mut query = store.prepare(&format!("SELECT * FROM {table} WHERE id > ?1 ORDER BY id LIMIT {limit}"))?;
-    let names: Vec<String> = query.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = query.column_names().map(str::to_owned).collect();
     let rows = query.query_map([after], |row| {
         let mut found = Map::new();
         for (index, name) in names.iter().enumerate() {

@@ -69,11 +69,11 @@ impl Build {
 /// The last component that cargo says it has made.
 fn component(messages: &[u8]) -> Option<PathBuf> {
     let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let made = messages.filter(|message| message["reason"] == "compiler-artifact").filter_map(|message| {
+    let mut made = messages.filter(|message| message["reason"] == "compiler-artifact").filter_map(|message| {
         let files = message["filenames"].as_array()?;
         files.iter().filter_map(Value::as_str).find(|file| file.ends_with(".wasm")).map(PathBuf::from)
     });
-    made.last()
+    made.next_back()
 }
 
 #[cfg(test)]
