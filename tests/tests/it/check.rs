@@ -18,7 +18,55 @@ const BY_WORD: &str = "CAP-05";
 /// Rules that other guests break.
 const BY_OTHERS: [(&str, &str); 2] = [("ADM-01", "exports-nothing"), ("ADM-02", "needs-more")];
 /// Who breaks the rule on the left breaks those on the right with it, whatever else it does well.
-const DEPENDENTS: &[(&str, &[&str])] = &[];
+const DEPENDENTS: &[(&str, &[&str])] = &[
+    ("CAP-01", &["CAP-06", "CAP-09"]),
+    ("CAP-03", &["EXT-06", "RST-03"]),
+    ("UPS-01", &["LST-04", "QRY-04"]),
+    ("UPS-02", &["UPS-04"]),
+    ("UPS-07", &["LST-04", "QRY-04"]),
+    ("QRY-01", &["FGT-06", "MIG-01", "MIG-02", "RST-01", "RST-02", "XPL-01"]),
+    ("QRY-02", &["COR-03", "FGT-02", "PAR-01", "PAR-02", "PAR-03", "QRY-10"]),
+    ("QRY-03", &["ERR-01", "ERR-02"]),
+    (
+        "QRY-05",
+        &[
+            "ERR-01", "ERR-02", "FGT-06", "GET-03", "MIG-01", "MIG-02", "QRY-01", "QRY-03", "QRY-04", "QRY-06",
+            "QRY-07", "QRY-08", "QRY-09", "QRY-10", "RST-01", "RST-02", "XPL-01",
+        ],
+    ),
+    ("QRY-06", &["XPL-01"]),
+    ("QRY-09", &["FGT-06", "MIG-01", "MIG-02", "QRY-01", "QRY-04", "RST-01", "RST-02", "XPL-01"]),
+    ("LST-01", &["LST-02"]),
+    ("LST-03", &["LST-01", "LST-02"]),
+    ("GET-01", &["COR-04", "FGT-02", "PAR-05"]),
+    (
+        "GET-02",
+        &[
+            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
+            "GET-03", "QRY-09", "RST-01", "UPS-01", "UPS-02", "UPS-03", "UPS-06", "UPS-07", "UPS-08",
+        ],
+    ),
+    (
+        "GET-03",
+        &[
+            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
+            "GET-02", "QRY-09", "RST-01", "UPS-01", "UPS-02", "UPS-03", "UPS-06", "UPS-07", "UPS-08",
+        ],
+    ),
+    ("FGT-02", &["RST-02"]),
+    ("FGT-04", &["FGT-01", "FGT-03", "FGT-05"]),
+    ("FGT-06", &["LST-02"]),
+    ("RST-01", &["MIG-01", "MIG-02", "RST-02", "RST-03"]),
+    ("RST-02", &["MIG-01", "MIG-02", "QRY-01"]),
+    ("COR-01", &["COR-03", "COR-05", "COR-06"]),
+    ("COR-03", &["COR-02", "COR-05", "COR-06"]),
+    ("COR-05", &["COR-06"]),
+    ("EXT-01", &["EXT-04", "EXT-05"]),
+    ("EXT-03", &["EXT-07"]),
+    ("XPL-02", &["XPL-01", "XPL-03"]),
+    ("BRW-06", &["BRW-01", "BRW-03", "BRW-04", "BRW-05"]),
+    ("MIG-01", &["MIG-02"]),
+];
 
 fn only(rule: &str) -> Selection {
     Selection { mode: Mode::Thorough, rules: vec![rule.to_owned()] }
