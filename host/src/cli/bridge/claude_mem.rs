@@ -41,7 +41,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
             let mut by_project: BTreeMap<String, Vec<Value>> = BTreeMap::new();
             for row in rows {
                 let project = args.scope.project.clone().unwrap_or_else(|| project_of(&row));
-                by_project.entry(project.clone()).or_default().extend(item(table, row, &sessions, &project));
+                by_project.entry(project.clone()).or_default().extend(item(table, &row, &sessions, &project));
             }
             for (project, records) in by_project {
                 let scope = ScopeArgs { project: Some(project.clone()), ..args.scope.clone() };

@@ -38,15 +38,15 @@ impl Table {
 }
 
 /// The record of a row. None: there is nothing in it.
-pub(super) fn item(table: Table, row: Row, sessions: &Sessions, project: &str) -> Option<Value> {
-    if let Some(record) = ours(&row, project) {
+pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) -> Option<Value> {
+    if let Some(record) = ours(row, project) {
         return Some(record);
     }
-    let memory_session = text(&row, "memory_session_id").unwrap_or_default().to_owned();
+    let memory_session = text(row, "memory_session_id").unwrap_or_default().to_owned();
     let session = sessions.get(&memory_session);
     let (body, kind, tags) = match table {
-        Table::Observations => (observation(&row), kind(&row), tags(&row)),
-        Table::Summaries => (summary(&row), "task_context", Vec::new()),
+        Table::Observations => (observation(row), kind(row), tags(row)),
+        Table::Summaries => (summary(row), "task_context", Vec::new()),
     };
     if body.trim().is_empty() {
         return None;
@@ -54,8 +54,8 @@ pub(super) fn item(table: Table, row: Row, sessions: &Sessions, project: &str) -
     // The hash is the row's name on every machine that claude-mem syncs; its number is not. A summary has its time.
     let other = if table == Table::Summaries { "created_at_epoch" } else { "id" };
     let other = row.get(other).map(Value::to_string).unwrap_or_default();
-    let name = text(&row, "content_hash").map_or(other, str::to_owned);
-    let created = time(&row, "created_at_epoch");
+    let name = text(row, "content_hash").map_or(other, str::to_owned);
+    let created = time(row, "created_at_epoch");
     let mut metadata = json!({
         "projectId": project,
         "sessionId": session.map(session_id),
@@ -68,7 +68,7 @@ pub(super) fn item(table: Table, row: Row, sessions: &Sessions, project: &str) -
         "updatedAt": created,
         "externalRef": format!("claude-mem:{}/{memory_session}/{name}", table.name()),
     });
-    let title = text(&row, "title").or_else(|| text(&row, "request")).map(str::to_owned);
+    let title = text(row, "title").or_else(|| text(row, "request")).map(str::to_owned);
     let mut kept = json!({"table": table.name(), "session": session, "row": row});
     if kept.to_string().len() > MAX_ROW {
         kept = json!({"table": table.name()});
@@ -208,7 +208,7 @@ mod tests {
         let observed = row(&json!({"id": 7, "memory_session_id": "m", "type": "decision", "title": "SQLite",
             "narrative": "Because it is a file.", "facts": "[\"WAL\"]", "concepts": "[\"storage\"]",
             "created_at_epoch": 1_767_225_600_123_i64, "odd": 1}));
-        let record = item(Table::Observations, observed.clone(), &sessions, "p").unwrap();
+        let record = item(Table::Observations, &observed, &sessions, "p").unwrap();
         assert_eq!(record["text"], "SQLite\n\nBecause it is a file.\n\n- WAL");
         let metadata = &record["metadata"];
         assert_eq!((&metadata["agentKind"], &metadata["type"]), (&json!("codex"), &json!("decision")));
@@ -219,9 +219,9 @@ mod tests {
         assert_eq!(metadata["tags"], json!(["storage", "decision"]));
         assert_eq!(metadata["claudeMem"]["row"]["odd"], 1);
         assert!(check_id("id", metadata["sessionId"].as_str().unwrap()).is_ok());
-        assert_eq!(item(Table::Observations, observed.clone(), &sessions, "p").unwrap(), record);
-        assert_ne!(item(Table::Observations, observed, &sessions, "q").unwrap()["id"], record["id"]);
-        assert!(item(Table::Observations, row(&json!({"id": 1, "title": " "})), &sessions, "p").is_none());
+        assert_eq!(item(Table::Observations, &observed, &sessions, "p").unwrap(), record);
+        assert_ne!(item(Table::Observations, &observed, &sessions, "q").unwrap()["id"], record["id"]);
+        assert!(item(Table::Observations, &row(&json!({"id": 1, "title": " "})), &sessions, "p").is_none());
     }
 
     #[test]
