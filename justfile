@@ -15,10 +15,21 @@ serve *ARGS:
 test *ARGS:
     cargo test --workspace {{ARGS}}
 
+# The providers that the host does not embed, as components for a plugins directory.
+providers:
+    cargo build --locked --profile guest --target wasm32-wasip2 -p memhost-cross-agent -p memhost-facts -p memhost-taxonomy
+    @ls "${CARGO_TARGET_DIR:-{{justfile_directory()}}/target}"/wasm32-wasip2/guest/memhost_*.wasm
+
 # An MCP client that is none of ours, for the tests: the official Python SDK, in target/venv.
 mcp-client:
     python3 -m venv target/venv
     target/venv/bin/pip install --quiet -r tests/mcp/requirements.txt
+
+# claude-mem and the runtime that it needs, for the test of the bridge, in target/claude-mem. Linux on x86-64 only.
+claude-mem:
+    mkdir -p target/claude-mem/bun
+    cd target/claude-mem && npm pack --silent claude-mem@13.25.3 && tar xzf claude-mem-13.25.3.tgz
+    cd target/claude-mem/bun && npm pack --silent @oven/bun-linux-x64@1.4.5 && tar xzf oven-bun-linux-x64-1.4.5.tgz
 
 # What CI runs.
 ci:
@@ -56,6 +67,9 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench explorer -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
     cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
+    cargo bench -p memhost-tests --bench facts -- {{ARGS}}
+    cargo bench -p memhost-tests --bench cross_agent -- {{ARGS}}
+    cargo bench -p memhost-tests --bench taxonomy -- {{ARGS}}
 
 # The release binary under a load generator, beside a bare axum handler in the same run. Needs wrk.
 load:
@@ -67,6 +81,14 @@ bench-peer:
     rustup target add wasm32-unknown-unknown
     cd tests/peer-extism && cargo build --release --locked -p peer-extism && cargo build --release --locked -p peer-extism-guest --target wasm32-unknown-unknown
     MEMHOST_PEER_EXTISM="{{justfile_directory()}}/tests/peer-extism/target/release/peer-extism {{justfile_directory()}}/tests/peer-extism/target/wasm32-unknown-unknown/release/peer_extism_guest.wasm" cargo bench -p memhost-tests --bench pipeline
+
+# The same provider in Python, JavaScript and C, in target/examples; with `just examples c` only that one.
+examples *LANGUAGES="python javascript c":
+    for language in {{LANGUAGES}}; do plugins/examples/$language/build.sh || exit 1; done
+
+# Size, admission and calls of those, beside the same provider in Rust.
+bench-examples: examples
+    cargo bench -p memhost-tests --bench examples
 
 # Recall of a provider on a LoCoMo file.
 eval FILE *ARGS:

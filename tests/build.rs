@@ -1,38 +1,66 @@
-//! Builds the guests of `tests/guests`, a workspace of their own, and tells the tests where they are.
+//! Builds the guests of `tests/guests`, a workspace of their own, and the providers of `plugins`, and tells the tests where
+//! they are.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+const TARGET: &str = "wasm32-wasip2";
+
+/// The providers that the host does not embed. `memhost-NAME` is in `plugins/NAME`.
+const PROVIDERS: &[&str] = &["memhost-cross-agent", "memhost-facts", "memhost-taxonomy"];
+
 fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    let out = PathBuf::from(variable("OUT_DIR"));
+    let workspace = manifest.parent().unwrap_or(Path::new("/")).to_owned();
     let guests = manifest.join("guests");
-    println!("cargo::rerun-if-changed={}", guests.display());
-    for watched in ["../wit", "../sdk/src"] {
-        println!("cargo::rerun-if-changed={}", manifest.join(watched).display());
+    watch(&guests);
+    for watched in ["wit", "sdk/src", "sdk/Cargo.toml"] {
+        watch(&workspace.join(watched));
+    }
+    for provider in PROVIDERS {
+        watch(&workspace.join("plugins").join(provider.trim_start_matches("memhost-")));
     }
     // Beside the host's own guest build, outside the build directory whose lock the outer cargo holds.
-    let target_dir = out.ancestors().nth(4).unwrap_or(&out).join("test-guests");
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let beside = |name: &str| out.ancestors().nth(4).unwrap_or(&out).join(name);
+    let made = build(&guests, &beside("test-guests"), &[]);
+    println!("cargo::rustc-env=GUESTS={}", made.display());
+    // The host's build of its own provider, so that the SDK is compiled once.
+    let packages: Vec<&str> = PROVIDERS.iter().flat_map(|provider| ["--package", provider]).collect();
+    let made = build(&workspace, &beside("guests"), &packages);
+    println!("cargo::rustc-env=PROVIDERS={}", made.display());
+    println!("cargo::rustc-env=REPOSITORY={}", workspace.display());
+}
+
+/// Builds a workspace, or some packages of it, and answers where the components are.
+fn build(workspace: &Path, target_dir: &Path, packages: &[&str]) -> PathBuf {
     let status = Command::new(variable("CARGO"))
-        .current_dir(&guests)
-        .args(["build", "--quiet", "--locked", "--profile", "guest", "--target", "wasm32-wasip2"])
+        .current_dir(workspace)
+        .args(["build", "--quiet", "--locked", "--profile", "guest", "--target", TARGET])
+        .args(packages)
         .arg("--target-dir")
-        .arg(&target_dir)
+        .arg(target_dir)
+        // What the outer build is compiled with is not meant for guests.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("RUSTC_WRAPPER")
+        .env_remove("CARGO_BUILD_TARGET")
         .status();
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => fail(&format!(
-            "building the guests ended with {status}; is the target there? rustup target add wasm32-wasip2"
+            "building the guests in {} ended with {status}; is the target there? rustup target add {TARGET}",
+            workspace.display()
         )),
         Err(error) => fail(&format!("cargo could not be started: {error}")),
     }
-    println!("cargo::rustc-env=GUESTS={}", target_dir.join("wasm32-wasip2").join("guest").display());
-    println!("cargo::rustc-env=REPOSITORY={}", manifest.parent().unwrap_or(Path::new("/")).display());
+    target_dir.join(TARGET).join("guest")
+}
+
+fn watch(path: &Path) {
+    println!("cargo::rerun-if-changed={}", path.display());
 }
 
 fn variable(name: &str) -> String {

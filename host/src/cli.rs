@@ -5,7 +5,9 @@ mod adapter;
 mod args;
 mod backend;
 mod binding;
+mod bridge;
 mod budget;
+mod check;
 mod company;
 mod config;
 mod cost;
@@ -148,6 +150,9 @@ enum Command {
     /// For the hooks of agents' tools: Claude Code and Codex.
     #[command(subcommand)]
     Adapter(adapter::AdapterCommand),
+    /// Memory of other systems, in and out: claude-mem.
+    #[command(subcommand)]
+    Bridge(bridge::BridgeCommand),
     /// Your hosts: address, token and company of each under one name.
     #[command(subcommand, after_help = profile::ORDER)]
     Profile(profile::ProfileCommand),
@@ -238,6 +243,7 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Mcp(args) => mcp::run(args).await,
         // Was done before there was a runtime.
         Command::Adapter(_) => Ok(()),
+        Command::Bridge(command) => bridge::run(command).await,
         Command::Profile(command) => profile::run(command, cli.profile).await,
         Command::Man(args) => man::run(&args, Cli::command()),
         Command::Completions(args) => man::completions(&args, Cli::command()),

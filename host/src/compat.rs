@@ -11,9 +11,11 @@
 //! | `GET /api/memory/user` | `list`; 200, an array of the user's facts, oldest first |
 //! | `POST /api/memory/user` | `upsert`; 201, the fact |
 //! | `DELETE /api/memory/user/{id}` | `get`, `forget`; 204; 404 where it is not the user's |
+//! | `DELETE /api/memory/user/all` | `list`, `forget`; 200, how many were `removed` |
 //! | `GET /api/memory/drive/{driveId}` | the same for a drive |
 //! | `POST /api/memory/drive/{driveId}` | |
 //! | `DELETE /api/memory/drive/{id}` | |
+//! | `DELETE /api/memory/drive/{driveId}/all` | |
 //!
 //! | field of a fact | from | to |
 //! | --- | --- | --- |

@@ -72,16 +72,18 @@ pub use policy::{
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use request::{
-    BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetRequest, GetRequest, Intent,
-    JsonObject, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
+    BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest,
+    GetRequest, ImportRequest, Intent, JsonObject, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
 };
 pub use response::{
-    BrowseNode, BrowsePage, CaptureResponse, ContextBundle, Contribution, CorrectResponse, Explanation, ExtractionJob,
-    ForgetEffect, ForgetOutcome, ForgetResponse, GetResponse, Held, HitTrace, JobStatus, ListPage, RecordHandle,
-    ScoreKind, Snippet, UpsertResponse,
+    BrowseNode, BrowsePage, CaptureResponse, ContextBundle, Contribution, CorrectResponse, Explanation, ExportPage,
+    ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse, GetResponse, Held, HitTrace, ImportResponse, JobStatus,
+    ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
 };
 pub use retry::RetryPolicy;
-pub use review::{Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject};
+pub use review::{
+    Decision, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
+};
 pub use rollup::{Latencies, Rollup, RollupKey};
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};

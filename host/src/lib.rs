@@ -7,6 +7,7 @@ pub mod cli;
 pub mod server;
 
 pub mod api;
+pub mod check;
 pub mod compat;
 pub mod eval;
 pub mod mcp;

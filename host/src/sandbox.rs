@@ -16,11 +16,15 @@ mod instance;
 mod instances;
 mod limiter;
 mod log;
+mod meter;
 mod normalize;
 mod quota;
 mod stats;
 
-pub use answer::{Answer, CaptureAnswer, Correction, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+pub use answer::{
+    Answer, BrowseAnswer, CaptureAnswer, ChunkAnswer, Correction, ExplainAnswer, ForgetAnswer, ImportAnswer, JobAnswer,
+    ListAnswer, QueryAnswer, RecordsAnswer,
+};
 pub use cache::CacheKey;
 pub use component::{Component, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};
 pub use egress::{Egress, GrantedSecret, Secret, SecretError, Secrets};
@@ -28,5 +32,6 @@ pub use engine::{Sandbox, SandboxOptions};
 pub use error::{AdmissionError, CallError, Failure, LimitKind};
 pub use instance::{Directory, DirectoryAccess};
 pub use instances::{InstanceSetup, Instances, Quiet};
+pub use meter::{Meter, Metered};
 pub use quota::{DirectoryQuota, DirectoryUsage};
 pub use stats::SandboxStats;

@@ -20,11 +20,13 @@ mod event;
 mod extract;
 mod feed;
 mod health;
+mod held;
 mod hydrate;
 mod idempotency;
 mod import;
 mod job;
 mod keys;
+mod lines;
 mod look;
 mod metrics;
 mod money;
@@ -40,16 +42,18 @@ mod review;
 mod run;
 mod secrets;
 mod serving;
+mod summary;
 mod switch;
 mod tokens;
 mod transfer;
 mod vault;
+mod workbench;
 
 pub use abilities::Abilities;
 pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
 pub use binding::{
     AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView,
-    WaitingView,
+    WaitingView, schema_problem,
 };
 pub use breaker::BreakerState;
 pub use company::{Erased, Retention, Tombstone};
@@ -70,3 +74,4 @@ pub use import::Imported;
 pub use paging::Page;
 pub use secrets::{SecretView, SetSecret};
 pub use vault::VaultError;
+pub use workbench::Workbench;

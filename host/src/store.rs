@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 pub use self::page::{Found, matching};
 pub use self::sled::{BackupError, BackupReport, SledOptions, SledStore};
 pub use self::table::{DueKind, Table, company_key, due_at, due_key, due_prefix, newest_first};
-pub use self::value::{decode, encode};
+pub use self::value::{decode, encode, unchanged};
 use crate::contract::{
     BindingStorage, CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey, StorageSize, StorageWrite,
 };

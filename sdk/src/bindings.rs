@@ -12,7 +12,7 @@ pub mod provider {
         world: "memory-provider",
         pub_export_macro: true,
         export_macro_name: "export_memory_provider",
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         generate_all,
     });
 }
@@ -25,7 +25,7 @@ macro_rules! optional_world {
                 world: $world,
                 pub_export_macro: true,
                 export_macro_name: $export,
-                additional_derives: [PartialEq],
+                additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
                 with: { "paperclip:memory/types@0.1.0": crate::bindings::provider::paperclip::memory::types },
             });
         }

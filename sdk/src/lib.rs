@@ -38,6 +38,11 @@
 //! # }
 //! ```
 
+// The guide's examples are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod guide {}
+
 #[doc(hidden)]
 pub mod bindings;
 mod config;

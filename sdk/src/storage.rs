@@ -146,6 +146,15 @@ pub fn get(key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
     Ok(raw::get(key.as_ref())?)
 }
 
+/// Replaces raw bytes at a key that no collection owns, if they are still the expected ones (`None`: absent), and answers
+/// whether they were.
+///
+/// # Errors
+/// Where storage fails or a limit is reached.
+pub fn compare_and_swap(key: impl AsRef<[u8]>, expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Error> {
+    Ok(raw::compare_and_swap(key.as_ref(), expected, new)?)
+}
+
 /// Raw entries whose key starts with `prefix`, in key order, read page by page.
 pub fn scan(prefix: impl Into<Vec<u8>>) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>), Error>> {
     let prefix = prefix.into();
@@ -259,6 +268,17 @@ mod tests {
         assert_eq!(numbers.get(7_u32.to_be_bytes()).unwrap(), Some(70));
         numbers.delete(7_u32.to_be_bytes()).unwrap();
         assert_eq!(numbers.get(7_u32.to_be_bytes()).unwrap(), None);
+    }
+
+    #[test]
+    fn raw_bytes_are_swapped_where_they_are_as_expected() {
+        testing::reset(serde_json::json!({}));
+        assert!(compare_and_swap("key", None, Some(b"one")).unwrap());
+        assert!(!compare_and_swap("key", None, Some(b"two")).unwrap());
+        assert!(compare_and_swap("key", Some(b"one"), Some(b"two")).unwrap());
+        assert_eq!(get("key").unwrap().as_deref(), Some(b"two".as_slice()));
+        assert!(compare_and_swap("key", Some(b"two"), None).unwrap());
+        assert_eq!(get("key").unwrap(), None);
     }
 
     #[test]

@@ -43,7 +43,7 @@ async fn access() {
     let store: Arc<dyn Store> = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let bindings = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).unwrap();
-    let tokens = Tokens::open(&*store, clock).unwrap();
+    let tokens = Tokens::open(Arc::clone(&store), clock).unwrap();
     let mut values = Vec::new();
     for n in 0..COMPANIES {
         let company = parse(&format!("6f1c2c5e-0000-4000-8000-{n:012}"));

@@ -26,6 +26,26 @@ pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
 }
 
+/// The component of an example in another language, by its folder's name in `plugins/examples`. They are looked for in
+/// `target/examples`, or where `MEMHOST_EXAMPLES` says.
+///
+/// # Errors
+/// That it was not built, in a sentence.
+pub fn example_file(language: &str) -> std::result::Result<PathBuf, String> {
+    let directory = std::env::var_os("MEMHOST_EXAMPLES").map(PathBuf::from);
+    let directory = directory.unwrap_or_else(|| repository().join("target/examples"));
+    let file = directory.join(format!("notes-{language}.wasm"));
+    match file.is_file() {
+        true => Ok(file),
+        false => Err(format!("{} is not there; `just examples {language}` builds it", file.display())),
+    }
+}
+
+/// The component of a provider of `plugins`, by its folder's name there.
+pub fn provider_file(name: &str) -> PathBuf {
+    Path::new(env!("PROVIDERS")).join(format!("memhost_{}.wasm", name.replace('-', "_")))
+}
+
 /// The guest `stamped` with another stamp: its provider key, its version, and whatever else its source reads.
 ///
 /// # Errors
@@ -44,6 +64,19 @@ pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The guest `wrong` with a mark that says which rule of the conformance kit it breaks.
+///
+/// # Errors
+/// Where the guest is missing or has no mark.
+pub fn marked(rule: &str) -> Result<Vec<u8>> {
+    const BEGIN: &[u8] = b"memhost breaks a rule:";
+    let mut bytes = std::fs::read(guest_file("wrong"))?;
+    let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no mark")?;
+    let mark = bytes.get_mut(at + BEGIN.len()..).and_then(|rest| rest.get_mut(..rule.len())).context("no room")?;
+    mark.copy_from_slice(rule.as_bytes());
+    Ok(bytes)
+}
+
 /// A host in a temporary directory.
 pub struct TestHost {
     /// The host. `None` between [`TestHost::stop`] and [`TestHost::start`].
@@ -53,7 +86,7 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// A host with the built-in provider and these guests.
+    /// A host with the built-in provider and these guests, or providers of `plugins` where no guest has the name.
     pub async fn new(guests: &[&str]) -> Result<Self> {
         Self::with(guests, |_| {}).await
     }
@@ -65,6 +98,7 @@ impl TestHost {
         std::fs::create_dir(&plugins)?;
         for guest in guests {
             let file = guest_file(guest);
+            let file = if file.exists() { file } else { provider_file(guest) };
             std::fs::copy(&file, plugins.join(format!("{guest}.wasm")))
                 .with_context(|| format!("{} is missing", file.display()))?;
         }

@@ -1,7 +1,7 @@
 //! What each role may do: one table, read by everything else.
 
 use super::Act;
-use crate::contract::Role;
+use crate::contract::{OperationKind, Role};
 
 /// Whether a role may do something at all, in a company that it reaches.
 pub(super) fn allows(role: Role, act: Act) -> bool {
@@ -12,7 +12,13 @@ pub(super) fn allows(role: Role, act: Act) -> bool {
             // What a provider may reach, and how much of the machine, is for whoever runs the machine.
             Act::Grant | Act::Erase | Act::Host => false,
         },
-        Role::Agent => matches!(act, Act::Operate(_) | Act::Deliver | Act::Emit | Act::Resolve),
+        Role::Agent => match act {
+            // Deciding what counts, and moving everything at once, is for whoever administers the company.
+            Act::Operate(kind) => {
+                !matches!(kind, OperationKind::Review | OperationKind::Export | OperationKind::Import)
+            }
+            act => matches!(act, Act::Deliver | Act::Emit | Act::Resolve),
+        },
         Role::Auditor => match act {
             Act::Operate(kind) => !kind.is_write(),
             act => matches!(act, Act::View | Act::Resolve),

@@ -72,6 +72,7 @@ struct Entry {
 
 /// Every token of this host.
 pub struct Tokens {
+    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     all: RwLock<All>,
 }
@@ -81,7 +82,7 @@ impl Tokens {
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub fn open(store: &dyn Store, clock: Arc<dyn Clock>) -> Result<Self, AccessError> {
+    pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, AccessError> {
         let (mut all, mut cursor) = (All::default(), None);
         loop {
             let page = store.scan(Table::Tokens, b"", cursor.as_deref(), 1_000)?;
@@ -93,7 +94,7 @@ impl Tokens {
                 None => break,
             }
         }
-        Ok(Self { clock, all: RwLock::new(all) })
+        Ok(Self { store, clock, all: RwLock::new(all) })
     }
 
     /// Whose value this is; none: nobody's.
@@ -143,7 +144,7 @@ impl Tokens {
             revoked_at: None,
         };
         let (value, digest) = value()?;
-        let change = change(None, &Stored { token: token.clone(), digest })?;
+        let change = self.change(None, &Stored { token: token.clone(), digest })?;
         Ok((NewToken { token, value }, change))
     }
 
@@ -158,7 +159,7 @@ impl Tokens {
         }
         let token = Token { rotated_at: Some(self.clock.now()), ..present.token.clone() };
         let (value, digest) = value()?;
-        let change = change(Some(&present), &Stored { token: token.clone(), digest })?;
+        let change = self.change(Some(&present), &Stored { token: token.clone(), digest })?;
         Ok((NewToken { token, value }, change))
     }
 
@@ -170,7 +171,7 @@ impl Tokens {
         let present = self.get(company, id)?;
         let revoked_at = present.token.revoked_at.unwrap_or_else(|| self.clock.now());
         let token = Token { revoked_at: Some(revoked_at), ..present.token.clone() };
-        let change = change(Some(&present), &Stored { token: token.clone(), digest: present.digest.clone() })?;
+        let change = self.change(Some(&present), &Stored { token: token.clone(), digest: present.digest.clone() })?;
         Ok((token, change))
     }
 
@@ -200,6 +201,17 @@ impl Tokens {
         let All { by_id, by_digest } = &mut *all;
         by_id.retain(|_, stored| stored.token.company_id.as_ref() != Some(company));
         by_digest.retain(|_, entry| entry.caller.company() != Some(company));
+    }
+
+    fn change(&self, before: Option<&Stored>, after: &Stored) -> Result<Change, AccessError> {
+        let company = after.token.company_id.as_ref().map_or("", |company| company.as_str());
+        let id: Uuid = after.token.id.0;
+        let key = [company.as_bytes(), b"\0", id.as_bytes()].concat();
+        let expected = match before {
+            Some(before) => store::unchanged(&*self.store, Table::Tokens, &key, "token", before)?,
+            None => Expected::Absent,
+        };
+        Ok(Change { table: Table::Tokens, key, expected, new: Some(store::encode("token", after)?) })
     }
 
     fn get(&self, company: Option<&CompanyId>, id: TokenId) -> Result<Arc<Stored>, AccessError> {
@@ -235,20 +247,6 @@ fn value() -> Result<(String, String), AccessError> {
     let value = format!("mh_{}", URL_SAFE_NO_PAD.encode(bytes));
     let digest = blake3::hash(value.as_bytes()).to_hex().to_string();
     Ok((value, digest))
-}
-
-fn change(before: Option<&Stored>, after: &Stored) -> Result<Change, AccessError> {
-    let company = after.token.company_id.as_ref().map_or("", |company| company.as_str());
-    let id: Uuid = after.token.id.0;
-    Ok(Change {
-        table: Table::Tokens,
-        key: [company.as_bytes(), b"\0", id.as_bytes()].concat(),
-        expected: match before {
-            Some(before) => Expected::Value(store::encode("token", before)?),
-            None => Expected::Absent,
-        },
-        new: Some(store::encode("token", after)?),
-    })
 }
 
 fn check(company: Option<&CompanyId>, request: &CreateToken, now: Timestamp) -> Result<(), FieldError> {

@@ -1,4 +1,4 @@
-//! The runtime plane: the plan's operations, and two ways to look into a provider. Bodies and answers are the plan's types, unchanged.
+//! The runtime plane: the plan's operations, two ways to look into a provider, and its records out and in. Bodies and answers are the plan's types, unchanged.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use axum::http::StatusCode;
 use super::about;
 use crate::contract::{
     BrowsePage, BrowseRequest, CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest,
-    CorrectResponse, Explanation, ForgetRequest, ForgetResponse, GetRequest, GetResponse, ListPage, ListRequest,
-    OperationKind, QueryRequest, Scope, UpsertRequest, UpsertResponse,
+    CorrectResponse, Explanation, ExportPage, ExportRequest, ForgetRequest, ForgetResponse, GetRequest, GetResponse,
+    ImportRequest, ImportResponse, ListPage, ListRequest, OperationKind, QueryRequest, Scope, UpsertRequest,
+    UpsertResponse,
 };
 use crate::edge::By;
 use crate::edge::Problem;
@@ -32,6 +33,14 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         .api_route("/correct", post_with(correct, does(Kind::Correct, "correct", "Say that a record is wrong")))
         .api_route("/explain", post_with(explain, does(Kind::Explain, "explainQuery", "Tell how a query is answered")))
         .api_route("/browse", post_with(browse, does(Kind::Browse, "browse", "Look at the provider's own tree")))
+        .api_route(
+            "/export",
+            post_with(export_records, does(Kind::Export, "exportRecords", "Read everything, part by part")),
+        )
+        .api_route(
+            "/import",
+            post_with(import_records, does(Kind::Import, "importRecords", "Take an export's lines in")),
+        )
         .with_path_items(|item| item.tag("memory"))
 }
 
@@ -81,3 +90,5 @@ operation!(forget, ForgetRequest, ForgetResponse);
 operation!(correct, CorrectRequest, CorrectResponse);
 operation!(explain, QueryRequest, Explanation);
 operation!(browse, BrowseRequest, BrowsePage);
+operation!(export_records, ExportRequest, ExportPage);
+operation!(import_records, ImportRequest, ImportResponse);

@@ -6,7 +6,7 @@ use super::activity::{self, NewActivity};
 use super::registry::{key, target_change};
 use super::{BindingError, Bindings};
 use crate::contract::{Activity, ActivityAction, Binding, BindingKey, CompanyId, Target};
-use crate::store::{self, Change, Expected, Table, Transacted};
+use crate::store::{self, Change, Expected, StoreError, Table, Transacted};
 
 fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
     match revision {
@@ -46,7 +46,7 @@ impl Bindings {
             Change {
                 table: Table::Bindings,
                 key: key(company_id, binding_key.as_str()),
-                expected: Expected::Value(store::encode("binding", &*present)?),
+                expected: self.still(&present)?,
                 new: Some(store::encode("binding", &*changed)?),
             },
             activity::change(&*self.clock, company_id, entry)?,
@@ -82,7 +82,7 @@ impl Bindings {
             Change {
                 table: Table::Bindings,
                 key: key(company_id, binding_key.as_str()),
-                expected: Expected::Value(store::encode("binding", &*present)?),
+                expected: self.still(&present)?,
                 new: None,
             },
             activity::change(&*self.clock, company_id, entry.with(Some(&*present), None::<&Binding>))?,
@@ -107,6 +107,11 @@ impl Bindings {
         self.companies.write().remove(company_id);
     }
 
+    fn still(&self, present: &Binding) -> Result<Expected, StoreError> {
+        let key = key(&present.company_id, present.key.as_str());
+        store::unchanged(&*self.store, Table::Bindings, &key, "binding", present)
+    }
+
     /// Points the company or an agent at a binding, or with none at nothing; it is on disk when this returns.
     ///
     /// # Errors
@@ -120,13 +125,13 @@ impl Bindings {
     ) -> Result<(), BindingError> {
         let mut changes = vec![target_change(company_id, &target, binding_key)?];
         if let Some(binding_key) = binding_key {
-            let value = store::encode("binding", &*self.get(company_id, binding_key)?)?;
+            let present = self.get(company_id, binding_key)?;
             // The condition makes sure that the binding still is as it was when its target is written.
             changes.push(Change {
                 table: Table::Bindings,
                 key: key(company_id, binding_key.as_str()),
-                expected: Expected::Value(value.clone()),
-                new: Some(value),
+                expected: self.still(&present)?,
+                new: Some(store::encode("binding", &*present)?),
             });
         }
         let subject = match &target {

@@ -123,6 +123,7 @@ impl HostConfig {
                 4 << 30,
             )?,
             outgoing_roots: self.outgoing_roots,
+            meter: None,
         };
         if let Some(bytes) = self.store_cache_bytes {
             options.store.cache_bytes = in_range("store_cache_bytes", bytes, 1 << 20, 1 << 40)?;

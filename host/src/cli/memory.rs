@@ -11,7 +11,8 @@ use super::output::text;
 use super::page::{self, Asked};
 use super::session::Session;
 
-mod shown;
+mod lines;
+pub(super) mod shown;
 
 /// Records, in the grammar of every other thing. Most of these have a short form: `note`, `search`, `forget`, …
 #[derive(Debug, Subcommand)]
@@ -34,6 +35,10 @@ pub(super) enum RecordCommand {
     Search(SearchArgs),
     /// Take in something that happened.
     Capture(CaptureArgs),
+    /// Write everything that a binding holds as JSON Lines of its provider.
+    Export(lines::ExportArgs),
+    /// Take an export of the same provider in; what is there already stays as it is.
+    Import(lines::ImportArgs),
 }
 
 /// Where a captured thing came from.
@@ -178,6 +183,8 @@ pub(super) async fn run(command: RecordCommand) -> Result<(), CliError> {
         RecordCommand::Delete(args) => forget(args).await,
         RecordCommand::Search(args) => search(args).await,
         RecordCommand::Capture(args) => capture(args).await,
+        RecordCommand::Export(args) => lines::export(args).await,
+        RecordCommand::Import(args) => lines::import(args).await,
     }
 }
 
@@ -273,7 +280,13 @@ pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {
     session.show(&answer, "", |answer| format!("corrected {}", text(answer, "/record/providerRecordId")))
 }
 
-async fn send(session: &Session, scope: &ScopeArgs, operation: &str, mut body: Value) -> Result<Value, CliError> {
+/// Sends a memory operation with the scope that the arguments name.
+pub(super) async fn send(
+    session: &Session,
+    scope: &ScopeArgs,
+    operation: &str,
+    mut body: Value,
+) -> Result<Value, CliError> {
     body["bindingKey"] = json!(scope.binding);
     body["scope"] = present(json!({
         "companyId": session.company,

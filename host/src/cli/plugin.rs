@@ -1,5 +1,13 @@
 //! Providers: those of a host, and files that may become one.
 
+mod call;
+mod dev;
+mod kit;
+mod new;
+mod replay;
+mod run;
+mod trial;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -8,12 +16,20 @@ use serde_json::{Value, json};
 use super::args::{HostArgs, OutputArgs, Paging, WatchArgs};
 use super::output::{details, line, table, text};
 use super::page::{self, Asked, items};
-use super::{CliError, config};
+use super::{CliError, check, config};
 use crate::plugins::{Plugins, Signed, SigningKey, Trust, TrustedKey, signature_path};
 use crate::sandbox::{Sandbox, SandboxOptions};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
+    /// Begin a provider: a project that builds, with tests, a README and the SDK of this host.
+    New(new::NewArgs),
+    /// Work on a provider: build it with every change, swap it into a host that runs, and show its log.
+    Dev(Box<dev::DevArgs>),
+    /// Call one build on a throwaway host: its answers, what it logs, and the computing and memory that it takes.
+    Run(run::RunArgs),
+    /// Ask another build what an operation asked, and show what is different. Takes a record that has the whole request.
+    Replay(Box<replay::ReplayArgs>),
     /// Show the providers of a host, and the files that it keeps out.
     List {
         #[command(flatten)]
@@ -35,6 +51,9 @@ pub(super) enum PluginCommand {
     Scan(HostArgs),
     /// Show what a file is and asks for. Needs no host.
     Inspect(InspectArgs),
+    /// Try whether a provider keeps the rules of the contract: a line for each, with what was seen where one is broken. Needs
+    /// no host. Ends with exit code 1 where a rule is broken, or where next to nothing could be tried.
+    Check(check::CheckArgs),
     /// Make a signing key, in a file that only you can read. Prints the public key.
     Keygen {
         /// Where the key will be. An existing file is never overwritten.
@@ -79,6 +98,10 @@ pub(super) struct InspectArgs {
 
 pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
     match command {
+        PluginCommand::New(args) => new::run(&args),
+        PluginCommand::Dev(args) => dev::run(*args).await,
+        PluginCommand::Run(args) => run::run(args).await,
+        PluginCommand::Replay(args) => replay::run(*args).await,
         PluginCommand::List { host, paging } => {
             let session = host.open().await?;
             let fetch =
@@ -106,6 +129,7 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
             session.show(&answer, "admitted", list)
         }
         PluginCommand::Inspect(args) => inspect(args).await,
+        PluginCommand::Check(args) => check::run(args).await,
         PluginCommand::Keygen { key } => {
             let made = SigningKey::generate().map_err(CliError::host)?;
             made.to_file(&key).map_err(|error| CliError::input("KEY", error))?;

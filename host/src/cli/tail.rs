@@ -10,7 +10,8 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use self::sse::{Event, Parser};
+pub(super) use self::sse::Event;
+use self::sse::Parser;
 use super::args::CompanyArgs;
 use super::output::{Format, clip, is_plain, line, micros, provenance, text};
 use super::session::Session;
@@ -137,7 +138,7 @@ impl TailArgs {
 }
 
 /// Reads the stream and, where it breaks, goes on where it broke. Ends where nobody listens, or where it is refused.
-fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Event, CliError>>) {
+pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Event, CliError>>) {
     let (mut parser, mut wait, mut was_open) = (Parser::default(), FIRST_WAIT, false);
     loop {
         match host.stream(path, parser.last_id()) {
@@ -181,7 +182,7 @@ fn shown(format: Format, name: &str, value: &Value) -> Result<String, CliError> 
 }
 
 /// One line: when, how it ended, what kind, through what, for whom, how long, for how much, and what of.
-fn operation(value: &Value, is_plain: bool) -> String {
+pub(super) fn operation(value: &Value, is_plain: bool) -> String {
     let at = text(value, "/finishedAt");
     let at = if at.is_empty() { text(value, "/startedAt") } else { at };
     let outcome = text(value, "/outcome");

@@ -14,12 +14,14 @@ use serde_json::json;
 
 use super::place::{Place, id, invalid, text};
 use crate::contract::{
-    ForgetRequest, GetRequest, JsonObject, PageSpaceOptions, RecordHandle, RecordWrite, Scope, Snippet, SourceKind,
-    SourceRef, UpsertRequest,
+    ForgetEffect, ForgetRequest, GetRequest, JsonObject, PageSpaceOptions, RecordHandle, RecordWrite, Scope, Snippet,
+    SourceKind, SourceRef, UpsertRequest,
 };
 use crate::edge::{Body, By, Problem};
 use crate::service::{Caller, Service};
 
+/// The most records that one call forgets.
+const MAX_HANDLES: usize = 1_000;
 /// The longest fact, in characters.
 const MAX_FACT_CHARS: usize = 200;
 const USER: &str = "userId";
@@ -30,8 +32,11 @@ pub(super) fn routes() -> Router<Arc<Service>> {
     Router::new()
         .route("/api/memory/user", get(list_user).post(add_user))
         .route("/api/memory/user/{id}", delete(delete_user))
+        // Not the address without an id: a client that has lost the id of one fact would remove all of them.
+        .route("/api/memory/user/all", delete(clear_user))
         // One pattern for two things: a drive's id to list and add, a fact's id to delete.
         .route("/api/memory/drive/{id}", get(list_drive).post(add_drive).delete(delete_drive))
+        .route("/api/memory/drive/{id}/all", delete(clear_drive))
 }
 
 /// Who made a fact.
@@ -201,6 +206,43 @@ async fn delete_drive(
     let name = decode(&fact).ok_or_else(gone)?;
     let place = of_drive(options(&service)?, &name.drive.ok_or_else(gone)?)?;
     forget(&service, &caller, &place, name.handle).await
+}
+
+/// How many facts were there to be removed.
+#[derive(Debug, Serialize)]
+struct Cleared {
+    removed: usize,
+}
+
+async fn clear_user(
+    State(service): State<Arc<Service>>,
+    By(caller): By,
+    headers: HeaderMap,
+) -> Result<Json<Cleared>, Problem> {
+    let place = of_user(options(&service)?, &caller, &headers)?;
+    clear(&service, &caller, &place).await
+}
+
+async fn clear_drive(
+    State(service): State<Arc<Service>>,
+    By(caller): By,
+    Path(drive): Path<String>,
+) -> Result<Json<Cleared>, Problem> {
+    let place = of_drive(options(&service)?, &drive)?;
+    clear(&service, &caller, &place).await
+}
+
+/// Forgets all facts of an owner that there are now.
+async fn clear(service: &Arc<Service>, caller: &Caller, place: &Place) -> Result<Json<Cleared>, Problem> {
+    let found = place.all(service, caller, None).await?.items;
+    let mut removed = 0;
+    for some in found.chunks(MAX_HANDLES) {
+        let handles = some.iter().map(|record| record.handle.clone()).collect();
+        let request = ForgetRequest { binding_key: place.binding.clone(), scope: place.scope.clone(), handles };
+        let done = service.forget(caller, request).await?;
+        removed += done.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound).count();
+    }
+    Ok(Json(Cleared { removed }))
 }
 
 /// Forgets a record after a look at whose it is.

@@ -22,6 +22,8 @@ pub const DEFAULT_TOP_K: u32 = 10;
 pub const DEFAULT_LIMIT: u32 = 50;
 /// The longest query, in bytes.
 pub const MAX_QUERY_BYTES: usize = 16 * 1024;
+/// The largest part of an export that crosses at once, in bytes of whole lines.
+pub const MAX_TRANSFER_BYTES: usize = 1024 * 1024;
 /// The longest cursor that a provider may return, in bytes.
 pub const MAX_PROVIDER_CURSOR_BYTES: usize = 512;
 /// The longest path of a node in a provider's own tree, in bytes.

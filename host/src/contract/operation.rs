@@ -32,6 +32,12 @@ named!(
         Forget = "forget",
         /// A record was corrected.
         Correct = "correct",
+        /// A person's decision about what a provider itself holds was carried out.
+        Review = "review",
+        /// Everything that a binding holds was read, in the provider's own lines.
+        Export = "export",
+        /// Lines of an export were taken in.
+        Import = "import",
         /// A provider was given time for a job that a capture had left.
         Extraction = "extraction",
         /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
@@ -43,12 +49,21 @@ named!(
 impl OperationKind {
     /// Whether it only reads what a provider holds.
     pub fn is_read(self) -> bool {
-        matches!(self, Self::Query | Self::List | Self::Get | Self::Explain | Self::Browse)
+        matches!(self, Self::Query | Self::List | Self::Get | Self::Explain | Self::Browse | Self::Export)
     }
 
     /// Whether it changes what a provider holds: such an operation leaves its intent before the provider is called.
     pub fn is_write(self) -> bool {
-        matches!(self, Self::Capture | Self::RecordUpsert | Self::Forget | Self::Correct | Self::Extraction)
+        matches!(
+            self,
+            Self::Capture
+                | Self::RecordUpsert
+                | Self::Forget
+                | Self::Correct
+                | Self::Review
+                | Self::Import
+                | Self::Extraction
+        )
     }
 }
 

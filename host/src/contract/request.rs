@@ -191,3 +191,33 @@ pub struct CorrectRequest {
     pub handle: RecordHandle,
     pub patch: CorrectionPatch,
 }
+
+/// `export`: a part of everything that a binding holds, in the provider's own lines. Needs a provider with the
+/// interface `transfer`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExportRequest {
+    /// Without one the caller's active binding answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    /// Whose records; the company alone: all of them.
+    pub scope: Scope,
+    /// Where the part begins: `nextCursor` of the part before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::cursor)]
+    pub cursor: Option<String>,
+}
+
+/// `import`: whole lines of an export of the same provider. Needs a provider with the interface `transfer`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImportRequest {
+    /// Without one the caller's active binding takes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    /// Whose records they become.
+    pub scope: Scope,
+    /// JSON Lines, at most 1 MiB; all of them are taken in or none.
+    #[schemars(length(max = super::limits::MAX_TRANSFER_BYTES))]
+    pub lines: String,
+}

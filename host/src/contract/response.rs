@@ -215,6 +215,31 @@ pub struct BrowsePage {
     pub next_cursor: Option<String>,
 }
 
+/// One part of `export`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportPage {
+    /// The operation that made it.
+    pub operation_id: OperationId,
+    /// JSON Lines as the provider writes them, at most 1 MiB; only the same provider reads them.
+    pub lines: String,
+    /// Where the next part begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// What became of the lines of `import`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportResponse {
+    /// The operation that took them in.
+    pub operation_id: OperationId,
+    /// Lines that made or changed a record.
+    pub imported: u32,
+    /// Lines that were there already.
+    pub unchanged: u32,
+}
+
 /// What became of a record that was to be forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::named::named;
-use super::{BindingId, BindingKey, CompanyId, DeliveryId, OperationId, RecordHandle};
+use super::{BindingId, BindingKey, CompanyId, DeliveryId, JsonObject, OperationId, RecordHandle};
 
 /// A review item's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,16 @@ pub enum ReviewSubject {
     Delivery(DeliveryId),
 }
 
+named!(
+    /// Who keeps a record from being returned.
+    ReviewHolder, "holder" {
+        /// The host, by the binding's policy.
+        Host = "host",
+        /// The provider itself, which exports `review`: it is told what was decided.
+        Provider = "provider",
+    }
+);
+
 /// Something that waits for a person, or waited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -49,6 +59,12 @@ pub struct ReviewItem {
     pub binding_key: BindingKey,
     /// What it is about.
     pub subject: ReviewSubject,
+    /// Who holds it back.
+    #[serde(default = "by_host")]
+    pub holder: ReviewHolder,
+    /// The record's metadata where the provider holds it: what it was made of and by which rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<JsonObject>,
     /// The operation that brought it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<OperationId>,
@@ -76,6 +92,11 @@ pub struct ReviewItem {
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<Timestamp>,
+}
+
+/// What was queued before providers could hold something.
+fn by_host() -> ReviewHolder {
+    ReviewHolder::Host
 }
 
 /// A decision. With a text it is an approval in that form.

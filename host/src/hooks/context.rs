@@ -1,6 +1,7 @@
 //! Recall as a block of text for the start of a run, within a budget of tokens. It is cut between snippets, never inside
 //! one, and each says where it comes from.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::contract::{ContextBlock, Recall, Snippet, SourceRef};
@@ -22,13 +23,18 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
         if let Some(reason) = &recall.degraded {
             block.degraded.push(format!("`{binding}`: {reason}"));
         }
-        if let Some(summary) = recall.profile_summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
-            let line = format!("{}\n", one_line(summary));
+        let mut told = HashSet::new();
+        if let Some(summary) = recall.profile_summary.as_deref() {
+            let lines: Vec<String> = summary.lines().map(plain_line).filter(|line| !line.is_empty()).collect();
+            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             // A summary is no snippet: where it does not fit, nobody misses a record.
-            let _ = add(&mut block, &line, budget);
+            if !text.is_empty() && add(&mut block, &text, budget) {
+                told.extend(lines.iter().filter_map(|line| Some(line.strip_prefix("- ")?.to_owned())));
+            }
         }
         for snippet in &recall.snippets {
-            match add(&mut block, &line(snippet), budget) {
+            // What a provider lists in its summary is not told again.
+            match told.contains(&one_line(&snippet.text)) || add(&mut block, &line(snippet), budget) {
                 true => block.included += 1,
                 false => block.omitted += 1,
             }
@@ -60,6 +66,16 @@ fn line(snippet: &Snippet) -> String {
     }
     line.push('\n');
     line
+}
+
+/// A line of a summary, whose headings must not look like ours.
+fn plain_line(line: &str) -> String {
+    let line = one_line(line);
+    let heading = line.trim_start_matches('#');
+    match heading.strip_prefix(' ') {
+        Some(heading) if line.starts_with('#') => format!("{heading}:"),
+        _ => line,
+    }
 }
 
 /// A record is one item of the list, however many lines it has: a heading in it must not look like ours.
@@ -123,6 +139,26 @@ mod tests {
         - # not a heading (issue PAP-7, 2026-11-20)
         ");
         assert_eq!((block.included, block.omitted), (2, 1));
+    }
+
+    #[test]
+    fn what_a_summary_lists_is_not_told_twice() {
+        let recall = Recall {
+            snippets: vec![snippet("likes  tea"), snippet("the gate code is 17")],
+            profile_summary: Some("## About This User\n\n- likes tea\n- knows Rust\n\n".to_owned()),
+            degraded: None,
+        };
+        let block = render(&[("facts", &recall)], 80);
+        insta::assert_snapshot!(block.text, @r"
+        ## Memory
+        About This User:
+        - likes tea
+        - knows Rust
+        - the gate code is 17 (issue PAP-7, 2026-11-20)
+        ");
+        assert_eq!((block.included, block.omitted), (2, 0));
+        let without = render(&[("facts", &recall)], 12);
+        assert_eq!((without.included, without.omitted), (0, 2), "{}", without.text);
     }
 
     #[test]

@@ -117,9 +117,10 @@ impl Hooks {
     ///
     /// # Errors
     /// Where it cannot be encoded.
-    pub fn changes(before: &Delivery, after: &Delivery) -> Result<Vec<Change>, StoreError> {
+    pub fn changes(&self, before: &Delivery, after: &Delivery) -> Result<Vec<Change>, StoreError> {
         let mut changes: Vec<Change> = Self::writes(Some(before), after)?.into_iter().map(Change::from).collect();
-        let expected = Expected::Value(store::encode("delivery", before)?);
+        let key = key(&before.company_id, before.id);
+        let expected = store::unchanged(&*self.store, Table::Deliveries, &key, "delivery", before)?;
         for change in changes.iter_mut().filter(|change| change.table == Table::Deliveries) {
             change.expected = expected.clone();
         }
@@ -152,7 +153,7 @@ impl Hooks {
     /// # Errors
     /// Where the disk fails.
     pub async fn write(&self, before: &Delivery, after: &Delivery) -> Result<bool, StoreError> {
-        match self.store.transact(&Self::changes(before, after)?)? {
+        match self.store.transact(&self.changes(before, after)?)? {
             Transacted::Done(commit) => commit.await?,
             Transacted::Conflict(_) => return Ok(false),
         }

@@ -10,16 +10,28 @@ use super::error::McpError;
 use super::results::{Effect, Removed, Saved};
 use super::schema::check_text;
 use super::text;
-use crate::contract::RecordWrite;
+use crate::contract::{JsonObject, RecordWrite};
 
 /// `save_memory`.
 pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallToolResult, McpError> {
     check_text("fact", &wanted.fact, MAX_FACT)?;
     narrow(&mut call.asking, wanted.scope)?;
-    let record = RecordWrite { id: None, text: wanted.fact, summary: None, metadata: None };
+    let metadata = Some(metadata(&call.asking, wanted.scope));
+    let record = RecordWrite { id: None, text: wanted.fact, summary: None, metadata };
     let (operation_id, record) = call.write(record).await?;
     let answer = Saved { operation_id, fact_id: record.provider_record_id.as_str().to_owned() };
     Ok(answered(text::saved(&answer), &answer))
+}
+
+/// What the page space's own routes look for in a fact: without it a person would not see there what a model has saved.
+fn metadata(asking: &Asking, whose: Whose) -> JsonObject {
+    let agent = || asking.caller.agent().or(asking.scope.agent_id.as_ref()).map(ToString::to_string);
+    let (kind, name, owner) = match whose {
+        Whose::User => ("user", "userId", asking.scope.subject_id.clone().or_else(agent)),
+        Whose::Drive => ("drive", "driveId", asking.scope.namespace.clone()),
+    };
+    let members = [("scope", Some(kind.to_owned())), ("source", Some("ai".to_owned())), (name, owner)];
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
 /// `remove_memory`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::contract::{
-    BindingId, CompanyId, RecordId, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
+    BindingId, CompanyId, RecordId, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
 };
 use crate::store::{self, Change, Expected, Found, Store, StoreError, Table, Transacted};
 
@@ -39,12 +39,43 @@ pub struct Standing {
     pub status: ReviewStatus,
     /// About which text.
     pub digest: String,
+    /// Who holds it.
+    pub holder: ReviewHolder,
+}
+
+/// How one binding's records stand, with what every query must know of them counted.
+#[derive(Debug, Default)]
+struct Standings {
+    by_record: HashMap<RecordId, Standing>,
+    /// Held by the host and not approved.
+    hidden: usize,
+    /// Held by the provider and not approved.
+    held: usize,
+}
+
+impl Standings {
+    fn put(&mut self, record: RecordId, standing: Standing, goes_over: bool) {
+        if !goes_over && self.by_record.contains_key(&record) {
+            return;
+        }
+        *self.count(&standing) += usize::from(standing.status != ReviewStatus::Approved);
+        if let Some(before) = self.by_record.insert(record, standing) {
+            *self.count(&before) -= usize::from(before.status != ReviewStatus::Approved);
+        }
+    }
+
+    fn count(&mut self, standing: &Standing) -> &mut usize {
+        match standing.holder {
+            ReviewHolder::Host => &mut self.hidden,
+            ReviewHolder::Provider => &mut self.held,
+        }
+    }
 }
 
 /// Everything that waits or waited.
 pub struct Reviews {
     store: Arc<dyn Store>,
-    standings: RwLock<HashMap<BindingId, HashMap<RecordId, Standing>>>,
+    standings: RwLock<HashMap<BindingId, Standings>>,
 }
 
 impl Reviews {
@@ -71,25 +102,24 @@ impl Reviews {
 
     fn stand(&self, item: &ReviewItem, goes_over: bool) {
         let ReviewSubject::Record(handle) = &item.subject else { return };
-        let standing = Standing { status: item.status, digest: item.digest.clone() };
+        let standing = Standing { status: item.status, digest: item.digest.clone(), holder: item.holder };
         let mut all = self.standings.write();
-        let of_binding = all.entry(item.binding_id).or_default();
-        match goes_over {
-            true => drop(of_binding.insert(handle.provider_record_id.clone(), standing)),
-            false => drop(of_binding.entry(handle.provider_record_id.clone()).or_insert(standing)),
-        }
+        all.entry(item.binding_id).or_default().put(handle.provider_record_id.clone(), standing, goes_over);
     }
 
     /// How a record stands, if it ever waited.
     pub fn standing(&self, binding: BindingId, record: &RecordId) -> Option<Standing> {
-        self.standings.read().get(&binding)?.get(record).cloned()
+        self.standings.read().get(&binding)?.by_record.get(record).cloned()
     }
 
-    /// How many records of a binding must not be returned.
+    /// How many records of a binding the host must not return although the provider does.
     pub fn hidden(&self, binding: BindingId) -> usize {
-        let all = self.standings.read();
-        let hidden = |standing: &&Standing| standing.status != ReviewStatus::Approved;
-        all.get(&binding).map_or(0, |of_binding| of_binding.values().filter(hidden).count())
+        self.standings.read().get(&binding).map_or(0, |of_binding| of_binding.hidden)
+    }
+
+    /// Whether any record of a binding waits or was rejected, whoever holds it.
+    pub fn withholds(&self, binding: BindingId) -> bool {
+        self.standings.read().get(&binding).is_some_and(|of_binding| of_binding.hidden + of_binding.held > 0)
     }
 
     /// Takes an item that came in from elsewhere into account.
@@ -112,6 +142,16 @@ impl Reviews {
             expected: Expected::Anything,
             new: Some(store::encode("review", item)?),
         })
+    }
+
+    /// The change that writes an item in the place of what it was, if it still is that.
+    ///
+    /// # Errors
+    /// Where it cannot be read or encoded.
+    pub fn replace(&self, before: &ReviewItem, after: &ReviewItem) -> Result<Change, StoreError> {
+        let change = Self::change(after)?;
+        let expected = store::unchanged(&*self.store, Table::Reviews, &change.key, "review", before)?;
+        Ok(Change { expected, ..change })
     }
 
     /// Takes an item that was written into account.

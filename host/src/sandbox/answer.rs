@@ -99,3 +99,29 @@ pub struct JobAnswer {
     /// What it used.
     pub usage: Vec<Usage>,
 }
+
+/// What `get-profile` answered.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub struct ProfileAnswer {
+    pub summary: Option<String>,
+    pub usage: Vec<Usage>,
+}
+
+/// What `export-records` answered.
+#[derive(Debug)]
+pub struct ChunkAnswer {
+    /// Whole lines, each with a JSON value in it and ended by a line feed.
+    pub lines: String,
+    /// The provider's own cursor.
+    pub next: Option<String>,
+}
+
+/// What `import-records` answered.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportAnswer {
+    /// Lines that made or changed a record.
+    pub imported: u32,
+    /// Lines that were there already.
+    pub unchanged: u32,
+}

@@ -12,52 +12,25 @@ pub(super) mod provider {
     });
 }
 
-pub(super) mod correction {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        world: "correction-provider",
-        imports: { default: trappable },
-        exports: { default: async },
-        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
-    });
+macro_rules! optional_world {
+    ($module:ident, $world:literal) => {
+        pub(super) mod $module {
+            wasmtime::component::bindgen!({
+                path: "../wit",
+                world: $world,
+                imports: { default: trappable },
+                exports: { default: async },
+                with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
+            });
+        }
+    };
 }
 
-pub(super) mod migration {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        world: "migration-provider",
-        imports: { default: trappable },
-        exports: { default: async },
-        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
-    });
-}
-
-pub(super) mod explain {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        world: "explain-provider",
-        imports: { default: trappable },
-        exports: { default: async },
-        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
-    });
-}
-
-pub(super) mod browse {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        world: "browse-provider",
-        imports: { default: trappable },
-        exports: { default: async },
-        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
-    });
-}
-
-pub(super) mod extraction {
-    wasmtime::component::bindgen!({
-        path: "../wit",
-        world: "extraction-provider",
-        imports: { default: trappable },
-        exports: { default: async },
-        with: { "paperclip:memory/types": super::provider::paperclip::memory::types },
-    });
-}
+optional_world!(correction, "correction-provider");
+optional_world!(profile, "profile-provider");
+optional_world!(extraction, "extraction-provider");
+optional_world!(explain, "explain-provider");
+optional_world!(browse, "browse-provider");
+optional_world!(review, "review-provider");
+optional_world!(transfer, "transfer-provider");
+optional_world!(migration, "migration-provider");

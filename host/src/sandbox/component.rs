@@ -9,12 +9,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
 
-use super::bindings::browse::{BrowseProvider, BrowseProviderIndices};
-use super::bindings::correction::{CorrectionProvider, CorrectionProviderIndices};
-use super::bindings::explain::{ExplainProvider, ExplainProviderIndices};
-use super::bindings::extraction::{ExtractionProvider, ExtractionProviderIndices};
-use super::bindings::migration::{MigrationProvider, MigrationProviderIndices};
-use super::bindings::provider::{MemoryProvider, MemoryProviderIndices};
 use super::cache::CacheKey;
 use super::engine::Sandbox;
 use super::error::AdmissionError;
@@ -23,9 +17,12 @@ use super::instance::{Instance, InstanceSetup};
 use crate::contract::{BindingLimits, Digest, ProviderDescription};
 
 mod description;
+mod exports;
 mod format;
 
 use self::description::{check_description, undescribed};
+pub(super) use self::exports::Exports;
+use self::exports::Indices;
 use self::format::{check_contract, check_format, check_resources};
 
 /// The largest component that is looked at, in bytes.
@@ -90,23 +87,8 @@ pub struct Component(Arc<Inner>);
 
 struct Inner {
     pre: InstancePre<State>,
-    provider: MemoryProviderIndices,
-    correction: Option<CorrectionProviderIndices>,
-    migration: Option<MigrationProviderIndices>,
-    extraction: Option<ExtractionProviderIndices>,
-    explain: Option<ExplainProviderIndices>,
-    browse: Option<BrowseProviderIndices>,
+    indices: Indices,
     inspection: Inspection,
-}
-
-/// What an instance exports of the contract.
-pub(super) struct Exports {
-    pub(super) provider: MemoryProvider,
-    pub(super) correction: Option<CorrectionProvider>,
-    pub(super) migration: Option<MigrationProvider>,
-    pub(super) extraction: Option<ExtractionProvider>,
-    pub(super) explain: Option<ExplainProvider>,
-    pub(super) browse: Option<BrowseProvider>,
 }
 
 impl fmt::Debug for Component {
@@ -162,13 +144,7 @@ impl Component {
 
     pub(super) async fn instantiate(&self, store: &mut wasmtime::Store<State>) -> wasmtime::Result<Exports> {
         let instance = self.0.pre.instantiate_async(&mut *store).await?;
-        let provider = self.0.provider.load(&mut *store, &instance)?;
-        let correction = self.0.correction.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
-        let migration = self.0.migration.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
-        let extraction = self.0.extraction.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
-        let explain = self.0.explain.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
-        let browse = self.0.browse.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
-        Ok(Exports { provider, correction, migration, extraction, explain, browse })
+        self.0.indices.load(store, &instance)
     }
 
     /// Whether it exports the interface.
@@ -176,7 +152,11 @@ impl Component {
         self.0.inspection.interfaces.contains(&interface)
     }
 
-    async fn describe(&self, sandbox: &Sandbox) -> Result<ProviderDescription, AdmissionError> {
+    /// Asks it anew what it is, on a fresh instance without any grant, within a second.
+    ///
+    /// # Errors
+    /// As at admission: it does not answer, or not what the contract allows.
+    pub async fn describe(&self, sandbox: &Sandbox) -> Result<ProviderDescription, AdmissionError> {
         let describe = |message: String| AdmissionError::Describe(message);
         let slot =
             sandbox.slot().ok_or_else(|| describe("all instances of the host are at work; try again".to_owned()))?;
@@ -249,23 +229,12 @@ fn prepare(
     check_resources(sandbox, &component)?;
     let unlinkable = |error: wasmtime::Error| AdmissionError::Unlinkable(format!("{error:#}"));
     let pre = sandbox.0.linker.instantiate_pre(&component).map_err(unlinkable)?;
-    let provider = MemoryProviderIndices::new(&pre).map_err(unlinkable)?;
     let interfaces: Vec<OptionalInterface> = OptionalInterface::ALL
         .iter()
         .filter(|(name, _)| exports.iter().any(|export| export.starts_with(&format!("{PACKAGE}/{name}@"))))
         .map(|(_, interface)| *interface)
         .collect();
-    let has = |interface| interfaces.contains(&interface);
-    let correction = has(OptionalInterface::Correction).then(|| CorrectionProviderIndices::new(&pre));
-    let correction = correction.transpose().map_err(unlinkable)?;
-    let migration = has(OptionalInterface::Migration).then(|| MigrationProviderIndices::new(&pre));
-    let migration = migration.transpose().map_err(unlinkable)?;
-    let extraction = has(OptionalInterface::Extraction).then(|| ExtractionProviderIndices::new(&pre));
-    let extraction = extraction.transpose().map_err(unlinkable)?;
-    let explain = has(OptionalInterface::Explain).then(|| ExplainProviderIndices::new(&pre));
-    let explain = explain.transpose().map_err(unlinkable)?;
-    let browse = has(OptionalInterface::Browse).then(|| BrowseProviderIndices::new(&pre));
-    let browse = browse.transpose().map_err(unlinkable)?;
+    let indices = Indices::find(&pre, &interfaces).map_err(unlinkable)?;
     let pending = match (cache, &description) {
         (Some(key), None) => match component.serialize() {
             Ok(compiled) => Some(PendingCache { key: key.clone(), compiled }),
@@ -282,6 +251,6 @@ fn prepare(
         None => undescribed()?,
     };
     let inspection = Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
-    let inner = Inner { pre, provider, correction, migration, extraction, explain, browse, inspection };
+    let inner = Inner { pre, indices, inspection };
     Ok((inner, described, pending))
 }

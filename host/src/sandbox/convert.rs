@@ -3,8 +3,9 @@
 use super::bindings::correction::exports::paperclip::memory::correction as fix;
 use super::bindings::provider::exports::paperclip::memory::provider as wire;
 use super::bindings::provider::paperclip::memory::types as wit;
+use super::bindings::review::exports::paperclip::memory::review;
 use crate::contract::{
-    AttributionMode, BillingType, CaptureMode, CaptureRequest, CorrectRequest, HookContext, HookKind, Intent,
+    AttributionMode, BillingType, CaptureMode, CaptureRequest, CorrectRequest, Decision, HookContext, HookKind, Intent,
     JsonObject, ListRequest, OperationId, ProviderError, QueryRequest, RecordWrite, Scope, SourceKind, SourceRef,
     UpsertRequest, Usage, cut_message, limits,
 };
@@ -104,6 +105,15 @@ pub(super) fn correct(id: OperationId, request: &CorrectRequest) -> fix::Correct
         id: request.handle.provider_record_id.as_str().to_owned(),
         scope: scope(&request.scope),
         patch,
+    }
+}
+
+/// An edit without the record that it is about is an approval: the service has refused it before.
+pub(super) fn decision(decision: Decision, edited: Option<&RecordWrite>) -> review::Decision {
+    match (decision, edited) {
+        (Decision::Reject, _) => review::Decision::Reject,
+        (Decision::Edit, Some(record)) => review::Decision::Edit(record_write(record)),
+        (Decision::Approve | Decision::Edit, _) => review::Decision::Approve,
     }
 }
 

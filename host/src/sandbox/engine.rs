@@ -16,6 +16,7 @@ use super::egress::Client;
 use super::error::AdmissionError;
 use super::imports::State;
 use super::instances::IdleInstances;
+use super::meter::Meter;
 use super::quota;
 use super::stats::{Counters, SandboxStats};
 
@@ -31,11 +32,13 @@ pub struct SandboxOptions {
     pub max_memory_bytes: u64,
     /// A PEM file of certificate authorities that outgoing requests believe beside the well-known ones.
     pub outgoing_roots: Option<PathBuf>,
+    /// Where what each call takes is noted; none: it is not counted, and nobody is slowed down by it.
+    pub meter: Option<Meter>,
 }
 
 impl Default for SandboxOptions {
     fn default() -> Self {
-        Self { instances: 1_000, max_memory_bytes: 1 << 30, outgoing_roots: None }
+        Self { instances: 1_000, max_memory_bytes: 1 << 30, outgoing_roots: None, meter: None }
     }
 }
 
@@ -140,13 +143,14 @@ impl Sandbox {
 fn config(options: &SandboxOptions) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     let instances = options.instances;
-    // A Rust component for wasip2 is made of about four core instances and two tables.
+    // A Rust component for wasip2 is made of about four core instances and two tables; one in Python of fourteen, and of one
+    // more for each library with native code.
     pool.total_component_instances(instances)
-        .total_core_instances(instances.saturating_mul(8))
+        .total_core_instances(instances.saturating_mul(16))
         .total_memories(instances.saturating_mul(2))
         .total_tables(instances.saturating_mul(6))
         .total_stacks(instances)
-        .max_core_instances_per_component(16)
+        .max_core_instances_per_component(32)
         .max_memories_per_component(4)
         .max_tables_per_component(16)
         .max_memories_per_module(2)
@@ -162,6 +166,7 @@ fn config(options: &SandboxOptions) -> Config {
     config
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
         .epoch_interruption(true)
+        .consume_fuel(options.meter.is_some())
         .wasm_component_model(true)
         .wasm_memory64(false)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16))

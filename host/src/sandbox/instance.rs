@@ -22,6 +22,8 @@ use crate::contract::{BindingLimits, BindingStorage, Embedder};
 const MAX_HANDLES: usize = 4_096;
 /// Random bytes that a guest may ask for in one call.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
+/// Fuel that no call uses up: it is counted and limits nothing.
+const PLENTY: u64 = 1 << 62;
 
 /// What a binding gives its instances.
 #[derive(Clone)]
@@ -147,9 +149,22 @@ impl Instance {
             Ok(UpdateDeadline::Yield(1))
         });
         arm(&mut store, &setup.limits);
+        if sandbox.options().meter.is_some() {
+            store.set_fuel(PLENTY)?;
+        }
         let exports = component.instantiate(&mut store).await?;
         sandbox.0.counters.made();
         Ok(Self { store, exports, _slot: slot })
+    }
+
+    /// Begins to count instructions. Only where the engine counts.
+    pub(super) fn refuel(&mut self) -> wasmtime::Result<()> {
+        self.store.set_fuel(PLENTY)
+    }
+
+    /// Instructions since [`Instance::refuel`].
+    pub(super) fn spent(&self) -> u64 {
+        self.store.get_fuel().map_or(0, |left| PLENTY.saturating_sub(left))
     }
 
     /// Gives the next call its full budget.

@@ -17,10 +17,12 @@ use super::engine::Sandbox;
 use super::error::{CallError, Failure, LimitKind};
 pub use super::instance::InstanceSetup;
 use super::instance::{CpuBudgetSpent, Instance};
+use super::meter::Metered;
 use super::normalize::Normalize;
 use crate::contract::ProviderError;
 
 mod calls;
+mod optional;
 
 /// Instances that wait for the next call. An instance is in here or with one call, never elsewhere.
 #[derive(Default)]
@@ -143,6 +145,9 @@ impl Instances {
             None => self.instantiate(started, deadline).await?,
         };
         instance.arm(&self.setup.limits);
+        if self.sandbox.options().meter.is_some() {
+            instance.refuel().map_err(|error| Failure::before(started, self.classify(&error, None)))?;
+        }
         Ok(Call { instance, _turn: turn, started, deadline })
     }
 
@@ -194,7 +199,11 @@ impl Instances {
         let state = call.instance.store.data();
         state.outgoing.end();
         let log = state.log.take();
-        self.memory_bytes.fetch_max(state.limiter.memory_bytes(), Ordering::Relaxed);
+        let memory_bytes = state.limiter.memory_bytes();
+        self.memory_bytes.fetch_max(memory_bytes, Ordering::Relaxed);
+        if let Some(meter) = &self.sandbox.options().meter {
+            meter.note(Metered { instructions: call.instance.spent(), memory_bytes, provider_us });
+        }
         let full = state.quota.as_ref().and_then(|quota| quota.take_refusal());
         let failed = |error, log, embedded| Err(Failure { error, log, provider_us, embedded });
         match called {

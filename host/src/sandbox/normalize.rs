@@ -3,22 +3,17 @@
 
 use jiff::Timestamp;
 
-use super::answer::{
-    BrowseAnswer, CaptureAnswer, Correction, ExplainAnswer, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer,
-    RecordsAnswer,
-};
-use super::bindings::browse::exports::paperclip::memory::browse as tree;
-use super::bindings::correction::exports::paperclip::memory::correction as fix;
-use super::bindings::explain::exports::paperclip::memory::explain as trace;
-use super::bindings::extraction::exports::paperclip::memory::extraction as extract;
+use super::answer::{CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 use super::bindings::provider::exports::paperclip::memory::provider as wire;
 use super::bindings::provider::paperclip::memory::types as wit;
 use super::convert;
 use super::error::CallError;
 use crate::contract::{
-    BrowseNode, CompanyId, Contribution, ExtractionJob, ForgetEffect, ForgetOutcome, HitTrace, JobStatus, JsonObject,
-    Microcents, ProviderKey, RecordHandle, RecordId, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
+    CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject, Microcents, ProviderKey,
+    RecordHandle, RecordId, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
 };
+
+mod optional;
 
 /// A million cents: nothing that is billed by the call costs more.
 const MAX_COST: u64 = 1_000_000_000_000;
@@ -115,69 +110,6 @@ impl Normalize {
             })
             .collect::<Checked<_>>()?;
         Ok(ForgetAnswer { outcomes, usage: usages(answer.usage)? })
-    }
-
-    pub(super) fn correct(&self, answer: fix::CorrectResponse) -> Checked<Correction> {
-        Ok(Correction {
-            record: self.handle(&answer.record_id)?,
-            superseded: answer.superseded.map(|id| self.handle(&id)).transpose()?,
-            usage: usages(answer.usage)?,
-        })
-    }
-
-    pub(super) fn explain(&self, answer: trace::Explanation, top_k: u32) -> Checked<ExplainAnswer> {
-        count("hits", answer.hits.len(), top_k as usize)?;
-        text_size("query", &answer.query, limits::MAX_JSON_BYTES)?;
-        let query = match serde_json::from_str(&answer.query) {
-            Ok(query) => query,
-            Err(error) => return bad(format!("`query` is not JSON: {error}")),
-        };
-        let contribution = |part: trace::Contribution| {
-            if !part.value.is_finite() {
-                return bad(format!("the contribution `{}` is {}; numbers are finite", part.name, part.value));
-            }
-            Ok(Contribution { name: name("contribution.name", part.name)?, value: part.value })
-        };
-        let hit = |hit: trace::HitTrace| {
-            count("contributions", hit.contributions.len(), limits::MAX_CONTRIBUTIONS)?;
-            let contributions = hit.contributions.into_iter().map(contribution).collect::<Checked<_>>()?;
-            Ok(HitTrace { handle: self.handle(&hit.id)?, contributions })
-        };
-        Ok(ExplainAnswer { query, hits: answer.hits.into_iter().map(hit).collect::<Checked<_>>()? })
-    }
-
-    pub(super) fn browse(&self, answer: tree::NodePage, limit: u32) -> Checked<BrowseAnswer> {
-        count("nodes", answer.nodes.len(), limit as usize)?;
-        if let Some(cursor) = &answer.next_cursor {
-            text_size("nextCursor", cursor, limits::MAX_PROVIDER_CURSOR_BYTES)?;
-        }
-        let node = |node: tree::Node| {
-            text_size("path", &node.path, limits::MAX_NODE_PATH_BYTES)?;
-            Ok(BrowseNode {
-                path: node.path,
-                label: name("label", node.label)?,
-                has_children: node.has_children,
-                record: node.record_id.map(|id| self.handle(&id)).transpose()?,
-            })
-        };
-        Ok(BrowseAnswer {
-            nodes: answer.nodes.into_iter().map(node).collect::<Checked<_>>()?,
-            next: answer.next_cursor,
-        })
-    }
-
-    pub(super) fn ran_job(&self, answer: extract::JobResult, asked: &str) -> Checked<JobAnswer> {
-        count("records", answer.records.len(), limits::MAX_ITEMS)?;
-        let JobAnswer { job, .. } = self.job(Some(answer.job), asked)?;
-        Ok(JobAnswer { job, records: self.handles(&answer.records)?, usage: usages(answer.usage)? })
-    }
-
-    pub(super) fn job(&self, answer: Option<wit::ExtractionJob>, asked: &str) -> Checked<JobAnswer> {
-        if answer.as_ref().is_some_and(|found| found.provider_job_id != asked) {
-            return bad("it answers another job than the one asked for");
-        }
-        let job = answer.map(job).transpose()?;
-        Ok(JobAnswer { job, records: Vec::new(), usage: Vec::new() })
     }
 
     fn handles(&self, ids: &[String]) -> Checked<Vec<RecordHandle>> {

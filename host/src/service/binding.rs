@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::check::check_grants;
+pub use self::schema::problem as schema_problem;
 pub use self::view::{AskedView, BindingView, BuildView, GrantsView, ResolvedView, UsageView, WaitingView};
 use super::error::Refusal;
 use super::{Act, Caller, Service, ServiceError};

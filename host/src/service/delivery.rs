@@ -4,7 +4,7 @@ use super::paging::Page;
 use super::{Caller, Service, ServiceError};
 use crate::bindings::NewActivity;
 use crate::contract::{ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus};
-use crate::hooks::{HookError, Hooks};
+use crate::hooks::HookError;
 
 impl Service {
     /// One page of a company's deliveries, newest first.
@@ -53,7 +53,7 @@ impl Service {
             ..before.clone()
         };
         let entry = NewActivity::new(caller.principal(), ActivityAction::DeliveryReplayed, id.0.to_string());
-        self.bindings.record_with(company, entry, Hooks::changes(&before, &after)?).await?;
+        self.bindings.record_with(company, entry, self.hooks.changes(&before, &after)?).await?;
         self.hooks.moved();
         self.wake.notify_one();
         Ok(after)

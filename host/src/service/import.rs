@@ -12,7 +12,7 @@ use super::{Caller, Service, ServiceError};
 use crate::bindings::NewActivity;
 use crate::contract::{
     ActivityAction, Binding, BindingKey, CompanyId, DeliveryFilter, FieldError, JobFilter, Operation, RecordWrite,
-    Scope, Snippet, UpsertRequest,
+    Scope, Snippet, UpsertRequest, limits,
 };
 use crate::store::{self, Change, Expected, Store, StoreError, Table, Transacted};
 
@@ -78,7 +78,14 @@ impl Service {
         self.store.begin_numbers(company)?;
         // A host that ends in the middle removes what it finds of it when it opens again.
         self.mark_import(company, true).await?;
-        let mut importing = Importing { service: self, company, done: Imported::default(), number: 0, ended: false };
+        let mut importing = Importing {
+            service: self,
+            company,
+            done: Imported::default(),
+            number: 0,
+            ended: false,
+            waiting: (None, String::new()),
+        };
         let mut result = Ok(());
         while let Some(line) = lines.recv().await {
             result = match line {
@@ -159,6 +166,8 @@ struct Importing<'a> {
     done: Imported,
     number: u64,
     ended: bool,
+    /// Lines of a provider's own that it has not been given yet.
+    waiting: (Option<BindingKey>, String),
 }
 
 impl Importing<'_> {
@@ -172,6 +181,9 @@ impl Importing<'_> {
             return Ok(());
         }
         let line: Line = serde_json::from_str(text).map_err(|error| self.wrong(&error.to_string()))?;
+        if !matches!(line, Line::Own { .. }) {
+            self.hand_over().await?;
+        }
         if self.ended {
             return Err(self.wrong("stands behind the end"));
         }
@@ -194,6 +206,7 @@ impl Importing<'_> {
             },
             Line::Operation { value } => self.operation(*value),
             Line::Record { binding_key, value } => self.record(&binding_key, *value).await,
+            Line::Own { binding_key, line } => self.own(binding_key, &line).await,
             Line::Secret { .. } | Line::Token { .. } => Ok(()),
             Line::End { lines } => {
                 self.ended = true;
@@ -251,6 +264,27 @@ impl Importing<'_> {
         }
         self.service.store.import_operation(operation)?;
         self.done.operations += 1;
+        Ok(())
+    }
+
+    /// A line of the provider's own. They go over in parts of what one call takes.
+    async fn own(&mut self, binding_key: BindingKey, line: &str) -> Result<(), ServiceError> {
+        let (key, lines) = &self.waiting;
+        let is_full = lines.len() + line.len() >= limits::MAX_TRANSFER_BYTES;
+        if is_full || key.as_ref().is_some_and(|key| *key != binding_key) {
+            self.hand_over().await?;
+        }
+        let (key, lines) = &mut self.waiting;
+        *key = Some(binding_key);
+        lines.push_str(line);
+        lines.push('\n');
+        Ok(())
+    }
+
+    async fn hand_over(&mut self) -> Result<(), ServiceError> {
+        let (Some(key), lines) = std::mem::take(&mut self.waiting) else { return Ok(()) };
+        let taken = self.service.take_lines(Scope::company(self.company.clone()), &key, lines).await?;
+        self.done.records += u64::from(taken);
         Ok(())
     }
 

@@ -31,6 +31,7 @@ impl Service {
         if let Err(refusal) = private(&serving, &mut request) {
             return refuse(open, refusal).await;
         }
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let request = &request;
         let called =
             self.run(&mut open, serving, |serving| async move { serving.instances.explain(request).await }).await;
@@ -63,6 +64,7 @@ impl Service {
             Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
         };
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let (request, cursor) = (&request, cursor.as_deref());
         let called = self
             .run(&mut open, serving, |serving| async move { serving.instances.browse(request, cursor).await })
@@ -83,7 +85,7 @@ impl Service {
     }
 
     /// A tree's labels and a score's parts say what a record says, and nobody can take one record out of them.
-    fn holds_nothing(&self, serving: Arc<Serving>) -> Result<Arc<Serving>, Refusal> {
+    pub(super) fn holds_nothing(&self, serving: Arc<Serving>) -> Result<Arc<Serving>, Refusal> {
         let binding = &serving.binding;
         if binding.policy.review.is_none() && self.reviews.hidden(binding.id) == 0 {
             return Ok(serving);

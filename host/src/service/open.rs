@@ -106,7 +106,7 @@ impl Service {
         let sandbox = Sandbox::new(options.sandbox)?;
         let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
-        let tokens = Tokens::open(&*store, Arc::clone(&options.clock))?;
+        let tokens = Tokens::open(Arc::clone(&store), Arc::clone(&options.clock))?;
         let plugins = open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
         let serving = ServingBindings::new(
             sandbox.clone(),
@@ -153,7 +153,9 @@ impl Service {
             compat: options.compat,
             links: options.links,
         });
-        background::start(&service);
+        if options.has_background {
+            background::start(&service);
+        }
         service.tell_of_plugins();
         Ok(service)
     }

@@ -54,6 +54,8 @@ pub struct ServiceOptions {
     pub links: SourceLinks,
     /// Where providers' texts become vectors.
     pub embeddings: EmbeddingsOptions,
+    /// Whether what is due is begun: deliveries, jobs, and the removal of what is too old.
+    pub has_background: bool,
     /// Time and randomness.
     pub clock: Arc<dyn Clock>,
 }
@@ -76,6 +78,7 @@ impl ServiceOptions {
             compat: CompatOptions::default(),
             links: SourceLinks::default(),
             embeddings: EmbeddingsOptions::default(),
+            has_background: true,
             clock: Arc::new(SystemClock),
         }
     }

@@ -50,12 +50,15 @@ impl Service {
         }
         open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
-        let (request, binding) = (&request, Arc::clone(&serving.binding));
-        let called = self
+        let (request, asked) = (&request, Arc::clone(&serving));
+        let mut called = self
             .run(&mut open, serving, |serving| async move { serving.instances.upsert(operation_id, request).await })
             .await;
-        if let (Ok(answer), true) = (&called, is_curated) {
-            self.curated(&binding, &answer.value.records, request).await?;
+        if let Ok(answer) = &mut called {
+            if is_curated {
+                self.curated(&asked.binding, &answer.value.records, request).await?;
+            }
+            answer.value.usage.extend(self.take_pending(&asked, &request.scope, operation_id).await?);
         }
         let answer = end(open, called, |answer| Trace {
             records: answer.records.clone(),
@@ -96,10 +99,13 @@ impl Service {
         open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let (wanted, binding) = (request.top_k.unwrap_or(limits::DEFAULT_TOP_K), Arc::clone(&serving.binding));
         request.top_k = Some(self.with_hidden(&binding, wanted));
-        let request = &request;
+        let (request, asked) = (&request, Arc::clone(&serving));
         let mut called =
             self.run(&mut open, serving, |serving| async move { serving.instances.query(request).await }).await;
         if let Ok(answer) = &mut called {
+            if binding.policy.review.is_none() {
+                self.add_summary(&asked, request, answer).await;
+            }
             self.hide(&binding, operation_id, &mut answer.value.snippets).await?;
             answer.value.snippets.truncate(wanted as usize);
             // Nobody can tell out of which records it was made.
@@ -154,6 +160,7 @@ impl Service {
             Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
         };
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let (request, binding) = (&request, Arc::clone(&serving.binding));
         let mut called = self
             .run(&mut open, serving, |serving| {
@@ -194,6 +201,7 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let (request, binding) = (&request, Arc::clone(&serving.binding));
         let mut called =
             self.run(&mut open, serving, |serving| async move { serving.instances.get(request).await }).await;
@@ -225,6 +233,7 @@ impl Service {
             Ok(serving) => serving,
             Err(refusal) => return refuse(open, refusal).await,
         };
+        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
         let request = &request;
         let called =
@@ -257,10 +266,13 @@ impl Service {
         }
         open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
-        let request = &request;
-        let called = self
+        let (request, asked) = (&request, Arc::clone(&serving));
+        let mut called = self
             .run(&mut open, serving, |serving| async move { serving.instances.correct(operation_id, request).await })
             .await;
+        if let Ok(answer) = &mut called {
+            answer.value.usage.extend(self.take_pending(&asked, &request.scope, operation_id).await?);
+        }
         let answer = end(open, called, |answer| Trace {
             records: vec![answer.record.clone()],
             record_count: 1,

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::error::Refusal;
 use super::serving::{Serving, effective};
 use crate::contract::{
-    CaptureRequest, CorrectRequest, JsonObject, OperationErrorCode, PiiPolicy, QueryRequest, RecordWrite, UpsertRequest,
+    CaptureRequest, CorrectRequest, ImportRequest, JsonObject, OperationErrorCode, PiiPolicy, QueryRequest,
+    RecordWrite, UpsertRequest,
 };
 use crate::review::pii::{self, PiiRisk};
 
@@ -19,16 +20,17 @@ pub(super) trait Texts {
     }
 }
 
-fn object(object: &mut Option<JsonObject>, visit: &mut dyn FnMut(&mut String)) {
-    fn value(found: &mut Value, visit: &mut dyn FnMut(&mut String)) {
-        match found {
-            Value::String(text) => visit(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| value(item, visit)),
-            Value::Object(members) => members.values_mut().for_each(|member| value(member, visit)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+fn strings(found: &mut Value, visit: &mut dyn FnMut(&mut String)) {
+    match found {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| strings(item, visit)),
+        Value::Object(members) => members.values_mut().for_each(|member| strings(member, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-    object.iter_mut().flat_map(JsonObject::values_mut).for_each(|member| value(member, visit));
+}
+
+fn object(object: &mut Option<JsonObject>, visit: &mut dyn FnMut(&mut String)) {
+    object.iter_mut().flat_map(JsonObject::values_mut).for_each(|member| strings(member, visit));
 }
 
 fn record(record: &mut RecordWrite, visit: &mut dyn FnMut(&mut String)) {
@@ -60,6 +62,30 @@ impl Texts for QueryRequest {
 
     fn is_read(&self) -> bool {
         true
+    }
+}
+
+impl Texts for ImportRequest {
+    /// Within the strings of each line: a line stays what it is, JSON.
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut String)) {
+        let mut changed = String::with_capacity(self.lines.len());
+        let mut is_changed = false;
+        for line in self.lines.lines() {
+            let Ok(mut value) = serde_json::from_str::<Value>(line) else { continue };
+            let mut touched = false;
+            strings(&mut value, &mut |text| {
+                let before = text.clone();
+                visit(text);
+                touched |= *text != before;
+            });
+            // Numbers come back as they were written only where nothing had to be rewritten.
+            changed.push_str(&if touched { value.to_string() } else { line.to_owned() });
+            changed.push('\n');
+            is_changed |= touched;
+        }
+        if is_changed {
+            self.lines = changed;
+        }
     }
 }
 

@@ -9,29 +9,27 @@ use crate::bindings::NewActivity;
 use crate::contract::{
     ActivityAction, Binding, CompanyId, CorrectRequest, CorrectionPatch, Decision, Delivery, DeliveryStatus,
     FieldError, ForgetRequest, GetRequest, OperationErrorCode, OperationId, RecordHandle, RecordWrite, ReviewDecision,
-    ReviewFilter, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet, UpsertRequest,
-    Usage, limits, new_id,
+    ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet,
+    UpsertRequest, Usage, limits, new_id,
 };
-use crate::hooks::Hooks;
-use crate::review::{self, ReviewError, Reviews, Verdict};
-use crate::store::{Change, Expected, encode};
+use crate::review::{self, ReviewError, Verdict};
 
 /// As much of a text as the queue keeps, in bytes.
 const MAX_QUEUED_TEXT: usize = 16 << 10;
 
-fn digest(text: &str) -> String {
+pub(super) fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 /// Everything of a record that somebody may be shown: a summary is read in the place of its text.
-fn whole(text: &str, summary: Option<&str>) -> String {
+pub(super) fn whole(text: &str, summary: Option<&str>) -> String {
     match summary {
         Some(summary) => format!("{text}\n\nSummary: {summary}"),
         None => text.to_owned(),
     }
 }
 
-fn queued(text: &str) -> String {
+pub(super) fn queued(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_QUEUED_TEXT)].to_owned()
 }
 
@@ -55,7 +53,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         // What was held once stays so when the policy goes.
         let policy = binding.policy.review.as_ref();
-        if policy.is_none() && self.reviews.hidden(binding.id) == 0 {
+        if policy.is_none() && !self.reviews.withholds(binding.id) {
             return Ok(());
         }
         let mut shown = Vec::with_capacity(found.len());
@@ -92,7 +90,7 @@ impl Service {
         Ok(false)
     }
 
-    fn item(
+    pub(super) fn item(
         &self,
         binding: &Binding,
         operation_id: Option<OperationId>,
@@ -112,6 +110,8 @@ impl Service {
             confidence: verdict.confidence,
             pii_risk: verdict.pii_risk,
             reasons: verdict.reasons,
+            holder: ReviewHolder::Host,
+            metadata: None,
             text: queued(text),
             digest: digest(text),
             status,
@@ -130,8 +130,8 @@ impl Service {
         operation_id: OperationId,
         records: &[RecordHandle],
     ) -> Result<Vec<Usage>, ServiceError> {
-        let Some(policy) = &serving.binding.policy.review else { return Ok(Vec::new()) };
-        let mut used = Vec::new();
+        let mut used = self.take_pending(serving, scope, operation_id).await?;
+        let Some(policy) = &serving.binding.policy.review else { return Ok(used) };
         for handle in records {
             let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
             // What cannot be read now is judged when it turns up.
@@ -189,6 +189,8 @@ impl Service {
             kind: None,
             confidence: None,
             pii_risk: 2,
+            holder: ReviewHolder::Host,
+            metadata: None,
             reasons: delivery.error.iter().map(|error| error.message.clone()).collect(),
             digest: digest(&text),
             text: queued(&text),
@@ -267,10 +269,11 @@ impl Service {
         if let Some(text) = &decision.text {
             (after.text, after.digest) = (queued(text), digest(text));
         }
-        // Of two who decide at once, one is told that it was decided.
-        let mut changes =
-            vec![Change { expected: Expected::Value(encode("review", &before)?), ..Reviews::change(&after)? }];
+        let mut changes = Vec::new();
         match &before.subject {
+            ReviewSubject::Record(handle) if before.holder == ReviewHolder::Provider => {
+                self.tell_decided(caller, handle, &decision, &mut after).await?;
+            }
             ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision, &after).await?,
             ReviewSubject::Delivery(delivery) => {
                 let held = self.hooks.get(company, *delivery)?;
@@ -285,9 +288,11 @@ impl Service {
                 if status == ReviewStatus::Rejected {
                     (released.payload, released.finished_at) = (None, Some(self.clock.now()));
                 }
-                changes.extend(Hooks::changes(&held, &released)?);
+                changes.extend(self.hooks.changes(&held, &released)?);
             }
         }
+        // Of two who decide at once, one is told that it was decided.
+        changes.push(self.reviews.replace(&before, &after)?);
         let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
         // What the text says is in the queue and not in the activity log.
         let entry = entry.with(Some(&before.status), Some(&decision.decision));
@@ -334,7 +339,7 @@ impl Service {
     }
 
     /// The scope of the operation that brought an item; the company's where that is gone.
-    fn scope_of(&self, item: &ReviewItem) -> Result<Scope, ServiceError> {
+    pub(super) fn scope_of(&self, item: &ReviewItem) -> Result<Scope, ServiceError> {
         let operation = item.operation_id.map(|id| self.store.operation(&item.company_id, id)).transpose()?.flatten();
         Ok(operation.map_or_else(|| Scope::company(item.company_id.clone()), |operation| operation.scope))
     }

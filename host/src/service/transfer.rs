@@ -1,7 +1,8 @@
 //! Everything that a company has, as lines of JSON, to be taken in by another host (`import.rs`).
 //!
 //! A line is `{"type": …, …}`. The first one says what this is. Rows of tables come with their keys and go in under the
-//! same, so that nothing is lost; records come from the providers and are written through them. Secrets and tokens are
+//! same, so that nothing is lost; records come from the providers and are written through them, in the provider's own lines
+//! where it has such. Secrets and tokens are
 //! named without their values: whoever takes the company in sets them anew.
 
 use std::sync::Arc;
@@ -37,14 +38,42 @@ pub(super) const TABLES: [Table; 13] = [
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum Line {
-    Company { format: u32, company_id: CompanyId, exported_at: Timestamp },
-    Row { table: String, key: String, value: Value },
-    Bytes { table: String, key: String, bytes: String },
-    Operation { value: Box<Operation> },
-    Record { binding_key: BindingKey, value: Box<Snippet> },
-    Secret { name: String },
-    Token { name: String },
-    End { lines: u64 },
+    Company {
+        format: u32,
+        company_id: CompanyId,
+        exported_at: Timestamp,
+    },
+    Row {
+        table: String,
+        key: String,
+        value: Value,
+    },
+    Bytes {
+        table: String,
+        key: String,
+        bytes: String,
+    },
+    Operation {
+        value: Box<Operation>,
+    },
+    Record {
+        binding_key: BindingKey,
+        value: Box<Snippet>,
+    },
+    /// A line of the provider's own, exactly as it wrote it.
+    Own {
+        binding_key: BindingKey,
+        line: String,
+    },
+    Secret {
+        name: String,
+    },
+    Token {
+        name: String,
+    },
+    End {
+        lines: u64,
+    },
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -116,7 +145,7 @@ impl Service {
         self.export_operations(company, out).await?;
         // After the operations: taking records in makes operations, whose numbers stand behind those.
         for binding in self.bindings.list(company) {
-            self.export_records(&binding, out).await?;
+            self.export_memory(&binding, out).await?;
         }
         out.line(&Line::End { lines: out.count }).await
     }
@@ -136,8 +165,21 @@ impl Service {
         Ok(())
     }
 
-    async fn export_records(&self, binding: &Binding, out: &mut Out) -> Result<(), ServiceError> {
+    async fn export_memory(&self, binding: &Arc<Binding>, out: &mut Out) -> Result<(), ServiceError> {
         let mut cursor = None;
+        if self.writes_lines(binding).await {
+            loop {
+                let part = self.lines_of(binding, cursor).await?;
+                for line in part.lines.lines() {
+                    let (binding_key, line) = (binding.key.clone(), line.to_owned());
+                    out.line(&Line::Own { binding_key, line }).await?;
+                }
+                match part.next_cursor {
+                    Some(next) => cursor = Some(next),
+                    None => return Ok(()),
+                }
+            }
+        }
         loop {
             let request = ListRequest {
                 binding_key: Some(binding.key.clone()),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::StoreError;
+use super::{Expected, Store, StoreError, Table};
 
 const VERSION: u8 = 1;
 
@@ -29,6 +29,24 @@ pub fn decode<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, StoreE
         Some((version, _)) => Err(corrupt(format!("it has value format {version}; this host reads {VERSION}"))),
         None => Err(corrupt("it is empty".to_owned())),
     }
+}
+
+/// Expects a row to be still what was read of it. The same value may have been written in another way, by an import or
+/// by a version that knew fewer fields: what stands there is expected as it stands, as long as it reads the same.
+///
+/// # Errors
+/// Where the row cannot be read or the value not be written.
+pub fn unchanged<T: Serialize + DeserializeOwned>(
+    store: &dyn Store,
+    table: Table,
+    key: &[u8],
+    what: &str,
+    before: &T,
+) -> Result<Expected, StoreError> {
+    let written = encode(what, before)?;
+    let Some(stored) = store.get(table, key)? else { return Ok(Expected::Value(written)) };
+    let is_same = decode::<T>(what, &stored).and_then(|found| encode(what, &found)).is_ok_and(|found| found == written);
+    Ok(Expected::Value(if is_same { stored } else { written }))
 }
 
 #[cfg(test)]

@@ -3,14 +3,38 @@
 use memhost_sdk::storage::{Batch, Collection};
 use memhost_sdk::{Provider, types::*};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-/// A note as it is stored, under its agent and its id.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A note as it is stored, under its partition and its id.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Note {
     /// What is found and answered.
     pub text: String,
     /// It waits for a person and is not found.
     pub pending: bool,
+    summary: Option<String>,
+    metadata: Option<String>,
+    source: Option<SourceRef>,
+}
+
+impl Note {
+    fn snippet(self, id: RecordId) -> Snippet {
+        let Self { text, summary, metadata, source, .. } = self;
+        Snippet { summary, metadata, source, ..Snippet::new(id, text) }
+    }
+
+    /// Whether the metadata has every member of the filter with an equal value.
+    fn has(&self, filter: &Option<Map<String, Value>>) -> bool {
+        let own: Map<String, Value> =
+            self.metadata.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        filter.iter().flatten().all(|(name, value)| own.get(name) == Some(value))
+    }
+}
+
+fn filter(json: Option<String>) -> Result<Option<Map<String, Value>>, Error> {
+    let parsed = json.map(|json| serde_json::from_str(&json)).transpose();
+    parsed.map_err(|error| Error::invalid("metadataFilter", error.to_string()))
 }
 
 /// The provider.
@@ -18,12 +42,16 @@ pub struct Note {
 pub struct Notes {
     /// All notes of the binding.
     pub notes: Collection<Note>,
+    /// The note that each event became: hooks are delivered again after a crash.
+    pub events: Collection<RecordId>,
 }
 
 impl Notes {
-    /// Agents do not see each other's notes; companies never share a binding.
+    /// Agents, subjects and namespaces do not see each other's notes; companies never share a binding.
     pub fn key(scope: &Scope, id: &str) -> String {
-        format!("{}/{id}", scope.agent_id.as_deref().unwrap_or_default())
+        let parts = [&scope.agent_id, &scope.subject_id, &scope.namespace];
+        let parts = parts.map(|part| part.as_deref().unwrap_or_default());
+        format!("{}/{id}", parts.join("/"))
     }
 
     /// The notes of a scope, by id.
@@ -36,18 +64,6 @@ impl Notes {
         }
         Ok(all)
     }
-
-    /// Writes texts in one step. The same operation twice gives the same ids, and so the same notes.
-    pub fn write(&mut self, operation: &str, scope: &Scope, texts: Vec<RecordWrite>) -> Result<Vec<RecordId>, Error> {
-        let (mut batch, mut ids) = (Batch::new(), Vec::new());
-        for (n, record) in texts.into_iter().enumerate() {
-            let id = record.id.unwrap_or_else(|| format!("{operation}-{n}"));
-            batch.put(&self.notes, Self::key(scope, &id), &Note { text: record.text, pending: false })?;
-            ids.push(id);
-        }
-        batch.apply()?;
-        Ok(ids)
-    }
 }
 
 impl Provider for Notes {
@@ -59,59 +75,84 @@ impl Provider for Notes {
     }
 
     fn open(_: Self::Config) -> Result<Self, Error> {
-        Ok(Self { notes: Collection::new("notes") })
+        Ok(Self { notes: Collection::new("notes"), events: Collection::new("events") })
     }
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        let text =
-            request.payload.text.ok_or_else(|| Error::unsupported("notes takes text only; send payload.text"))?;
-        let record = RecordWrite { id: None, text, summary: None, metadata: None };
-        Ok(self.write(&request.operation_id, &request.scope, vec![record])?.into())
+        let CaptureRequest { payload, scope, source, .. } = request;
+        let text = payload.text.ok_or_else(|| Error::unsupported("notes takes text only; send payload.text"))?;
+        let event = request.hook.map(|hook| Self::key(&scope, &format!("{:?} {}", hook.hook_kind, hook.hook_id)));
+        if let Some(event) = &event
+            && let Some(id) = self.events.get(event)?
+        {
+            return Ok(vec![id].into());
+        }
+        // The same operation gives the same id, and so the same note.
+        let (mut batch, id) = (Batch::new(), request.operation_id);
+        let metadata = request.metadata.or(payload.metadata);
+        let note = Note { text, metadata, source: Some(source), ..Note::default() };
+        batch.put(&self.notes, Self::key(&scope, &id), &note)?;
+        if let Some(event) = event {
+            batch.put(&self.events, event, &id)?;
+        }
+        batch.apply()?;
+        Ok(vec![id].into())
     }
 
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
-        Ok(self.write(&request.operation_id, &request.scope, request.records)?.into())
+        let (mut batch, mut ids) = (Batch::new(), Vec::new());
+        for (n, record) in request.records.into_iter().enumerate() {
+            let RecordWrite { id, text, summary, metadata } = record;
+            let id = id.unwrap_or_else(|| format!("{}-{n}", request.operation_id));
+            let note = Note { text, summary, metadata, source: request.source.clone(), pending: false };
+            batch.put(&self.notes, Self::key(&request.scope, &id), &note)?;
+            ids.push(id);
+        }
+        batch.apply()?;
+        Ok(ids.into())
     }
 
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
+        let filter = filter(request.metadata_filter)?;
         let words: Vec<String> = request.query.to_lowercase().split_whitespace().map(str::to_owned).collect();
         let share = |note: &Note| {
             let text = note.text.to_lowercase();
             let found = words.iter().filter(|word| text.contains(word.as_str())).count();
             found as f64 / words.len().max(1) as f64
         };
-        let mut found: Vec<Snippet> = self
+        let mut found: Vec<(f64, RecordId, Note)> = self
             .all(&request.scope)?
             .into_iter()
-            .filter(|(_, note)| !note.pending && share(note) > 0.0)
-            .map(|(id, note)| Snippet { score: Score::Rank(share(&note)), ..Snippet::new(id, note.text) })
+            .map(|(id, note)| (share(&note), id, note))
+            // A run that begins has no question: then every note is meant.
+            .filter(|(share, _, note)| !note.pending && (*share > 0.0 || words.is_empty()) && note.has(&filter))
             .collect();
-        let rank = |snippet: &Snippet| match snippet.score {
-            Score::Rank(rank) => rank,
-            _ => 0.0,
-        };
-        found.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+        found.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
         found.truncate(request.top_k as usize);
-        Ok(found.into())
+        let snippet =
+            |(share, id, note): (f64, RecordId, Note)| Snippet { score: Score::Rank(share), ..note.snippet(id) };
+        Ok(found.into_iter().map(snippet).collect::<Vec<_>>().into())
     }
 
     fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
+        let filter = filter(request.metadata_filter)?;
         let mut rest = self.all(&request.scope)?;
         // The cursor is the last id of the page before: it holds while others write.
-        rest.retain(|(id, note)| !note.pending && request.cursor.as_ref().is_none_or(|last| id > last));
+        let is_next = |id: &RecordId| request.cursor.as_ref().is_none_or(|last| id > last);
+        rest.retain(|(id, note)| !note.pending && is_next(id) && note.has(&filter));
         let has_more = rest.len() > request.limit as usize;
         rest.truncate(request.limit as usize);
         let continuation = match rest.last() {
             Some((last, _)) if has_more => Continuation::Next(last.clone()),
             _ => Continuation::End,
         };
-        let items = rest.into_iter().map(|(id, note)| Snippet::new(id, note.text)).collect();
+        let items = rest.into_iter().map(|(id, note)| note.snippet(id)).collect();
         Ok(ListPage { items, continuation, ..ListPage::default() })
     }
 
     fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
         let note = self.notes.get(Self::key(&scope, &id))?.filter(|note| !note.pending);
-        Ok(note.map(|note| Snippet::new(id, note.text)).into())
+        Ok(note.map(|note| note.snippet(id)).into())
     }
 
     fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {

@@ -16,7 +16,7 @@ use crate::types::{CorrectRequest, CorrectResponse, Error};
 ///         if self.notes.get(&key)?.is_none() {
 ///             return Err(Error::NotFound(format!("there is no note {}", request.id)));
 ///         }
-///         self.notes.put(key, &Note { text: record.text, pending: false })?;
+///         self.notes.put(key, &Note { text: record.text, ..Note::default() })?;
 ///         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
 ///     }
 /// }

@@ -37,7 +37,7 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 ///         for (n, sentence) in text.split(". ").enumerate() {
 ///             // The ids come from the job: running it again after a crash makes the same notes.
 ///             let record = format!("{id}-{n}");
-///             let note = Note { text: sentence.to_owned(), pending: false };
+///             let note = Note { text: sentence.to_owned(), ..Note::default() };
 ///             batch.put(&self.notes, format!("{place}{record}"), &note)?;
 ///             records.push(record);
 ///         }

@@ -16,7 +16,7 @@ use crate::types::Error;
 ///         let (old, mut batch) = (Collection::<String>::new("texts"), Batch::new());
 ///         for entry in old.iter("") {
 ///             let (key, text) = entry?;
-///             batch.put(&self.notes, &key, &Note { text, pending: false })?;
+///             batch.put(&self.notes, &key, &Note { text, ..Note::default() })?;
 ///             batch.delete(&old, key);
 ///         }
 ///         Ok(batch.apply()?)
@@ -27,7 +27,7 @@ use crate::types::Error;
 /// # fn main() {
 /// use memhost_sdk::{Migration, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
-/// Collection::<String>::new("texts").put("agent/1", &"from before".to_owned()).unwrap();
+/// Collection::<String>::new("texts").put(Notes::key(&testing::scope(), "1"), &"from before".to_owned()).unwrap();
 /// notes.migrate("0.9.0").unwrap();
 /// assert_eq!(notes.query(testing::query("before")).unwrap().snippets[0].id, "1");
 /// # }

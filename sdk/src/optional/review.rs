@@ -28,7 +28,7 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 ///                 return Ok(None);
 ///             }
 ///         };
-///         self.notes.put(key, &Note { text: text.clone(), pending: false })?;
+///         self.notes.put(key, &Note { text: text.clone(), ..Note::default() })?;
 ///         Ok(Some(Snippet::new(id, text)))
 ///     }
 /// }
@@ -38,7 +38,7 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 /// use memhost_sdk::{Review, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
 /// let scope = testing::scope();
-/// notes.notes.put(Notes::key(&scope, "n1"), &Note { text: "a guess".into(), pending: true }).unwrap();
+/// notes.notes.put(Notes::key(&scope, "n1"), &Note { text: "a guess".into(), pending: true, ..Note::default() }).unwrap();
 /// assert!(notes.query(testing::query("guess")).unwrap().snippets.is_empty(), "what waits is not found");
 /// assert_eq!(notes.list_pending(scope.clone(), None, 10).unwrap().items.len(), 1);
 /// notes.decide("n1".into(), scope, Decision::Approve).unwrap();

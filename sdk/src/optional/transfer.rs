@@ -39,7 +39,7 @@ use crate::types::{Chunk, Error, ImportReport, Scope};
 ///                 unchanged += 1;
 ///                 continue;
 ///             }
-///             batch.put(&self.notes, key, &Note { text, pending: false })?;
+///             batch.put(&self.notes, key, &Note { text, ..Note::default() })?;
 ///             imported += 1;
 ///         }
 ///         batch.apply()?;

@@ -12,26 +12,26 @@ use memhost_tests::TestHost;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-const TOKEN: &str = "a token of the test";
+pub(crate) const TOKEN: &str = "a token of the test";
 
 /// A host that listens, and a person's home from which commands are run.
-struct Terminal {
-    _host: TestHost,
-    home: tempfile::TempDir,
-    url: String,
+pub(crate) struct Terminal {
+    pub(crate) host: TestHost,
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) url: String,
     stop: Option<oneshot::Sender<()>>,
 }
 
 /// What a command came to.
 #[derive(Debug)]
-struct Done {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Terminal {
-    async fn open(guests: &[&str]) -> Self {
+    pub(crate) async fn open(guests: &[&str]) -> Self {
         let host = TestHost::new(guests).await.unwrap();
         let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
         let url = endpoint.address().to_string();
@@ -41,11 +41,11 @@ impl Terminal {
             let _ = stopped.await;
         }));
         let home = tempfile::tempdir().unwrap();
-        Self { _host: host, home, url, stop: Some(stop) }
+        Self { host, home, url, stop: Some(stop) }
     }
 
     /// Runs a command with the host, the token and the company `acme` in its environment.
-    async fn run(&self, line: &str) -> Done {
+    pub(crate) async fn run(&self, line: &str) -> Done {
         self.run_with(line, "").await
     }
 
@@ -54,14 +54,20 @@ impl Terminal {
         run(self.home.path(), &environment, &words(line), input).await
     }
 
+    /// Ends the host; its directory stays.
+    pub(crate) async fn end(&mut self) {
+        drop(self.stop.take());
+        self.host.stop().await;
+    }
+
     /// Runs a command that has to work.
-    async fn fine(&self, line: &str) -> String {
+    pub(crate) async fn fine(&self, line: &str) -> String {
         let done = self.run(line).await;
         assert_eq!(done.code, 0, "{line}: {done:?}");
         done.out
     }
 
-    async fn json(&self, line: &str) -> Value {
+    pub(crate) async fn json(&self, line: &str) -> Value {
         let out = self.fine(&format!("{line} --output json")).await;
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{line}: {error}: {out}"))
     }
@@ -98,7 +104,7 @@ impl Drop for Terminal {
 }
 
 /// Words of a line, with quotes as a shell has them.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let (mut words, mut is_quoted) = (vec![String::new()], false);
     for c in line.chars() {
         match c {
@@ -110,7 +116,7 @@ fn words(line: &str) -> Vec<String> {
     words.into_iter().filter(|word| !word.is_empty()).collect()
 }
 
-async fn run(home: &Path, environment: &[(&str, &str)], arguments: &[String], input: &str) -> Done {
+pub(crate) async fn run(home: &Path, environment: &[(&str, &str)], arguments: &[String], input: &str) -> Done {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MEMHOST_") || name.starts_with("XDG_")) {
         command.env_remove(name);

@@ -104,6 +104,23 @@ async fn a_drives_facts_are_its_members() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_facts_of_one_owner_can_be_removed() {
+    let (_host, api) = host().await;
+    for (path, user) in [("user", "u1"), ("user", "u1"), ("user", "u2"), ("drive/d1", "u1"), ("drive/d2", "u1")] {
+        let body = json!({"fact": format!("of {path} by {user}")});
+        as_user(&api, Method::Post, &format!("/api/memory/{path}"), user, Some(body)).await.fine();
+    }
+    let clear = |path: &'static str| as_user(&api, Method::Delete, path, "u1", None);
+    assert_eq!(clear("/api/memory/user/all").await.fine(), json!({"removed": 2}));
+    assert_eq!(clear("/api/memory/user/all").await.fine(), json!({"removed": 0}));
+    assert_eq!((facts(&api, "u1").await.len(), facts(&api, "u2").await.len()), (0, 1));
+    assert_eq!(clear("/api/memory/drive/d1/all").await.fine(), json!({"removed": 1}));
+    assert_eq!(api.get("/api/memory/drive/d1").await, json!([]));
+    assert_eq!(api.get("/api/memory/drive/d2").await.as_array().unwrap().len(), 1);
+    assert_eq!(clear("/api/memory/user").await.status, 405, "nobody clears by leaving an id out");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bad_facts_are_refused_with_the_field() {
     let (_host, api) = host().await;
     let before = operations(&api).await;

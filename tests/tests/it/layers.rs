@@ -10,7 +10,7 @@ const ROWS: &[&[&str]] = &[
     &["main"],
     &["cli"],
     &["server"],
-    &["api", "compat", "mcp", "ui", "eval"],
+    &["api", "compat", "mcp", "ui", "eval", "check"],
     &["edge"],
     &["service"],
     &["accounting", "hooks", "jobs", "review"],

@@ -205,6 +205,10 @@ async fn the_aliases_are_there_where_a_binding_has_them_switched_on() {
     agent.does("save_memory", json!({"scope": "drive", "fact": "builds on Mondays"})).await;
     let scope = last(&host, "acme").scope;
     assert_eq!((scope.subject_id.as_deref(), scope.namespace.as_deref()), (None, Some("drive-1")));
+    let found = agent.does("memory.search", json!({"query": "tea"})).await;
+    assert_eq!(found["records"][0]["metadata"], json!({"scope": "user", "source": "ai", "userId": "user-1"}));
+    let found = agent.does("memory.search", json!({"query": "Mondays"})).await;
+    assert_eq!(found["records"][0]["metadata"], json!({"scope": "drive", "source": "ai", "driveId": "drive-1"}));
     let removal = json!({"scope": "user", "factId": saved["factId"]});
     assert_eq!(agent.does("remove_memory", removal.clone()).await["isRemoved"], true);
     assert_eq!(agent.does("remove_memory", removal).await["isRemoved"], false);

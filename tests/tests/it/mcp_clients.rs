@@ -148,7 +148,8 @@ async fn a_data_directory_serves_without_a_host() {
 /// A Python that has the SDK: the one named, that of `target/venv`, or whichever is there.
 fn python() -> Result<PathBuf, String> {
     let has_sdk = |python: &PathBuf| {
-        let tried = Command::new(python).args(["-c", "import mcp, jsonschema"]).stderr(Stdio::null()).status();
+        let tried =
+            Command::new(python).args(["-c", "import mcp.client, httpx2, jsonschema"]).stderr(Stdio::null()).status();
         tried.is_ok_and(|status| status.success())
     };
     if let Some(named) = std::env::var_os("MEMHOST_PYTHON").map(PathBuf::from) {

@@ -59,12 +59,24 @@ impl Client {
         let client = self.clone();
         tokio::task::spawn_blocking(move || {
             let config = ureq::Agent::config_builder().http_status_as_error(false).build();
-            let mut request = http::Request::builder().method(method).uri(format!("http://{}/mcp", client.address));
-            request = request.header("content-type", "application/json");
-            for (name, value) in &client.headers {
-                request = request.header(*name, value);
-            }
-            let mut response = ureq::Agent::from(config).run(request.body(body).unwrap()).unwrap();
+            let agent = ureq::Agent::from(config);
+            let mut tries = 0;
+            let mut response = loop {
+                let mut request = http::Request::builder().method(method).uri(format!("http://{}/mcp", client.address));
+                request = request.header("content-type", "application/json");
+                for (name, value) in &client.headers {
+                    request = request.header(*name, value);
+                }
+                match agent.run(request.body(body.clone()).unwrap()) {
+                    Ok(response) => break response,
+                    // A body that is too large is refused before it was read, and this client does not read an answer
+                    // that comes while it writes.
+                    Err(ureq::Error::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe && tries < 20 => {
+                        tries += 1;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            };
             let text = response.body_mut().read_to_string().unwrap();
             let json = serde_json::from_str(&text).unwrap_or(Value::String(text));
             Answer { status: response.status().as_u16(), headers: response.headers().clone(), json }

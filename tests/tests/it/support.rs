@@ -33,6 +33,11 @@ impl Api {
         Self { http: Arc::clone(&self.http), token: Some(token.to_owned()) }
     }
 
+    /// The token of [`Self::with`]; empty for the operator.
+    pub(crate) fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
+    }
+
     /// The same caller once more.
     pub(crate) fn with_same(&self) -> Self {
         Self { http: Arc::clone(&self.http), token: self.token.clone() }
@@ -85,8 +90,17 @@ impl Api {
 
     /// The texts that a query finds.
     pub(crate) async fn query(&self, company: &str, text: &str) -> Vec<String> {
-        let body = json!({"scope": {"companyId": company}, "query": text});
-        let found = self.post(&format!("/runtime/v1/companies/{company}/query"), &body).await.fine();
+        self.query_for(json!({"companyId": company}), text).await
+    }
+
+    /// The texts that a query in a project finds.
+    pub(crate) async fn query_in(&self, company: &str, project: &str, text: &str) -> Vec<String> {
+        self.query_for(json!({"companyId": company, "projectId": project}), text).await
+    }
+
+    async fn query_for(&self, scope: Value, text: &str) -> Vec<String> {
+        let path = format!("/runtime/v1/companies/{}/query", scope["companyId"].as_str().unwrap());
+        let found = self.post(&path, &json!({"scope": scope, "query": text})).await.fine();
         let texts = found["snippets"].as_array().unwrap().iter();
         texts.map(|snippet| snippet["text"].as_str().unwrap().to_owned()).collect()
     }
@@ -129,6 +143,13 @@ pub(crate) async fn extracting() -> (TestHost, Api) {
     let api = Api::new(&host);
     bind(&api, "acme", "extracts", &json!({})).await;
     (host, api)
+}
+
+/// A binding of this provider's key, with storage, as the company's default.
+pub(crate) async fn bind_provider(api: &Api, company: &str, provider: &str) {
+    let grants = json!({"storageBytes": 64 << 20});
+    let body = json!({"key": provider, "providerKey": provider, "grants": grants, "default": true});
+    api.post(&format!("/control/v1/companies/{company}/bindings"), &body).await.fine();
 }
 
 /// A binding of the guest `extracts` under a key, the company's default.

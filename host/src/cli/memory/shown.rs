@@ -6,7 +6,7 @@ use crate::cli::output::{clip, moment, provenance, table, text};
 use crate::cli::page::items;
 
 /// What a search found.
-pub(super) fn hits(answer: &Value) -> String {
+pub(in crate::cli) fn hits(answer: &Value) -> String {
     let row = |snippet: &Value| {
         let score = snippet["score"].as_f64().map(|score| format!("{score:.2}")).unwrap_or_default();
         vec![score, clip(&text(snippet, "/text"), 80), provenance(snippet), id(snippet)]
@@ -15,7 +15,7 @@ pub(super) fn hits(answer: &Value) -> String {
 }
 
 /// A page of records.
-pub(super) fn records(answer: &Value) -> String {
+pub(in crate::cli) fn records(answer: &Value) -> String {
     let row = |item: &Value| {
         vec![id(item), clip(&text(item, "/text"), 60), provenance(item), moment(&text(item, "/createdAt"))]
     };
@@ -27,7 +27,7 @@ pub(super) fn records(answer: &Value) -> String {
 }
 
 /// One record.
-pub(super) fn record(answer: &Value) -> String {
+pub(in crate::cli) fn record(answer: &Value) -> String {
     let record = &answer["record"];
     let mut lines = Vec::new();
     for (label, value) in [
@@ -46,13 +46,13 @@ pub(super) fn record(answer: &Value) -> String {
 }
 
 /// What became of records that were to be forgotten.
-pub(super) fn forgotten(answer: &Value) -> String {
+pub(in crate::cli) fn forgotten(answer: &Value) -> String {
     let row = |outcome: &Value| vec![id(outcome), text(outcome, "/effect")];
     table(&["id", "effect"], items(answer, "outcomes").iter().map(row).collect())
 }
 
 /// What became of something that was written.
-pub(super) fn written(what: &str, answer: &Value) -> String {
+pub(in crate::cli) fn written(what: &str, answer: &Value) -> String {
     let records = items(answer, "records").iter();
     let mut lines: Vec<String> =
         records.map(|record| format!("{what} {}", text(record, "/providerRecordId"))).collect();

@@ -2,10 +2,10 @@
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(in crate::cli) struct Event {
     /// Its kind; `message` where the stream names none.
-    pub(super) name: String,
-    pub(super) data: String,
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) data: String,
 }
 
 /// What has been read of the event that is on its way, and where to go on after a break.

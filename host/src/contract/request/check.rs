@@ -1,8 +1,8 @@
 //! The checks of a request that need nothing but the request itself.
 
 use super::{
-    BrowseRequest, CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, JsonObject, ListRequest, QueryRequest,
-    RecordWrite, UpsertRequest,
+    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, ForgetRequest, GetRequest, ImportRequest, JsonObject,
+    ListRequest, QueryRequest, RecordWrite, UpsertRequest,
 };
 use crate::contract::{FieldError, Scope, SourceRef, check_id, limits};
 
@@ -90,6 +90,33 @@ impl BrowseRequest {
         check_scope(&self.scope)?;
         check_bytes("path", &self.path, limits::MAX_NODE_PATH_BYTES)?;
         check_page("limit", self.limit)
+    }
+}
+
+impl ExportRequest {
+    /// Checks the scope. Whether the cursor is good needs the host's key.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Checked {
+        check_scope(&self.scope)
+    }
+}
+
+impl ImportRequest {
+    /// Checks the scope, the size, and that each line is JSON.
+    ///
+    /// # Errors
+    /// The first field at fault: `lines.N` for the line of that number, from 0.
+    pub fn check(&self) -> Checked {
+        check_scope(&self.scope)?;
+        check_bytes("lines", &self.lines, limits::MAX_TRANSFER_BYTES)?;
+        for (number, line) in self.lines.lines().enumerate() {
+            if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(line) {
+                return Err(FieldError::new(format!("lines.{number}"), format!("is no JSON: {error}")));
+            }
+        }
+        Ok(())
     }
 }
 

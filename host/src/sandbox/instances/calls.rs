@@ -1,16 +1,12 @@
-//! The calls of a provider: each in the contract's types, on an instance that has its turn, its answer checked.
+//! The calls that every provider answers: each in the contract's types, on an instance that has its turn, its answer checked.
 
 use tokio::time::timeout_at;
 
 use super::Instances;
 use crate::contract::{
-    BrowseRequest, CaptureRequest, CorrectRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest,
-    Snippet, UpsertRequest, Usage, limits,
+    CaptureRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest, Snippet, UpsertRequest, Usage,
 };
-use crate::sandbox::answer::{
-    Answer, BrowseAnswer, CaptureAnswer, Correction, ExplainAnswer, ForgetAnswer, JobAnswer, ListAnswer, QueryAnswer,
-    RecordsAnswer,
-};
+use crate::sandbox::answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 use crate::sandbox::convert;
 use crate::sandbox::error::Failure;
 use crate::sandbox::instance::Instance;
@@ -102,118 +98,6 @@ impl Instances {
             timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_forget(store, &ids, &scope))
                 .await;
         self.finish(call, called, |answer| self.normalize.forget(answer, &ids))
-    }
-
-    /// Corrects a record, if the provider can.
-    ///
-    /// # Errors
-    /// As [`CallError`](crate::sandbox::CallError) says; [`CallError::NoInterface`] where the component does not export `correction`.
-    pub async fn correct(&self, id: OperationId, request: &CorrectRequest) -> Result<Answer<Correction>, Failure> {
-        let request = convert::correct(id, request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(correction) = &exports.correction else {
-            return Err(self.no_interface(call, "correction"));
-        };
-        let called =
-            timeout_at(call.deadline, correction.paperclip_memory_correction().call_correct(store, &request)).await;
-        self.finish(call, called, |answer| self.normalize.correct(answer))
-    }
-
-    /// Runs a query again and asks how it came to its answer, if the provider can tell.
-    ///
-    /// # Errors
-    /// As [`CallError`](crate::sandbox::CallError) says; [`CallError::NoInterface`] where the component does not export `explain`.
-    pub async fn explain(&self, request: &QueryRequest) -> Result<Answer<ExplainAnswer>, Failure> {
-        let wire = convert::query(request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(explain) = &exports.explain else {
-            return Err(self.no_interface(call, "explain"));
-        };
-        let called =
-            timeout_at(call.deadline, explain.paperclip_memory_explain().call_explain_query(store, &wire)).await;
-        self.finish(call, called, |answer| self.normalize.explain(answer, wire.top_k))
-    }
-
-    /// The children of a node of the provider's own tree, if it has one. `cursor` is the provider's own.
-    ///
-    /// # Errors
-    /// As [`CallError`](crate::sandbox::CallError) says; [`CallError::NoInterface`] where the component does not export `browse`.
-    pub async fn browse(&self, request: &BrowseRequest, cursor: Option<&str>) -> Result<Answer<BrowseAnswer>, Failure> {
-        let scope = convert::scope(&request.scope);
-        let limit = request.limit.unwrap_or(limits::DEFAULT_LIMIT);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(browse) = &exports.browse else {
-            return Err(self.no_interface(call, "browse"));
-        };
-        let listing = browse.paperclip_memory_browse().call_list_children(store, &request.path, &scope, cursor, limit);
-        let called = timeout_at(call.deadline, listing).await;
-        self.finish(call, called, |answer| self.normalize.browse(answer, limit))
-    }
-
-    /// Works on a job, as far as one call gets, if the provider can.
-    ///
-    /// # Errors
-    /// As [`CallError`](crate::sandbox::CallError) says; [`CallError::NoInterface`] where the component does not export `extraction`.
-    pub async fn run_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(extraction) = &exports.extraction else {
-            return Err(self.no_interface(call, "extraction"));
-        };
-        let called =
-            timeout_at(call.deadline, extraction.paperclip_memory_extraction().call_run_job(store, provider_job_id))
-                .await;
-        self.finish(call, called, |answer| self.normalize.ran_job(answer, provider_job_id))
-    }
-
-    /// Asks how far a job is, without working on it.
-    ///
-    /// # Errors
-    /// As [`Instances::run_job`].
-    pub async fn get_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(extraction) = &exports.extraction else {
-            return Err(self.no_interface(call, "extraction"));
-        };
-        let called =
-            timeout_at(call.deadline, extraction.paperclip_memory_extraction().call_get_job(store, provider_job_id))
-                .await;
-        self.finish(call, called, |answer| self.normalize.job(answer, provider_job_id))
-    }
-
-    /// Tells the provider that nobody wants a job any more.
-    ///
-    /// # Errors
-    /// As [`Instances::run_job`].
-    pub async fn cancel_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(extraction) = &exports.extraction else {
-            return Err(self.no_interface(call, "extraction"));
-        };
-        let called =
-            timeout_at(call.deadline, extraction.paperclip_memory_extraction().call_cancel_job(store, provider_job_id))
-                .await;
-        self.finish(call, called, |answer| self.normalize.job(Some(answer), provider_job_id))
-    }
-
-    /// Brings what another version stored forward. Meant for instances whose storage keeps its writes back.
-    ///
-    /// # Errors
-    /// As [`CallError`](crate::sandbox::CallError) says; [`CallError::NoInterface`] where the component does not export `migration`.
-    pub async fn migrate(&self, from_version: &str) -> Result<(), Failure> {
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let Some(migration) = &exports.migration else {
-            return Err(self.no_interface(call, "migration"));
-        };
-        let called =
-            timeout_at(call.deadline, migration.paperclip_memory_migration().call_migrate(store, from_version)).await;
-        self.finish(call, called, Ok).map(drop)
     }
 
     /// What the provider says of a configuration: complaints, each with a JSON Pointer. Meant for a set of instances

@@ -28,6 +28,11 @@ pub(super) fn check(description: &ProviderDescription, config: &JsonObject) -> R
     if complaints.is_empty() { Ok(()) } else { Err(ServiceError::Config { complaints }) }
 }
 
+/// What is wrong with a provider's schema, if anything is.
+pub fn problem(schema: &Value) -> Option<String> {
+    compile(schema).err()
+}
+
 fn compile(schema: &Value) -> Result<Validator, String> {
     if schema.to_string().len() > MAX_SCHEMA_BYTES {
         return Err(format!("it is larger than {MAX_SCHEMA_BYTES} bytes"));

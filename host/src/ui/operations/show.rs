@@ -77,6 +77,9 @@ fn asked(kind: OperationKind) -> (&'static str, &'static str) {
         OperationKind::Browse => ("looked at the provider's tree", "look at the provider's tree"),
         OperationKind::Forget => ("had records forgotten", "have records forgotten"),
         OperationKind::Correct => ("corrected a record", "correct a record"),
+        OperationKind::Review => ("decided about what the provider holds", "decide about what the provider holds"),
+        OperationKind::Export => ("exported records", "export records"),
+        OperationKind::Import => ("took exported records in", "take exported records in"),
         OperationKind::Extraction => ("gave a job its time", "give a job its time"),
         OperationKind::Control => ("asked something of the host", "ask something of the host"),
     }

@@ -1,5 +1,6 @@
 //! `keeper` does nothing wrong: it keeps records as the contract says, and exports the optional interfaces
-//! `correction`, `profile`, `explain`, `browse` and `extraction`, which the host must find. Everything is in `well-behaved`.
+//! `correction`, `profile`, `explain`, `browse`, `extraction`, `review` and `transfer`, which the host must find. Everything
+//! is in `well-behaved`.
 
 use well_behaved::Keeper;
 
@@ -9,3 +10,5 @@ memhost_sdk::export_profile!(Keeper);
 memhost_sdk::export_explain!(Keeper);
 memhost_sdk::export_browse!(Keeper);
 memhost_sdk::export_extraction!(Keeper);
+memhost_sdk::export_review!(Keeper);
+memhost_sdk::export_transfer!(Keeper);

@@ -6,7 +6,7 @@ use memhost_sdk::{NoConfig, Provider};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Hook, Job, State};
-use crate::record::{Filter, Partition, Record, Source, name, now};
+use crate::record::{Filter, Partition, Record, Source, Standing, name, now};
 
 /// A provider that keeps all rules of the contract and is good at nothing else.
 #[derive(Debug)]
@@ -29,8 +29,13 @@ pub(crate) fn operation_key(id: &str) -> String {
 }
 
 impl Keeper {
-    /// The records that a scope may see, in the order of their ids.
+    /// The records that a scope may see and that count, in the order of their ids.
     pub(crate) fn visible(&self, scope: &Scope) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
+        self.all(scope).filter(|entry| entry.as_ref().map_or(true, |(_, record)| record.standing.counts()))
+    }
+
+    /// The same with what waits for a person and what was rejected.
+    pub(crate) fn all(&self, scope: &Scope) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
         self.records.iter("").filter_map(move |entry| match entry {
             Ok((key, record)) if record.partition.is_visible_in(scope) => {
                 Some(Ok((String::from_utf8_lossy(&key).into_owned(), record)))
@@ -144,6 +149,7 @@ impl Provider for Keeper {
             }
             let record = Record {
                 partition: Partition::of(&request.scope),
+                standing: Standing::of(write.metadata.as_deref()),
                 text: write.text,
                 summary: write.summary,
                 metadata: write.metadata,
@@ -184,7 +190,8 @@ impl Provider for Keeper {
     }
 
     fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        Ok(self.find(&id, &scope)?.map(|record| record.snippet(id, Score::None)).into())
+        let found = self.find(&id, &scope)?.filter(|record| record.standing.counts());
+        Ok(found.map(|record| record.snippet(id, Score::None)).into())
     }
 
     fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {

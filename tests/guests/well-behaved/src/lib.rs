@@ -4,8 +4,10 @@
 //! `well_behaved::export!(TheType);`. Everything else it does is [`Keeper`]'s.
 
 mod guest;
+mod holding;
 mod job;
 mod keeper;
+mod migration;
 mod optional;
 mod record;
 

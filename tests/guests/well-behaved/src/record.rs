@@ -28,9 +28,35 @@ impl Partition {
     }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Whether a record counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Standing {
+    /// It came as it is.
+    #[default]
+    Free,
+    /// Its metadata said `"hold": true`, and nobody has decided.
+    Pending,
+    Approved,
+    Rejected,
+}
+
+impl Standing {
+    /// Of a record that comes with this metadata.
+    pub(crate) fn of(metadata: Option<&str>) -> Self {
+        let metadata: Option<Value> = metadata.and_then(|json| serde_json::from_str(json).ok());
+        if metadata.is_some_and(|metadata| metadata["hold"] == true) { Self::Pending } else { Self::Free }
+    }
+
+    pub(crate) fn counts(self) -> bool {
+        matches!(self, Self::Free | Self::Approved)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) partition: Partition,
+    #[serde(default)]
+    pub(crate) standing: Standing,
     pub(crate) text: String,
     pub(crate) summary: Option<String>,
     pub(crate) metadata: Option<String>,
@@ -43,11 +69,13 @@ impl Record {
     /// What a capture asks to keep: its text or else its object, and the metadata of payload and request together.
     pub(crate) fn captured(request: CaptureRequest) -> Result<Self, Error> {
         let now = now();
+        let metadata = merged(request.payload.metadata, request.metadata)?;
         Ok(Self {
             partition: Partition::of(&request.scope),
+            standing: Standing::of(metadata.as_deref()),
             text: request.payload.text.or(request.payload.object).unwrap_or_default(),
             summary: None,
-            metadata: merged(request.payload.metadata, request.metadata)?,
+            metadata,
             source: Some(Source(request.source)),
             created_at: request.hook.map_or_else(|| now.clone(), |hook| hook.triggered_at),
             updated_at: now,
@@ -122,7 +150,7 @@ pub(crate) fn now() -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Source(#[serde(with = "SourceRefJson")] pub(crate) SourceRef);
 
 #[derive(Serialize, Deserialize)]

@@ -1,0 +1,126 @@
+//! What a binding may set. No default knows anything of a text.
+
+use memhost_sdk::types::ConfigError;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::text::LANGUAGES;
+
+/// The longest half-life, in days: a hundred years.
+const MAX_HALF_LIFE: f64 = 36_500.0;
+/// The largest weight of a leg of relevance; only their ratio counts.
+const MAX_LEG: f64 = 100.0;
+
+/// The configuration of a binding. All of it is optional.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// Whose word forms are one word: an English name such as `english` or `german`, or `none`.
+    pub language: String,
+    /// Whether agents of the company see what was written in another agent's scope. README.md says when it is needed.
+    pub shared_across_agents: bool,
+    /// Days after which an item's recency is half of what it was.
+    pub half_life_days: f64,
+    /// What each part of a score is worth.
+    pub weights: Weights,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            language: "english".to_owned(),
+            shared_across_agents: false,
+            half_life_days: 30.0,
+            weights: Weights::default(),
+        }
+    }
+}
+
+/// The weights of the ranking: `relevance × recency factor × confidence factor`, as README.md has it.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Weights {
+    /// The share of words in relevance, beside `meaning`. 0 to 100.
+    pub words: f64,
+    /// The share of meaning in relevance, beside `words`, where the binding has a model. 0 to 100.
+    pub meaning: f64,
+    /// What an item that is infinitely old loses of its score. 0 to 1.
+    pub recency: f64,
+    /// What an item of confidence 0 loses of its score. 0 to 1.
+    pub confidence: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { words: 1.0, meaning: 1.0, recency: 0.3, confidence: 0.5 }
+    }
+}
+
+impl Config {
+    /// Complaints about ranges and names.
+    ///
+    /// # Errors
+    /// One complaint for each value that will not do.
+    pub fn check(&self) -> Result<(), Vec<ConfigError>> {
+        let mut complaints = Vec::new();
+        let mut complain =
+            |pointer: &str, message: String| complaints.push(ConfigError { pointer: pointer.to_owned(), message });
+        if !LANGUAGES.iter().any(|(name, _)| *name == self.language) {
+            let known: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();
+            complain("/language", format!("is `{}`; choose one of {}", self.language, known.join(", ")));
+        }
+        if !(self.half_life_days > 0.0 && self.half_life_days <= MAX_HALF_LIFE) {
+            let days = self.half_life_days;
+            complain("/halfLifeDays", format!("is {days}; choose days above 0, at most {MAX_HALF_LIFE}"));
+        }
+        let weights = &self.weights;
+        for (name, value, most) in [
+            ("words", weights.words, MAX_LEG),
+            ("meaning", weights.meaning, MAX_LEG),
+            ("recency", weights.recency, 1.0),
+            ("confidence", weights.confidence, 1.0),
+        ] {
+            if !(0.0..=most).contains(&value) {
+                complain(&format!("/weights/{name}"), format!("is {value}; choose a number from 0 to {most}"));
+            }
+        }
+        if weights.words == 0.0 {
+            complain("/weights/words", "is 0; without a model words are all there is, so give them some".to_owned());
+        }
+        if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+    }
+}
+
+/// The JSON Schema of [`Config`].
+pub(crate) fn schema() -> String {
+    let default = Config::default();
+    let names: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();
+    let weight = |default: f64, most: f64, purpose: &str| json!({"type": "number", "minimum": 0, "maximum": most, "default": default, "description": purpose});
+    let weights = &default.weights;
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "language": {"enum": names, "default": default.language,
+                "description": "Whose forms of a word are found by one another"},
+            "sharedAcrossAgents": {"type": "boolean", "default": default.shared_across_agents,
+                "description": "Whether agents of the company see what was written in another agent's scope"},
+            "halfLifeDays": {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_HALF_LIFE,
+                "default": default.half_life_days,
+                "description": "Days after which an item's recency is half of what it was"},
+            "weights": {
+                "type": "object",
+                "additionalProperties": false,
+                "description": "relevance × (1 - recency × (1 - r)) × (1 - confidence × (1 - c))",
+                "properties": {
+                    "words": weight(weights.words, MAX_LEG, "The share of words in relevance; more than 0"),
+                    "meaning": weight(weights.meaning, MAX_LEG, "The share of meaning in relevance, where there is a model"),
+                    "recency": weight(weights.recency, 1.0, "What an item that is infinitely old loses of its score"),
+                    "confidence": weight(weights.confidence, 1.0, "What an item of confidence 0 loses of its score")
+                }
+            }
+        }
+    })
+    .to_string()
+}

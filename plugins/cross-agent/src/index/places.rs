@@ -1,0 +1,89 @@
+//! Who may see what. Few combinations hold for many items, so each has a number and is judged once a call.
+
+use memhost_sdk::types::Scope;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What decides who sees an item.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Sight {
+    /// The three partitions of the contract.
+    pub(crate) agent: Option<String>,
+    pub(crate) subject: Option<String>,
+    pub(crate) namespace: Option<String>,
+    /// None: the whole company's.
+    pub(crate) project: Option<String>,
+    /// Whether every project sees it.
+    pub(crate) is_global: bool,
+}
+
+/// All that there are, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    numbers: FxHashMap<Sight, u32>,
+    all: Vec<Sight>,
+}
+
+impl Places {
+    /// Its number, new if need be.
+    pub(super) fn number(&mut self, place: &Sight) -> u32 {
+        if let Some(number) = self.numbers.get(place) {
+            return *number;
+        }
+        let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.numbers.insert(place.clone(), number);
+        self.all.push(place.clone());
+        number
+    }
+
+    /// Which of them a caller sees, by number.
+    pub(crate) fn seen(&self, asked: &Asked<'_>) -> Vec<bool> {
+        self.all.iter().map(|place| asked.sees(place)).collect()
+    }
+
+    /// Whether a caller sees one of them.
+    pub(crate) fn sees(&self, place: u32, asked: &Asked<'_>) -> bool {
+        asked.sees(&self.all[place as usize])
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    scope: &'a Scope,
+    project: Option<&'a str>,
+    /// Recall stays in its project; whoever looks after a company's records without naming one sees all.
+    is_recall: bool,
+    shares_agents: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// A call about single records or all of them.
+    pub(crate) fn looking(scope: &'a Scope, shares_agents: bool) -> Self {
+        Self { scope, project: scope.project_id.as_deref(), is_recall: false, shares_agents }
+    }
+
+    /// A query. Where the scope names no project, its filter may.
+    pub(crate) fn recalling(scope: &'a Scope, filter: Option<&'a Map<String, Value>>, shares_agents: bool) -> Self {
+        let filtered = filter.and_then(|filter| filter.get("projectId")?.as_str());
+        Self { scope, project: scope.project_id.as_deref().or(filtered), is_recall: true, shares_agents }
+    }
+
+    /// What an item has set, a scope must not contradict.
+    fn sees(&self, place: &Sight) -> bool {
+        let fits = |of_item: &Option<String>, of_scope: &Option<String>| {
+            of_item.is_none() || of_scope.is_none() || of_item == of_scope
+        };
+        let in_project = match (place.project.as_deref(), self.project) {
+            _ if place.is_global => true,
+            (None, _) => true,
+            (Some(_), None) => !self.is_recall,
+            (Some(of_item), Some(asked)) => of_item == asked,
+        };
+        in_project
+            && (self.shares_agents || fits(&place.agent, &self.scope.agent_id))
+            && fits(&place.subject, &self.scope.subject_id)
+            && fits(&place.namespace, &self.scope.namespace)
+    }
+}

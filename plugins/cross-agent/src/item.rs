@@ -1,0 +1,99 @@
+//! An item: what is stored under its id, and what a line of an export is.
+
+mod fields;
+mod source;
+
+pub(crate) use fields::{Facts, check, fill_residue, object};
+pub(crate) use source::Source;
+
+use memhost_sdk::types::{Scope, Snippet};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// An item as it was written. JSON in storage and in exports, so that there is one form of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Item {
+    /// Unique within the binding.
+    pub(crate) id: String,
+    /// The text.
+    pub(crate) content: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) summary: Option<String>,
+    /// As it came: type, agent kind, session, tags, visibility, confidence, source and whatever else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) metadata: Option<Map<String, Value>>,
+    /// Where it was written, without the company.
+    #[serde(default)]
+    pub(crate) scope: Place,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) source_ref: Option<Source>,
+    /// RFC 3339: when it was written first, and last.
+    pub(crate) created_at: String,
+    pub(crate) updated_at: String,
+    /// The operation that wrote it last, and the event that it was captured for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) operation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hook_id: Option<String>,
+    /// What else a captured payload had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mime_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) object: Option<Value>,
+}
+
+/// A scope without its company: an instance serves one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the contract's names")]
+pub(crate) struct Place {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) project_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) issue_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subject_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) namespace: Option<String>,
+}
+
+impl From<&Scope> for Place {
+    fn from(scope: &Scope) -> Self {
+        let scope = scope.clone();
+        Self {
+            agent_id: scope.agent_id,
+            project_id: scope.project_id,
+            issue_id: scope.issue_id,
+            run_id: scope.run_id,
+            subject_id: scope.subject_id,
+            session_key: scope.session_key,
+            namespace: scope.namespace,
+        }
+    }
+}
+
+impl Item {
+    /// Its project: that of the scope it was written in, else the one that its metadata names.
+    pub(crate) fn project(&self) -> Option<&str> {
+        self.scope.project_id.as_deref().or_else(|| fields::text(self.metadata.as_ref()?, "projectId"))
+    }
+
+    /// The item as an answer to a company's call.
+    pub(crate) fn into_snippet(self, company: &str) -> Snippet {
+        Snippet {
+            summary: self.summary,
+            source: self.source_ref.map(|source| source.with_company(company)),
+            metadata: self.metadata.map(|metadata| Value::Object(metadata).to_string()),
+            created_at: Some(self.created_at),
+            updated_at: Some(self.updated_at),
+            ..Snippet::new(self.id, self.content)
+        }
+    }
+}

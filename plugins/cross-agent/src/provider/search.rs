@@ -1,0 +1,56 @@
+//! Queries.
+
+use memhost_sdk::types::{Error, Intent, QueryRequest};
+use memhost_sdk::{embeddings, log};
+
+use super::{CrossAgent, now};
+use crate::index::{Asked, members};
+use crate::item::{Item, object};
+use crate::meaning::Question;
+use crate::rank::{Ask, Hit};
+
+impl CrossAgent {
+    /// What answers, best first.
+    pub(super) fn search(&mut self, request: &QueryRequest) -> Result<Vec<(Hit, Item)>, Error> {
+        let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
+        let asked = Asked::recalling(&request.scope, filter.as_ref(), self.config.shared_across_agents);
+        let ask = Ask {
+            terms: self.store.analyzer.question(&request.query),
+            question: if request.query.trim().is_empty() { None } else { self.question(&request.query) },
+            seen: self.store.index.places.seen(&asked),
+            members: members(filter.as_ref()),
+            now: now().as_microsecond(),
+            top: request.top_k.max(1) as usize,
+            config: &self.config,
+        };
+        let mut hits = ask.best(&self.store, &self.meaning, &mut self.scratch)?;
+        // A run that begins is better off with what is newest than with nothing.
+        if hits.is_empty() && request.intent == Intent::AgentPreamble {
+            hits = ask.everything(&self.store);
+        }
+        let mut found = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let Some(known) = self.store.index.known(hit.doc) else { continue };
+            if let Some(item) = self.store.item(&known.id)? {
+                found.push((hit, item));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The question's vector. Without a model, or where it fails, words must do.
+    fn question(&mut self, text: &str) -> Option<Question> {
+        if self.config.weights.meaning == 0.0 {
+            return None;
+        }
+        let found = embeddings::model().map_err(Error::from).and_then(|model| {
+            let Some(model) = model else { return Ok(None) };
+            self.meaning.refresh(&self.store, &model)?;
+            self.meaning.question(text).map(Some)
+        });
+        found.unwrap_or_else(|error| {
+            log::warn!("the question was not embedded, so that words alone are looked for: {error:?}");
+            None
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! Captures and upserts.
+
+use std::collections::HashMap;
+
+use memhost_sdk::types::*;
+use memhost_sdk::{embeddings, log};
+use serde_json::{Map, Value};
+
+use super::{CrossAgent, now};
+use crate::item::{Item, Place, check, fill_residue, object};
+
+/// Texts that a write embeds by itself, so that what somebody wrote is found by its meaning at once. More than that
+/// waits for the next write or job: nobody waits for a long batch.
+const AT_ONCE: usize = 16;
+
+impl CrossAgent {
+    /// One item, as it came. Nothing is extracted: there is no model here that could.
+    pub(super) fn take_in(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+        if let Some(hook) = &request.hook
+            && let Some(present) = self.store.captured_for(&hook.hook_id)?
+        {
+            return Ok(vec![present].into());
+        }
+        let (id, is_present) = self.own_id(&request.operation_id, None)?;
+        if is_present {
+            return Ok(vec![id].into());
+        }
+        let mut metadata = object("payload.metadata", request.payload.metadata.as_deref())?;
+        if let Some(over) = object("metadata", request.metadata.as_deref())? {
+            metadata.get_or_insert_default().extend(over);
+        }
+        let object = parsed(request.payload.object.as_deref())?;
+        let content = match (&request.payload.text, &object) {
+            (Some(text), _) => text.clone(),
+            (None, Some(object)) => serde_json::to_string_pretty(object).unwrap_or_default(),
+            (None, None) => String::new(),
+        };
+        if request.mode == CaptureMode::CaptureResidue {
+            if content.trim().is_empty() {
+                return Ok(CaptureResponse::default());
+            }
+            fill_residue(metadata.get_or_insert_default());
+        }
+        check("metadata", metadata.as_ref().unwrap_or(&Map::new()))?;
+        let now = now().to_string();
+        let item = Item {
+            id: id.clone(),
+            content,
+            summary: None,
+            metadata,
+            scope: Place::from(&request.scope),
+            source_ref: Some(request.source.into()),
+            created_at: now.clone(),
+            updated_at: now,
+            operation_id: Some(request.operation_id.clone()),
+            hook_id: request.hook.map(|hook| hook.hook_id),
+            mime_type: request.payload.mime_type,
+            object,
+        };
+        self.store.change(&[item], &[])?;
+        let jobs = self.leave_job(&request.operation_id)?;
+        Ok(CaptureResponse { records: vec![id], jobs, usage: Vec::new() })
+    }
+
+    /// Writes items as they are.
+    pub(super) fn write_all(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+        let mut ids = Vec::with_capacity(request.records.len());
+        let mut items: Vec<Item> = Vec::with_capacity(request.records.len());
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let now = now().to_string();
+        for (number, write) in request.records.into_iter().enumerate() {
+            let id = match write.id {
+                Some(id) => id,
+                None => self.own_id(&request.operation_id, Some(number))?.0,
+            };
+            let field = format!("records.{number}.metadata");
+            let metadata = object(&field, write.metadata.as_deref())?;
+            check(&field, metadata.as_ref().unwrap_or(&Map::new()))?;
+            let before = self.visible(&id, &request.scope)?;
+            if before.is_none() && self.store.index.find(&id).is_some() {
+                let message = format!("`{id}` is the id of a record that this scope may not see; choose another id");
+                return Err(Error::invalid(&format!("records.{number}.id"), message));
+            }
+            let item = Item {
+                id: id.clone(),
+                content: write.text,
+                summary: write.summary,
+                metadata,
+                scope: Place::from(&request.scope),
+                source_ref: request.source.clone().map(Into::into),
+                created_at: before.as_ref().map_or_else(|| now.clone(), |item| item.created_at.clone()),
+                updated_at: now.clone(),
+                operation_id: Some(request.operation_id.clone()),
+                // Without it a repeated delivery of the event would make a second item.
+                hook_id: before.and_then(|item| item.hook_id),
+                mime_type: None,
+                object: None,
+            };
+            // Of two writes under one id the later one holds.
+            match places.get(&id) {
+                Some(place) => items[*place] = item,
+                None => {
+                    places.insert(id.clone(), items.len());
+                    items.push(item);
+                }
+            }
+            ids.push(id);
+        }
+        self.write(&items)?;
+        Ok(ids.into())
+    }
+
+    /// Writes items, and embeds some if there is a model: no job can follow a write that is no capture.
+    pub(super) fn write(&mut self, items: &[Item]) -> Result<(), Error> {
+        self.store.change(items, &[])?;
+        let embedded = embeddings::model().map_err(Error::from).and_then(|model| {
+            let Some(model) = model else { return Ok(0) };
+            self.meaning.refresh(&self.store, &model)?;
+            let docs: Vec<_> = items.iter().filter_map(|item| Some(self.store.index.find(&item.id)?.0)).collect();
+            let own = self.meaning.embed(&self.store, &docs, AT_ONCE)?;
+            let waiting = self.meaning.waiting(&self.store);
+            Ok(own + self.meaning.embed(&self.store, &waiting, AT_ONCE - own)?)
+        });
+        if let Err(error) = embedded {
+            log::warn!("what was written waits to be embedded: {error:?}");
+        }
+        Ok(())
+    }
+}
+
+fn parsed(object: Option<&str>) -> Result<Option<Value>, Error> {
+    object
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|error| Error::invalid("payload.object", format!("is not JSON: {error}")))
+}

@@ -1,0 +1,243 @@
+//! Which items answer a question: `relevance × recency factor × confidence factor`, as README.md has it.
+
+use std::cmp::Ordering;
+
+use memhost_sdk::types::Error;
+
+use crate::config::Config;
+use crate::index::{Doc, Known};
+use crate::meaning::{Meaning, Question};
+use crate::store::Store;
+use crate::text::Term;
+
+/// Okapi BM25's constants, as its authors give them (Robertson and Zaragoza 2009): how soon a repeated word stops
+/// counting, and how much a long item is held against it.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+/// How many items of each leg are compared with a question's vector, at least.
+const COMPARED: usize = 256;
+const DAY: f64 = 86_400e6;
+
+/// What is asked.
+pub(crate) struct Ask<'a> {
+    /// Its words; none: the most useful items are meant.
+    pub(crate) terms: Vec<Term>,
+    /// Its vector.
+    pub(crate) question: Option<Question>,
+    /// Which places are seen, by number.
+    pub(crate) seen: Vec<bool>,
+    /// Members that metadata must have.
+    pub(crate) members: Vec<u64>,
+    /// Microseconds since 1970.
+    pub(crate) now: i64,
+    /// At most so many are answered.
+    pub(crate) top: usize,
+    /// The formula's weights.
+    pub(crate) config: &'a Config,
+}
+
+/// An item that answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit {
+    /// Which.
+    pub(crate) doc: Doc,
+    /// The product of the parts, 0 to 1.
+    pub(crate) score: f32,
+    /// Both legs of relevance, 0 to 1 within the result. No meaning: no vector, of the question or of the item.
+    pub(crate) words: f32,
+    pub(crate) meaning: Option<f32>,
+    /// The factors.
+    pub(crate) relevance: f32,
+    pub(crate) recency: f32,
+    pub(crate) confidence: f32,
+    when: i64,
+}
+
+/// Sums by item, kept between questions so that none has to ask for memory.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// 0: not looked at; below: may not be seen.
+    sums: Vec<f32>,
+    touched: Vec<Doc>,
+}
+
+impl Ask<'_> {
+    fn admits(&self, store: &Store, doc: Doc) -> bool {
+        store.index.known(doc).is_some_and(|known| {
+            self.seen[known.place as usize]
+                && (self.members.is_empty() || store.index.has_members(known, &self.members))
+        })
+    }
+
+    /// All that are seen, the most useful first.
+    pub(crate) fn everything(&self, store: &Store) -> Vec<Hit> {
+        let docs = 0..Doc::try_from(store.index.slots()).unwrap_or(Doc::MAX);
+        let mut best = Best::new(self.top);
+        for doc in docs.filter(|doc| self.admits(store, *doc)) {
+            if let Some(known) = store.index.known(doc) {
+                best.offer(self.hit(doc, known, 0.0, None, 1.0));
+            }
+        }
+        best.sorted()
+    }
+
+    /// The best, best first.
+    ///
+    /// # Errors
+    /// Where storage cannot be read.
+    pub(crate) fn best(&self, store: &Store, meaning: &Meaning, scratch: &mut Scratch) -> Result<Vec<Hit>, Error> {
+        let mut worded = self.by_words(store, scratch);
+        let most = worded.iter().map(|(_, sum)| *sum).fold(0.0, f32::max);
+        worded.iter_mut().for_each(|(_, sum)| *sum /= most);
+        let mut best = Best::new(self.top);
+        let Some(question) = &self.question else {
+            for (doc, words) in worded {
+                // No factor is more than 1: what is worse by its words alone is not looked at.
+                if best.takes(words)
+                    && let Some(known) = store.index.known(doc)
+                {
+                    best.offer(self.hit(doc, known, words, None, words));
+                }
+            }
+            return Ok(best.sorted());
+        };
+        let compared = COMPARED.max(self.top * 2);
+        if worded.len() > compared {
+            worded.select_nth_unstable_by(compared, |a, b| b.1.total_cmp(&a.1));
+            worded.truncate(compared);
+        }
+        let near = meaning.nearest(question, compared, |doc| self.admits(store, doc));
+        worded.extend(near.into_iter().map(|doc| (doc, 0.0)));
+        // Of two of one item the one that has words holds.
+        worded.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        worded.dedup_by_key(|(doc, _)| *doc);
+        let mut found = Vec::with_capacity(worded.len());
+        for (doc, words) in worded {
+            if let Some(known) = store.index.known(doc) {
+                found.push((doc, known, words, meaning.similarity(question, &known.id)?));
+            }
+        }
+        let all = || found.iter().filter_map(|(.., similarity)| *similarity);
+        let (least, most) = (all().fold(f32::MAX, f32::min), all().fold(f32::MIN, f32::max));
+        let weights = &self.config.weights;
+        let share = narrow(weights.words / (weights.words + weights.meaning));
+        for (doc, known, words, similarity) in found {
+            let meaning = similarity.map(|value| if most > least { (value - least) / (most - least) } else { 1.0 });
+            // What is not embedded yet is judged by its words alone.
+            let relevance = meaning.map_or(words, |meaning| share * words + (1.0 - share) * meaning);
+            best.offer(self.hit(doc, known, words, meaning, relevance));
+        }
+        Ok(best.sorted())
+    }
+
+    /// Items with some of the words, and how well they fit.
+    fn by_words(&self, store: &Store, scratch: &mut Scratch) -> Vec<(Doc, f32)> {
+        let index = &store.index;
+        for doc in scratch.touched.drain(..) {
+            scratch.sums[doc as usize] = 0.0;
+        }
+        scratch.sums.resize(index.slots(), 0.0);
+        #[allow(clippy::cast_precision_loss, reason = "counts for a formula")]
+        let (all, average) = (index.len() as f32, index.average().max(1.0));
+        for term in self.telling(store) {
+            let (postings, alive) = index.of(term);
+            #[allow(clippy::cast_precision_loss, reason = "counts for a formula")]
+            let alive = alive as f32;
+            let weight = (1.0 + (all - alive + 0.5) / (alive + 0.5)).ln() * (K1 + 1.0);
+            for posting in postings {
+                let doc = posting.doc();
+                let sum = &mut scratch.sums[doc as usize];
+                if *sum == 0.0 {
+                    scratch.touched.push(doc);
+                    // Here, before the best are chosen: what may not be seen must not push out what may.
+                    if !self.admits(store, doc) {
+                        *sum = -1.0;
+                    }
+                }
+                if *sum >= 0.0
+                    && let Some(known) = index.known(doc)
+                {
+                    let count = posting.count();
+                    let norm = K1 * (1.0 - B + B * f32::from(known.length) / average);
+                    *sum += weight * count / (count + norm);
+                }
+            }
+        }
+        let seen = scratch.touched.iter().map(|doc| (*doc, scratch.sums[*doc as usize]));
+        seen.filter(|(_, sum)| *sum > 0.0).collect()
+    }
+
+    /// The words without those that more than half of all items have, unless nothing else is left: they tell nothing
+    /// apart, in whatever language.
+    fn telling(&self, store: &Store) -> Vec<Term> {
+        let is_common = |term: &Term| store.index.of(*term).1 as usize * 2 > store.index.len();
+        let telling: Vec<Term> = self.terms.iter().filter(|term| !is_common(term)).copied().collect();
+        let finds = telling.iter().any(|term| store.index.of(*term).1 > 0);
+        if finds { telling } else { self.terms.clone() }
+    }
+
+    fn hit(&self, doc: Doc, known: &Known, words: f32, meaning: Option<f32>, relevance: f32) -> Hit {
+        #[allow(clippy::cast_precision_loss, reason = "an age")]
+        let days = (self.now.saturating_sub(known.when)).max(0) as f64 / DAY;
+        let fresh = narrow((-days / self.config.half_life_days).exp2());
+        let weights = &self.config.weights;
+        let recency = 1.0 - narrow(weights.recency) * (1.0 - fresh);
+        let confidence = 1.0 - narrow(weights.confidence) * (1.0 - known.confidence);
+        let score = (relevance * recency * confidence).clamp(0.0, 1.0);
+        Hit { doc, score, words, meaning, relevance, recency, confidence, when: known.when }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a share needs no more")]
+fn narrow(share: f64) -> f32 {
+    share as f32
+}
+
+/// The best so far.
+struct Best {
+    top: usize,
+    found: Vec<Hit>,
+    /// What the worst of the best has, once there are enough.
+    least: f32,
+}
+
+impl Best {
+    fn new(top: usize) -> Self {
+        Self { top, found: Vec::new(), least: f32::MIN }
+    }
+
+    /// Whether a score of this much could be among them.
+    fn takes(&self, score: f32) -> bool {
+        score >= self.least
+    }
+
+    fn offer(&mut self, hit: Hit) {
+        if !self.takes(hit.score) {
+            return;
+        }
+        self.found.push(hit);
+        // Many at once, so that each costs little.
+        if self.found.len() >= self.top * 2 + 64 {
+            self.shrink();
+        }
+    }
+
+    fn shrink(&mut self) {
+        if self.found.len() > self.top {
+            self.found.select_nth_unstable_by(self.top - 1, order);
+            self.found.truncate(self.top);
+            self.least = self.found[self.top - 1].score;
+        }
+    }
+
+    fn sorted(mut self) -> Vec<Hit> {
+        self.shrink();
+        self.found.sort_unstable_by(order);
+        self.found
+    }
+}
+
+/// The better one first; of two as good the newer one.
+fn order(a: &Hit, b: &Hit) -> Ordering {
+    b.score.total_cmp(&a.score).then(b.when.cmp(&a.when)).then(a.doc.cmp(&b.doc))
+}

@@ -1,0 +1,234 @@
+//! Items and the index's pages in storage, and the index in memory that follows them.
+//!
+//! | key | value |
+//! | --- | --- |
+//! | `i` 0 id | the item, JSON |
+//! | `p` 0 number | a page of the index |
+//! | `h` 0 hook id | the id of the item that was captured for that event |
+//! | `v` 0 id | the item's vector (`meaning.rs`) |
+//! | `j` 0 id | a job (`provider/jobs.rs`) |
+//! | `m` | the generation: a number that every change makes larger |
+//! | `d` | ids of a change whose pages are not all written yet |
+
+mod pages;
+
+use memhost_sdk::storage::{self, Batch};
+use memhost_sdk::types::Error;
+
+use crate::config::Config;
+use crate::index::{Entry, Index, Page};
+use crate::item::Item;
+use crate::text::Analyzer;
+use pages::Sizes;
+
+const GENERATION: &[u8] = b"m";
+const UNFINISHED: &[u8] = b"d";
+/// Bytes of one batch of items. The contract's limit is 16 MiB; pages and keys need the rest.
+const BATCH_BYTES: usize = 9 << 20;
+/// Items of one change, so that its writes fit one batch: each has at most three.
+pub(crate) const CHANGE_ITEMS: usize = 1_000;
+/// Pages that are in memory at once while they are rewritten.
+const PAGES_AT_ONCE: usize = 48;
+
+/// The binding's items.
+pub(crate) struct Store {
+    /// Everything that is known without reading.
+    pub(crate) index: Index,
+    /// From text to terms.
+    pub(crate) analyzer: Analyzer,
+    sizes: Sizes,
+    /// The state of storage that the index shows. None: of nothing.
+    generation: Option<u64>,
+    numbering: u64,
+}
+
+/// The key of something that belongs to an id.
+pub(crate) fn key(kind: u8, id: &str) -> Vec<u8> {
+    [&[kind, 0], id.as_bytes()].concat()
+}
+
+fn page_key(page: u32) -> Vec<u8> {
+    [b"p\0".as_slice(), &page.to_be_bytes()].concat()
+}
+
+fn corrupt(what: &str, error: &impl std::fmt::Display) -> Error {
+    Error::internal(format!("{what} in storage cannot be read: {error}; restore the binding from a backup"))
+}
+
+impl Store {
+    /// Touches nothing yet.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            index: Index::default(),
+            analyzer: Analyzer::new(&config.language),
+            sizes: Sizes::default(),
+            generation: None,
+            numbering: 0,
+        }
+    }
+
+    /// Makes the index show what storage holds: at the first call, and where another instance wrote meanwhile.
+    pub(crate) fn refresh(&mut self) -> Result<(), Error> {
+        let stored = stored_generation()?;
+        if self.generation == Some(stored) && !self.index.is_worn() {
+            return Ok(());
+        }
+        (self.index, self.sizes, self.generation) = (Index::default(), Sizes::default(), None);
+        self.numbering += 1;
+        for entry in storage::scan(b"p\0".as_slice()) {
+            let (key, value) = entry?;
+            let number = <[u8; 4]>::try_from(&key[2..]).map_err(|error| corrupt("a page's key", &error))?;
+            let number = u32::from_be_bytes(number);
+            let page = Page::decode(&value).map_err(|error| corrupt("a page of the index", &error))?;
+            self.sizes.set(number, page.entries.len(), value.len());
+            for entry in &page.entries {
+                self.index.add(number, entry);
+            }
+        }
+        self.generation = Some(stored);
+        self.finish()
+    }
+
+    /// Another one each time that all items got new numbers.
+    pub(crate) fn numbering(&self) -> u64 {
+        self.numbering
+    }
+
+    /// An item as it is stored.
+    pub(crate) fn item(&self, id: &str) -> Result<Option<Item>, Error> {
+        let Some(value) = storage::get(key(b'i', id))? else { return Ok(None) };
+        serde_json::from_slice(&value).map(Some).map_err(|error| corrupt("an item", &error))
+    }
+
+    /// The id of the item that was captured for an event.
+    pub(crate) fn captured_for(&self, hook_id: &str) -> Result<Option<String>, Error> {
+        let found = storage::get(key(b'h', hook_id))?;
+        found.map(|id| String::from_utf8(id).map_err(|error| corrupt("an event's item", &error))).transpose()
+    }
+
+    /// Writes items and takes others out, all or none; at most [`CHANGE_ITEMS`] in all, each id once.
+    ///
+    /// # Errors
+    /// Where storage fails or a limit is reached; then nothing has changed.
+    pub(crate) fn change(&mut self, puts: &[Item], gone: &[Item]) -> Result<(), Error> {
+        if puts.is_empty() && gone.is_empty() {
+            return Ok(());
+        }
+        let done = self.change_all(puts, gone);
+        if done.is_err() {
+            self.generation = None;
+        }
+        done
+    }
+
+    fn change_all(&mut self, puts: &[Item], gone: &[Item]) -> Result<(), Error> {
+        if !self.index.has_room(puts.len()) {
+            let message = "a binding of cross-agent holds 16 million writes; make another binding";
+            return Err(Error::QuotaExceeded(message.to_owned()));
+        }
+        let mut batch = Batch::new();
+        let mut bytes = 0;
+        for item in puts {
+            let value = serde_json::to_vec(item).map_err(|error| Error::internal(error.to_string()))?;
+            bytes += value.len();
+            batch.put_raw(key(b'i', &item.id), value);
+            if let Some(hook) = &item.hook_id {
+                batch.put_raw(key(b'h', hook), item.id.clone().into_bytes());
+            }
+            // Its text may be another one.
+            if self.index.find(&item.id).is_some() {
+                batch.delete_raw(key(b'v', &item.id));
+            }
+        }
+        if bytes > BATCH_BYTES {
+            let message = format!("the records take {bytes} bytes; at most {BATCH_BYTES} can be written at once");
+            return Err(Error::invalid("records", format!("{message}, so send them in parts")));
+        }
+        for item in gone {
+            batch.delete_raw(key(b'i', &item.id));
+            batch.delete_raw(key(b'v', &item.id));
+            if let Some(hook) = &item.hook_id {
+                batch.delete_raw(key(b'h', hook));
+            }
+        }
+        let entries = puts.iter().map(|item| Entry::of(item, &mut self.analyzer)).collect();
+        let gone: Vec<&str> = gone.iter().map(|item| item.id.as_str()).collect();
+        let plan = self.sizes.plan(&self.index, entries, &gone);
+        if plan.len() <= PAGES_AT_ONCE {
+            return self.rewrite(plan, batch);
+        }
+        // So many pages that they are not written in one step: until they are, the ids say what is to be done again.
+        let ids: Vec<&str> = puts.iter().map(|item| item.id.as_str()).chain(gone).collect();
+        let ids = serde_json::to_vec(&ids).map_err(|error| Error::internal(error.to_string()))?;
+        batch.put_raw(UNFINISHED.to_vec(), ids);
+        self.apply(batch)?;
+        self.rewrite_in_parts(plan)
+    }
+
+    /// Does what a crash left of a change. The items are as they should be; their pages may not be.
+    fn finish(&mut self) -> Result<(), Error> {
+        let Some(ids) = storage::get(UNFINISHED)? else { return Ok(()) };
+        let ids: Vec<String> =
+            serde_json::from_slice(&ids).map_err(|error| corrupt("a change's list of ids", &error))?;
+        let (mut entries, mut gone) = (Vec::new(), Vec::new());
+        for id in &ids {
+            match self.item(id)? {
+                Some(item) => entries.push(Entry::of(&item, &mut self.analyzer)),
+                None => gone.push(id.as_str()),
+            }
+        }
+        let plan = self.sizes.plan(&self.index, entries, &gone);
+        self.rewrite_in_parts(plan)
+    }
+
+    /// Rewrites pages batch by batch; the last one says that all are done.
+    fn rewrite_in_parts(&mut self, mut plan: Vec<pages::Change>) -> Result<(), Error> {
+        while plan.len() > PAGES_AT_ONCE {
+            let rest = plan.split_off(PAGES_AT_ONCE);
+            self.rewrite(plan, Batch::new())?;
+            plan = rest;
+        }
+        let mut last = Batch::new();
+        last.delete_raw(UNFINISHED.to_vec());
+        self.rewrite(plan, last)
+    }
+
+    /// Rewrites pages in one batch with what else is to be written, and the index after them.
+    fn rewrite(&mut self, plan: Vec<pages::Change>, mut batch: Batch) -> Result<(), Error> {
+        let (mut removed, mut written) = (Vec::new(), Vec::new());
+        for change in plan {
+            let mut page = match storage::get(page_key(change.page))? {
+                Some(value) => Page::decode(&value).map_err(|error| corrupt("a page of the index", &error))?,
+                None => Page::default(),
+            };
+            removed.extend(change.gone.iter().filter_map(|id| page.take(id)));
+            for entry in change.puts {
+                written.push((change.page, entry.clone()));
+                removed.extend(page.put(entry));
+            }
+            let value = page.encode().map_err(|error| Error::internal(error.to_string()))?;
+            self.sizes.set(change.page, page.entries.len(), value.len());
+            match page.entries.is_empty() {
+                true => batch.delete_raw(page_key(change.page)),
+                false => batch.put_raw(page_key(change.page), value),
+            }
+        }
+        self.apply(batch)?;
+        removed.iter().for_each(|entry| self.index.remove(entry));
+        written.iter().for_each(|(page, entry)| self.index.add(*page, entry));
+        Ok(())
+    }
+
+    fn apply(&mut self, mut batch: Batch) -> Result<(), Error> {
+        let next = stored_generation()? + 1;
+        batch.put_raw(GENERATION.to_vec(), next.to_le_bytes().to_vec());
+        batch.apply()?;
+        self.generation = Some(next);
+        Ok(())
+    }
+}
+
+fn stored_generation() -> Result<u64, Error> {
+    let Some(value) = storage::get(GENERATION)? else { return Ok(0) };
+    <[u8; 8]>::try_from(value.as_slice()).map(u64::from_le_bytes).map_err(|error| corrupt("the generation", &error))
+}

@@ -1,0 +1,152 @@
+//! From text to terms.
+
+use rust_stemmers::{Algorithm, Stemmer};
+use rustc_hash::FxHashMap;
+use siphasher::sip::SipHasher13;
+use std::hash::Hasher;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Languages by their names, each with its stemmer.
+pub(crate) const LANGUAGES: [(&str, Option<Algorithm>); 18] = [
+    ("english", Some(Algorithm::English)),
+    ("arabic", Some(Algorithm::Arabic)),
+    ("danish", Some(Algorithm::Danish)),
+    ("dutch", Some(Algorithm::Dutch)),
+    ("finnish", Some(Algorithm::Finnish)),
+    ("french", Some(Algorithm::French)),
+    ("german", Some(Algorithm::German)),
+    ("greek", Some(Algorithm::Greek)),
+    ("hungarian", Some(Algorithm::Hungarian)),
+    ("italian", Some(Algorithm::Italian)),
+    ("norwegian", Some(Algorithm::Norwegian)),
+    ("portuguese", Some(Algorithm::Portuguese)),
+    ("romanian", Some(Algorithm::Romanian)),
+    ("russian", Some(Algorithm::Russian)),
+    ("spanish", Some(Algorithm::Spanish)),
+    ("swedish", Some(Algorithm::Swedish)),
+    ("turkish", Some(Algorithm::Turkish)),
+    ("none", None),
+];
+
+/// A word after stemming, as 40 bits: the index and what is stored of it hold no word of anybody's text. Among a hundred
+/// thousand words the odds of any two being one are a half of a percent, and it costs a place in a ranking.
+pub(crate) type Term = u64;
+
+/// Bytes of a stored term.
+pub(crate) const TERM_BYTES: usize = 5;
+
+/// A word that is longer, in bytes, is data: a key, a hash, an encoded picture.
+const MAX_WORD: usize = 64;
+/// Stems are remembered while a batch is written; beyond so many words the memory begins anew.
+const REMEMBERED: usize = 50_000;
+
+/// Turns words into terms.
+pub(crate) struct Analyzer {
+    stemmer: Option<Stemmer>,
+    known: FxHashMap<String, Term>,
+}
+
+impl Analyzer {
+    /// For a language of [`LANGUAGES`]; of one that is not there words are taken as they stand.
+    pub(crate) fn new(language: &str) -> Self {
+        let found = LANGUAGES.iter().find(|(name, _)| *name == language).and_then(|(_, algorithm)| *algorithm);
+        Self { stemmer: found.map(Stemmer::create), known: FxHashMap::default() }
+    }
+
+    /// The terms of a text, in their order, with repetitions. A name such as `memory_saved` or `sessionId` counts as a
+    /// whole and in its parts.
+    pub(crate) fn terms(&mut self, text: &str) -> Vec<Term> {
+        let mut terms = Vec::new();
+        for word in text.unicode_words().filter(|word| word.len() <= MAX_WORD) {
+            terms.push(self.term(word));
+            if word.chars().all(char::is_alphanumeric) && !word.chars().skip(1).any(char::is_uppercase) {
+                continue;
+            }
+            let parts: Vec<&str> = parts(word).collect();
+            if parts.len() > 1 {
+                terms.extend(parts.into_iter().map(|part| self.term(part)));
+            }
+        }
+        terms
+    }
+
+    /// The terms of a question, each once, in their order.
+    pub(crate) fn question(&mut self, text: &str) -> Vec<Term> {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut terms = self.terms(text);
+        terms.retain(|term| seen.insert(*term));
+        terms
+    }
+
+    fn term(&mut self, word: &str) -> Term {
+        if let Some(term) = self.known.get(word) {
+            return *term;
+        }
+        let lower = word.to_lowercase();
+        let term = match &self.stemmer {
+            Some(stemmer) => hash(b"term", stemmer.stem(&lower).as_bytes()),
+            None => hash(b"term", lower.as_bytes()),
+        };
+        let term = term >> (u64::BITS as usize - 8 * TERM_BYTES);
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(word.to_owned(), term);
+        term
+    }
+}
+
+/// The parts of a name: at every sign, and where a capital letter follows a small one.
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    word.split(|c: char| !c.is_alphanumeric()).flat_map(camel).filter(|part| !part.is_empty())
+}
+
+fn camel(word: &str) -> Vec<&str> {
+    let (mut found, mut start, mut was_small) = (Vec::new(), 0, false);
+    for (at, c) in word.char_indices() {
+        if was_small && c.is_uppercase() {
+            found.push(&word[start..at]);
+            start = at;
+        }
+        was_small = c.is_lowercase();
+    }
+    found.push(&word[start..]);
+    found
+}
+
+/// A hash that is stored: SipHash 1-3 without a key. It keeps apart by chance, not against somebody who looks for two
+/// equal ones.
+pub(crate) fn hash(kind: &[u8], bytes: &[u8]) -> u64 {
+    let mut hasher = SipHasher13::new();
+    hasher.write(kind);
+    hasher.write_u8(0);
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_and_parts_of_a_word_are_found() {
+        let mut english = Analyzer::new("english");
+        assert_eq!(english.terms("Deploys"), english.terms("deployed"));
+        assert_ne!(english.terms("deploy"), english.terms("destroy"));
+        let name = english.terms("memory_saved");
+        assert_eq!(name[1..], english.terms("memory saved"));
+        assert_eq!(english.terms("sessionId")[1..], english.terms("session Id"));
+        assert_eq!(english.terms("HTTP").len(), 1);
+        assert_eq!(english.terms("標識 – ok…").len(), 3);
+        assert!(english.terms(&"x".repeat(MAX_WORD + 1)).is_empty());
+        let mut none = Analyzer::new("none");
+        assert_ne!(none.terms("deploys"), none.terms("deploy"));
+    }
+
+    #[test]
+    fn stored_indexes_rely_on_these_values() {
+        assert_eq!(Analyzer::new("english").terms("running"), [PINNED]);
+    }
+
+    const PINNED: Term = 0x21_2938_f360;
+}

@@ -1,0 +1,210 @@
+//! The ranking, and the index beside a reckoning without one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use memhost_cross_agent::CrossAgent;
+use memhost_sdk::types::*;
+use memhost_sdk::{Explain, Provider, testing};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::{ask, ids, open, project, put, score, with};
+
+fn ago(days: i64) -> String {
+    let then = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days);
+    then.to_string()
+}
+
+#[test]
+fn recency_and_confidence_are_factors() {
+    let mut provider = open();
+    let scope = project("p");
+    put(&mut provider, &scope, "new", "gate", &json!({}));
+    put(&mut provider, &scope, "old", "gate", &json!({"updatedAt": ago(30)}));
+    put(&mut provider, &scope, "unsure", "gate", &json!({"confidence": 0.5}));
+    put(&mut provider, &scope, "both", "gate", &json!({"confidence": 0, "createdAt": ago(36_500)}));
+    let found = ask(&mut provider, &scope, "gate", None);
+    let scores: HashMap<&str, f64> = found.iter().map(|hit| (hit.id.as_str(), score(hit))).collect();
+    for (id, wanted) in [("new", 1.0), ("old", 1.0 - 0.3 * 0.5), ("unsure", 0.75), ("both", 0.7 * 0.5)] {
+        assert!((scores[id] - wanted).abs() < 1e-3, "{id}: {} and not {wanted}", scores[id]);
+    }
+    assert_eq!(found.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["new", "old", "unsure", "both"]);
+    let request = QueryRequest { scope, ..testing::query("gate") };
+    let told = provider.explain_query(request).unwrap();
+    for (hit, trace) in found.iter().zip(told.hits) {
+        assert_eq!(trace.id, hit.id);
+        let part = |name: &str| trace.contributions.iter().find(|part| part.name == name).unwrap().value;
+        assert!((part("relevance") * part("recency") * part("confidence") - score(hit)).abs() < 1e-3);
+    }
+}
+
+#[test]
+fn weights_and_the_half_life_are_the_configurations() {
+    let config = json!({"halfLifeDays": 1, "weights": {"recency": 1, "confidence": 0}});
+    let mut provider = with(&config);
+    put(&mut provider, &project("p"), "old", "gate", &json!({"updatedAt": ago(2), "confidence": 0}));
+    let found = ask(&mut provider, &project("p"), "gate", None);
+    assert!((score(&found[0]) - 0.25).abs() < 1e-3, "{}", score(&found[0]));
+}
+
+#[test]
+fn a_run_that_begins_gets_the_newest_where_nothing_fits() {
+    let mut provider = open();
+    put(&mut provider, &project("p"), "old", "gate", &json!({"updatedAt": ago(90)}));
+    put(&mut provider, &project("p"), "new", "door", &json!({}));
+    put(&mut provider, &project("q"), "other", "door", &json!({}));
+    let mut preamble = |query: &str| {
+        let request = QueryRequest { scope: project("p"), intent: Intent::AgentPreamble, ..testing::query(query) };
+        let found = provider.query(request).unwrap().snippets;
+        found.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
+    };
+    assert_eq!(preamble(""), ["new", "old"]);
+    assert_eq!(preamble("nothing of it"), ["new", "old"]);
+    assert_eq!(preamble("gate"), ["old"]);
+    assert!(ids(&mut provider, &project("p"), "nothing of it").is_empty());
+}
+
+#[test]
+fn other_forms_tags_and_names_are_found() {
+    let mut provider = open();
+    put(
+        &mut provider,
+        &project("p"),
+        "a",
+        "We deployed memory_saved and sessionId",
+        &json!({"tags": ["release train"]}),
+    );
+    for query in ["deploying", "trains", "saved", "session", "memory_saved"] {
+        assert_eq!(ids(&mut provider, &project("p"), query), ["a"], "{query}");
+    }
+    assert!(ids(&mut provider, &project("p"), "?!").is_empty());
+}
+
+/// An item as the reckoning has it.
+#[derive(Debug, Clone)]
+struct Plain {
+    words: Vec<String>,
+    project: Option<String>,
+    is_global: bool,
+    confidence: f64,
+    days: i64,
+}
+
+/// BM25, recency and confidence, item by item, as README.md has the formula.
+fn reckon(all: &BTreeMap<String, Plain>, asked: &str, query: &[String]) -> Vec<(String, f64)> {
+    #[allow(clippy::cast_precision_loss)]
+    let count = |number: usize| number as f64;
+    let with = |word: &String| all.values().filter(|item| item.words.contains(word)).count();
+    let average = (count(all.values().map(|item| item.words.len()).sum()) / count(all.len())).max(1.0);
+    let mut words = query.to_vec();
+    words.sort();
+    words.dedup();
+    let telling: Vec<String> = words.iter().filter(|word| with(word) * 2 <= all.len()).cloned().collect();
+    if telling.iter().any(|word| with(word) > 0) {
+        words = telling;
+    }
+    let sum = |item: &Plain| -> f64 {
+        let weigh = |word: &String| {
+            let often = count(item.words.iter().filter(|other| *other == word).count());
+            let (all, with) = (count(all.len()), count(with(word)));
+            let idf = (1.0 + (all - with + 0.5) / (with + 0.5)).ln();
+            idf * 2.2 * often / (often + 1.2 * (0.25 + 0.75 * count(item.words.len()) / average))
+        };
+        words.iter().map(weigh).sum()
+    };
+    let seen = |item: &Plain| item.is_global || item.project.as_deref().is_none_or(|project| project == asked);
+    let found: Vec<(&String, &Plain, f64)> =
+        all.iter().filter(|(_, item)| seen(item)).map(|(id, item)| (id, item, sum(item))).collect();
+    let most = found.iter().map(|(.., sum)| *sum).fold(0.0, f64::max);
+    let mut scored: Vec<(String, f64)> = found
+        .into_iter()
+        .filter(|(.., sum)| *sum > 0.0)
+        .map(|(id, item, sum)| {
+            #[allow(clippy::cast_precision_loss)]
+            let fresh = 0.5_f64.powf(item.days as f64 / 30.0);
+            let factors = (1.0 - 0.3 * (1.0 - fresh)) * (1.0 - 0.5 * (1.0 - item.confidence));
+            (id.clone(), sum / most * factors)
+        })
+        .collect();
+    scored.sort_by(|a, b| b.1.total_cmp(&a.1));
+    scored
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put(u8, Plain),
+    Forget(u8),
+    Reopen,
+    Ask(u8, Vec<String>, u32),
+}
+
+fn words(most: usize) -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec((0_u8..12).prop_map(|word| format!("w{word}")), 1..most)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let plain = (words(12), prop::option::of(0_u8..3), any::<bool>(), 0_u32..=10, 0_i64..200);
+    let plain = plain.prop_map(|(words, project, is_global, confidence, days)| Plain {
+        words,
+        project: project.map(|project| format!("p{project}")),
+        is_global,
+        confidence: f64::from(confidence) / 10.0,
+        days,
+    });
+    prop_oneof![
+        6 => (0_u8..40, plain).prop_map(|(id, plain)| Step::Put(id, plain)),
+        2 => (0_u8..40).prop_map(Step::Forget),
+        1 => Just(Step::Reopen),
+        4 => (0_u8..3, words(4), 1_u32..20).prop_map(|(project, words, top)| Step::Ask(project, words, top)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn the_index_answers_as_a_reckoning_without_one(steps in prop::collection::vec(step(), 1..80)) {
+        let mut provider = open();
+        let mut all: BTreeMap<String, Plain> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Put(id, plain) => {
+                    let id = format!("i{id}");
+                    let company = Scope::company("company");
+                    // An id stays what it is; where it is seen is the write's.
+                    provider.forget(vec![id.clone()], company.clone()).unwrap();
+                    let scope = Scope { project_id: plain.project.clone(), ..company };
+                    let visibility = if plain.is_global { "global" } else { "project" };
+                    let metadata = json!({"confidence": plain.confidence, "updatedAt": ago(plain.days),
+                        "visibility": visibility});
+                    put(&mut provider, &scope, &id, &plain.words.join(" "), &metadata);
+                    all.insert(id, plain);
+                }
+                Step::Forget(id) => {
+                    let id = format!("i{id}");
+                    let outcome = provider.forget(vec![id.clone()], Scope::company("company")).unwrap();
+                    let was_there = all.remove(&id).is_some();
+                    prop_assert_eq!(outcome.outcomes[0].effect == ForgetEffect::Hard, was_there);
+                }
+                Step::Reopen => provider = testing::reopen::<CrossAgent>().unwrap(),
+                Step::Ask(asked, words, top) => {
+                    let asked = format!("p{asked}");
+                    let wanted = reckon(&all, &asked, &words);
+                    let request = QueryRequest {
+                        scope: project(&asked),
+                        top_k: top,
+                        ..testing::query(&words.join(" "))
+                    };
+                    let found = provider.query(request).unwrap().snippets;
+                    prop_assert_eq!(found.len(), wanted.len().min(top as usize));
+                    let by_id: HashMap<&String, f64> = wanted.iter().map(|(id, score)| (id, *score)).collect();
+                    for (hit, (_, at_this_place)) in found.iter().zip(&wanted) {
+                        let own = by_id.get(&hit.id);
+                        prop_assert!(own.is_some_and(|own| (own - score(hit)).abs() < 1e-4), "{hit:?} {own:?}");
+                        // Equal ones may change places.
+                        prop_assert!((at_this_place - score(hit)).abs() < 1e-4, "{hit:?} {at_this_place}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Builds target/examples/notes-javascript.wasm. Needs node (20 or newer) and npm.
+set -euo pipefail
+cd "$(dirname "$0")"
+target=$(mkdir -p ../../../target/examples && cd ../../../target && pwd)
+
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  npm ci --silent --no-fund --no-audit
+  touch node_modules/.package-lock.json
+fi
+# The engine starts at build time: what the component holds is a snapshot of it with `notes.js` evaluated.
+node build.mjs "$target/examples/notes-javascript.wasm"

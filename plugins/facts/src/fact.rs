@@ -1,0 +1,119 @@
+//! A fact, as it is kept and as it is answered.
+
+use jiff::Timestamp;
+use memhost_sdk::types::{RecordId, Snippet, SourceKind, SourceRef};
+use serde::{Deserialize, Serialize};
+
+use crate::tokens::Tokens;
+
+/// Who made a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum By {
+    /// A model, in passing. Gives way first.
+    Ai,
+    /// A person.
+    User,
+}
+
+/// One fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Fact {
+    pub(crate) id: RecordId,
+    /// Its place in its list for ever: facts are added at the end.
+    pub(crate) number: u64,
+    pub(crate) text: String,
+    pub(crate) summary: Option<String>,
+    /// A JSON object, as it was sent.
+    pub(crate) metadata: Option<String>,
+    pub(crate) source: Option<Source>,
+    pub(crate) by: By,
+    /// Microseconds since 1970.
+    pub(crate) created: i64,
+    pub(crate) updated: i64,
+    /// Whether the id is of our making: then whoever writes it again is the same operation.
+    pub(crate) has_own_id: bool,
+    pub(crate) hook: Option<String>,
+    pub(crate) tokens: Tokens,
+}
+
+/// A source without its company, which is that of the scope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Source {
+    kind: u8,
+    issue_id: Option<String>,
+    comment_id: Option<String>,
+    document_key: Option<String>,
+    run_id: Option<String>,
+    activity_id: Option<String>,
+    external_ref: Option<String>,
+}
+
+/// In the order in which they are kept: a new one goes to the end.
+const KINDS: [SourceKind; 7] = [
+    SourceKind::IssueComment,
+    SourceKind::IssueDocument,
+    SourceKind::Issue,
+    SourceKind::Run,
+    SourceKind::Activity,
+    SourceKind::ManualNote,
+    SourceKind::ExternalDocument,
+];
+
+impl From<SourceRef> for Source {
+    fn from(source: SourceRef) -> Self {
+        let kind = KINDS.iter().position(|kind| *kind == source.kind).unwrap_or_default();
+        Self {
+            kind: u8::try_from(kind).unwrap_or_default(),
+            issue_id: source.issue_id,
+            comment_id: source.comment_id,
+            document_key: source.document_key,
+            run_id: source.run_id,
+            activity_id: source.activity_id,
+            external_ref: source.external_ref,
+        }
+    }
+}
+
+impl Source {
+    fn into_ref(self, company: &str) -> Option<SourceRef> {
+        Some(SourceRef {
+            kind: *KINDS.get(usize::from(self.kind))?,
+            company_id: company.to_owned(),
+            issue_id: self.issue_id,
+            comment_id: self.comment_id,
+            document_key: self.document_key,
+            run_id: self.run_id,
+            activity_id: self.activity_id,
+            external_ref: self.external_ref,
+        })
+    }
+}
+
+impl Fact {
+    /// As an answer.
+    pub(crate) fn into_snippet(self, company: &str) -> Snippet {
+        Snippet {
+            source: self.source.and_then(|source| source.into_ref(company)),
+            summary: self.summary,
+            metadata: self.metadata,
+            created_at: time(self.created),
+            updated_at: time(self.updated),
+            ..Snippet::new(self.id, self.text)
+        }
+    }
+}
+
+/// Microseconds since 1970, now.
+pub(crate) fn now() -> i64 {
+    Timestamp::now().as_microsecond()
+}
+
+fn time(micros: i64) -> Option<String> {
+    Timestamp::from_microsecond(micros).ok().map(|time| time.to_string())
+}
+
+/// A fact as one line of a list: whatever blanks and line feeds are in it, it cannot look like a heading.
+pub(crate) fn line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    format!("- {}", words.join(" "))
+}

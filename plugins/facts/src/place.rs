@@ -1,0 +1,224 @@
+//! Whose a fact is, and who sees it.
+
+use memhost_sdk::types::{Error, Scope};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// What begins the storage key of every list.
+pub(crate) const LISTS: &[u8] = b"list\0";
+/// How much of a hash is in a key, in bytes: nobody finds two names that share it.
+const HASH: usize = 16;
+
+/// The two kinds of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// About a user, who has it everywhere.
+    User,
+    /// Of a workspace, whose members share it.
+    Drive,
+}
+
+impl Kind {
+    /// As `save_memory` calls it.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "user" => Some(Self::User),
+            "drive" => Some(Self::Drive),
+            _ => None,
+        }
+    }
+
+    /// As `save_memory` calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Drive => "drive",
+        }
+    }
+}
+
+/// Whom the facts of a list are about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Owner {
+    /// A user: the scope's `subjectId`.
+    Subject(String),
+    /// The agent itself, where its scope names no user.
+    Agent(String),
+    /// A workspace: the scope's `projectId`.
+    Project(String),
+    /// A workspace: the scope's `namespace`, where it names no project.
+    Namespace(String),
+}
+
+impl Owner {
+    /// What the keys of all of an owner's lists begin with.
+    pub(crate) fn prefix(&self) -> Vec<u8> {
+        [LISTS, &hashed(self)].concat()
+    }
+
+    fn user(scope: &Scope) -> Option<Self> {
+        let subject = scope.subject_id.clone().map(Self::Subject);
+        subject.or_else(|| scope.agent_id.clone().map(Self::Agent))
+    }
+
+    fn drive(scope: &Scope) -> Option<Self> {
+        let project = scope.project_id.clone().map(Self::Project);
+        project.or_else(|| scope.namespace.clone().map(Self::Namespace))
+    }
+
+    /// Everybody whom a scope names.
+    pub(crate) fn named(scope: &Scope) -> Vec<Self> {
+        // An agent may be a user too, under its own name.
+        let agent = scope.agent_id.clone().filter(|agent| scope.subject_id.as_ref() == Some(agent)).map(Self::Agent);
+        let namespace = scope.namespace.clone().filter(|_| scope.project_id.is_some()).map(Self::Namespace);
+        [Self::user(scope), agent, Self::drive(scope), namespace].into_iter().flatten().collect()
+    }
+}
+
+/// A list: its owner, and the contract's partitions that a write has set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) owner: Owner,
+    agent: Option<String>,
+    namespace: Option<String>,
+}
+
+impl Place {
+    /// Where a write of this scope goes. A `kind` that the caller has named narrows the scope to what is of that kind, as
+    /// `save_memory` does; else it is the user's where the scope names one, and so are the scope's partitions.
+    ///
+    /// # Errors
+    /// Where the scope names nobody whom the fact could be about.
+    pub(crate) fn of_write(scope: &Scope, kind: Option<Kind>, is_shared: bool) -> Result<Self, Error> {
+        let has_user = scope.subject_id.is_some() || scope.project_id.is_none() && scope.namespace.is_none();
+        let owner = match kind.unwrap_or(if has_user { Kind::User } else { Kind::Drive }) {
+            Kind::User => Owner::user(scope).ok_or_else(|| {
+                Error::invalid(
+                    "scope.subjectId",
+                    "is missing: a fact is about a user or of a workspace; name the one in `scope.subjectId` or the other \
+                     in `scope.projectId`",
+                )
+            }),
+            Kind::Drive => Owner::drive(scope).ok_or_else(|| {
+                Error::invalid("scope.projectId", "is missing: a fact of the scope `drive` is of the workspace named there")
+            }),
+        }?;
+        let is_own = matches!(owner, Owner::Agent(_));
+        let agent = scope.agent_id.clone().filter(|_| is_own || !is_shared);
+        let namespace = scope.namespace.clone().filter(|_| kind != Some(Kind::User));
+        Ok(Self { owner, agent, namespace })
+    }
+
+    /// The storage key of the list.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        [self.owner.prefix(), hashed(&(&self.agent, &self.namespace))].concat()
+    }
+
+    /// Which of the two kinds it is.
+    pub(crate) fn kind(&self) -> Kind {
+        match self.owner {
+            Owner::Subject(_) | Owner::Agent(_) => Kind::User,
+            Owner::Project(_) | Owner::Namespace(_) => Kind::Drive,
+        }
+    }
+
+    /// Whether a scope sees the facts: it names their owner, or nobody at all, and contradicts no partition.
+    pub(crate) fn is_seen_by(&self, scope: &Scope, is_shared: bool) -> bool {
+        let named = Owner::named(scope);
+        let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
+        let is_open = is_shared && !matches!(self.owner, Owner::Agent(_));
+        (named.is_empty() || named.contains(&self.owner))
+            && (is_open || fits(&self.agent, &scope.agent_id))
+            && fits(&self.namespace, &scope.namespace)
+    }
+}
+
+fn hashed(what: &impl Serialize) -> Vec<u8> {
+    // Writing to memory does not fail; were it to, everything would be in one list, and each list says whose it is.
+    let bytes = postcard::to_allocvec(what).unwrap_or_default();
+    Sha256::digest(&bytes).iter().copied().take(HASH).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(agent: &str, subject: &str, project: &str, namespace: &str) -> Scope {
+        let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
+        Scope {
+            agent_id: named(agent),
+            subject_id: named(subject),
+            project_id: named(project),
+            namespace: named(namespace),
+            ..Scope::company("acme")
+        }
+    }
+
+    fn owner(scope: &Scope, kind: Option<Kind>) -> Owner {
+        Place::of_write(scope, kind, false).unwrap().owner
+    }
+
+    #[test]
+    fn a_write_goes_to_whom_it_names() {
+        let (user, drive) = (Some(Kind::User), Some(Kind::Drive));
+        assert_eq!(owner(&scope("", "u", "", ""), None), Owner::Subject("u".to_owned()));
+        assert_eq!(owner(&scope("a", "u", "p", "n"), None), Owner::Subject("u".to_owned()), "the narrower one");
+        assert_eq!(owner(&scope("a", "u", "p", "n"), drive), Owner::Project("p".to_owned()));
+        assert_eq!(owner(&scope("a", "", "p", ""), None), Owner::Project("p".to_owned()));
+        assert_eq!(owner(&scope("a", "", "", "n"), None), Owner::Namespace("n".to_owned()));
+        assert_eq!(owner(&scope("a", "", "p", ""), user), Owner::Agent("a".to_owned()));
+        assert_eq!(owner(&scope("a", "", "", ""), None), Owner::Agent("a".to_owned()));
+        for (scope, kind, field) in [
+            (scope("", "", "", ""), None, "scope.subjectId"),
+            (scope("", "", "p", ""), user, "scope.subjectId"),
+            (scope("a", "u", "", ""), drive, "scope.projectId"),
+        ] {
+            let error = Place::of_write(&scope, kind, false).unwrap_err();
+            assert!(
+                matches!(&error, Error::InvalidRequest(wrong) if wrong.field.as_deref() == Some(field)),
+                "{error:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_names_the_owner_sees_it() {
+        let sees = |written: &Scope, kind, asked: &Scope, is_shared| {
+            Place::of_write(written, kind, is_shared).unwrap().is_seen_by(asked, is_shared)
+        };
+        let drive = Some(Kind::Drive);
+        let mine = scope("a", "u", "p", "");
+        assert!(sees(&mine, None, &mine, false) && sees(&mine, drive, &mine, false));
+        assert!(sees(&mine, None, &scope("a", "u", "other", ""), false), "a user's facts follow the user");
+        assert!(!sees(&mine, drive, &scope("a", "u", "other", ""), false), "and a workspace's do not");
+        assert!(!sees(&mine, drive, &scope("a", "u", "", ""), false));
+        assert!(!sees(&mine, None, &scope("a", "other", "p", ""), false));
+        assert!(sees(&mine, drive, &scope("a", "other", "p", ""), false), "members share the workspace's");
+        assert!(!sees(&mine, drive, &scope("b", "u", "p", ""), false), "agents are kept apart");
+        assert!(sees(&mine, drive, &scope("b", "u", "p", ""), true), "unless the binding says otherwise");
+        assert!(sees(&mine, None, &scope("", "", "", ""), false), "who names nobody sees all");
+        let own = scope("a", "", "", "");
+        assert!(sees(&own, None, &own, true));
+        assert!(sees(&own, None, &scope("a", "a", "", ""), false), "under whichever name");
+        assert!(!sees(&own, None, &scope("b", "", "", ""), true), "an agent's own facts are not shared");
+        let partitioned = scope("", "u", "", "n");
+        assert!(!sees(&partitioned, None, &scope("", "u", "", "m"), true));
+        assert!(sees(&partitioned, Some(Kind::User), &scope("", "u", "", "m"), true), "save_memory narrows");
+        assert!(sees(&scope("", "", "", "n"), None, &scope("", "", "p", "n"), true), "beside a project's");
+    }
+
+    #[test]
+    fn lists_of_other_owners_have_other_keys() {
+        let key = |scope: &Scope| Place::of_write(scope, None, false).unwrap().key();
+        let scopes = [
+            scope("", "x", "", ""),
+            scope("x", "", "", ""),
+            scope("", "", "x", ""),
+            scope("", "", "", "x"),
+            scope("x", "x", "", ""),
+            scope("", "x", "", "x"),
+        ];
+        let keys: std::collections::BTreeSet<Vec<u8>> = scopes.iter().map(key).collect();
+        assert_eq!(keys.len(), scopes.len());
+    }
+}

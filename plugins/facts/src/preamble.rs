@@ -1,0 +1,247 @@
+//! All facts as two headed lists within a budget of tokens. Each fact's tokens were counted when it was written.
+
+use std::cmp::Reverse;
+
+use crate::fact::{By, Fact, line};
+use crate::place::Kind;
+
+/// The two lists in their order: whose facts, what stands above them, and how many tokens that has.
+const SECTIONS: [(Kind, &str, usize); 2] =
+    [(Kind::User, "## About This User\n\n", 5), (Kind::Drive, "## About This Workspace\n\n", 5)];
+/// What says that facts are missing, before their number, and the tokens of it and of its end.
+const NOTE: &str = "Facts left out, oldest first: ";
+const NOTE_TOKENS: usize = 9;
+/// The encoding makes one token of so many digits.
+const DIGITS: usize = 3;
+
+/// What a preamble is made of.
+#[derive(Debug, Default)]
+pub(crate) struct Preamble {
+    /// The lists; none where there are no facts.
+    pub(crate) text: Option<String>,
+    /// The facts in it: what would give way last comes first.
+    pub(crate) facts: Vec<Fact>,
+    /// How many gave way.
+    pub(crate) left_out: usize,
+}
+
+/// Puts together what fits into `budget` tokens. The oldest facts of models give way first, then the oldest of people; a
+/// fact that would not fit alone gives way before all.
+pub(crate) fn assemble(mut facts: Vec<(Kind, Fact)>, budget: usize) -> Preamble {
+    facts.sort_by_key(|(_, fact)| (fact.created, fact.number));
+    let mut order: Vec<usize> = (0..facts.len()).collect();
+    order.sort_by_key(|at| (facts[*at].1.by == By::Ai, Reverse(*at)));
+    let all = order.iter().fold(Count::default(), |count, at| count.with(&facts, *at));
+    let taken = if all.tokens(&facts) <= budget {
+        order
+    } else {
+        fitting(&facts, &order, budget.saturating_sub(note_tokens(facts.len())))
+    };
+    let left_out = facts.len() - taken.len();
+    let mut in_time = taken.clone();
+    in_time.sort_unstable();
+    let mut text = String::new();
+    for (kind, heading, _) in SECTIONS {
+        let own = in_time.iter().map(|at| &facts[*at]).filter(|(of, _)| *of == kind);
+        let lines: Vec<String> = own.map(|(_, fact)| line(&fact.text)).collect();
+        if !lines.is_empty() {
+            text.push_str(heading);
+            text.push_str(&lines.join("\n"));
+            text.push_str("\n\n");
+        }
+    }
+    if left_out > 0 {
+        text.push_str(&format!("{NOTE}{left_out}\n\n"));
+    }
+    let mut facts: Vec<Option<Fact>> = facts.into_iter().map(|(_, fact)| Some(fact)).collect();
+    let facts = taken.into_iter().filter_map(|at| facts[at].take()).collect();
+    Preamble { text: Some(text).filter(|text| !text.is_empty()), facts, left_out }
+}
+
+/// As many as fit, in this order.
+fn fitting(facts: &[(Kind, Fact)], order: &[usize], room: usize) -> Vec<usize> {
+    let (mut count, mut taken) = (Count::default(), Vec::new());
+    for at in order {
+        if Count::default().with(facts, *at).tokens(facts) > room {
+            continue;
+        }
+        let next = count.with(facts, *at);
+        if next.tokens(facts) > room {
+            break;
+        }
+        count = next;
+        taken.push(*at);
+    }
+    taken
+}
+
+/// The tokens of the note about so many facts, at the most.
+fn note_tokens(facts: usize) -> usize {
+    NOTE_TOKENS + facts.to_string().len().div_ceil(DIGITS)
+}
+
+/// The tokens of both lists while they are filled.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    /// For each list the tokens of its lines, and which of them is the last one: that one ends otherwise.
+    sections: [(usize, Option<usize>); 2],
+}
+
+impl Count {
+    fn with(mut self, facts: &[(Kind, Fact)], at: usize) -> Self {
+        let (kind, fact) = &facts[at];
+        for (section, (own, ..)) in self.sections.iter_mut().zip(SECTIONS) {
+            if own == *kind {
+                section.0 += usize::from(fact.tokens.within);
+                section.1 = section.1.max(Some(at));
+            }
+        }
+        self
+    }
+
+    fn tokens(&self, facts: &[(Kind, Fact)]) -> usize {
+        let section = |((within, last), (.., heading)): (&(usize, Option<usize>), (Kind, &str, usize))| {
+            let Some(last) = last else { return 0 };
+            let tokens = facts[*last].1.tokens;
+            heading + within + usize::from(tokens.last) - usize::from(tokens.within)
+        };
+        self.sections.iter().zip(SECTIONS).map(section).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tokens::Tokens;
+
+    fn count(text: &str) -> usize {
+        bpe_openai::o200k_base().count(text)
+    }
+
+    fn fact(number: u64, by: By, text: &str) -> Fact {
+        Fact {
+            id: number.to_string(),
+            number,
+            text: text.to_owned(),
+            summary: None,
+            metadata: None,
+            source: None,
+            by,
+            created: 0,
+            updated: 0,
+            has_own_id: true,
+            hook: None,
+            tokens: Tokens::of(&line(text)),
+        }
+    }
+
+    /// The document's own assembly.
+    fn as_laid_out(user: &[&str], drive: &[&str]) -> String {
+        let mut context = String::new();
+        for (heading, facts) in [("## About This User", user), ("## About This Workspace", drive)] {
+            if !facts.is_empty() {
+                let lines: Vec<String> = facts.iter().map(|fact| format!("- {fact}")).collect();
+                context += &format!("{heading}\n\n{}\n\n", lines.join("\n"));
+            }
+        }
+        context
+    }
+
+    fn texts(preamble: &Preamble) -> Vec<&str> {
+        preamble.facts.iter().map(|fact| fact.text.as_str()).collect()
+    }
+
+    #[test]
+    fn what_stands_between_the_facts_is_counted_right() {
+        for (_, heading, tokens) in SECTIONS {
+            assert_eq!(count(heading), tokens, "{heading}");
+        }
+        for left_out in [1, 10, 999, 1_000, 99_999] {
+            assert_eq!(count(&format!("{NOTE}{left_out}\n\n")), note_tokens(left_out), "{left_out}");
+        }
+    }
+
+    #[test]
+    fn the_lists_are_the_documents() {
+        let user = ["Senior software engineer", "Prefers concise responses"];
+        let drive = ["Chose Zustand over Redux"];
+        let mut facts: Vec<(Kind, Fact)> = vec![(Kind::Drive, fact(0, By::Ai, drive[0]))];
+        facts.extend((0..).zip(user).map(|(number, text)| (Kind::User, fact(number, By::User, text))));
+        let both = assemble(facts.clone(), 500);
+        assert_eq!(both.text.as_deref(), Some(as_laid_out(&user, &drive).as_str()));
+        assert_eq!(both.left_out, 0);
+        let one = assemble(facts.split_off(1), 500);
+        assert_eq!(one.text.unwrap(), as_laid_out(&user, &[]));
+        assert_eq!(assemble(Vec::new(), 500).text, None);
+    }
+
+    #[test]
+    fn a_fact_cannot_look_like_a_heading() {
+        let facts = vec![(Kind::User, fact(0, By::Ai, "tea\n\n## About This Workspace\r\n\n- no tests\u{2028}"))];
+        let text = assemble(facts, 500).text.unwrap();
+        assert_eq!(text, as_laid_out(&["tea ## About This Workspace - no tests"], &[]));
+    }
+
+    #[test]
+    fn the_oldest_of_models_give_way_first() {
+        let facts: Vec<(Kind, Fact)> = (0..6)
+            .map(|number| {
+                let by = if number % 2 == 0 { By::Ai } else { By::User };
+                let kind = if number < 3 { Kind::User } else { Kind::Drive };
+                (kind, fact(number, by, &format!("fact number {number} of these six")))
+            })
+            .collect();
+        let kept = |budget: usize| {
+            let preamble = assemble(facts.clone(), budget);
+            let numbers: Vec<u64> = preamble.facts.iter().map(|fact| fact.number).collect();
+            let said = preamble.text.is_some_and(|text| text.ends_with(&format!("{NOTE}{}\n\n", 6 - numbers.len())));
+            assert_eq!(said, preamble.left_out > 0, "it says how many gave way");
+            numbers
+        };
+        let whole = count(assemble(facts.clone(), 500).text.as_deref().unwrap());
+        assert_eq!(kept(whole), [5, 3, 1, 4, 2, 0]);
+        assert_eq!(kept(whole - 1), [5, 3, 1, 4], "two make way for one and the note");
+        assert_eq!(kept(50), [5, 3, 1]);
+    }
+
+    #[test]
+    fn what_never_fits_takes_nobody_with_it() {
+        let huge = "𓂀".repeat(200);
+        let facts = vec![
+            (Kind::User, fact(0, By::User, "older")),
+            (Kind::User, fact(1, By::User, &huge)),
+            (Kind::User, fact(2, By::Ai, "newer")),
+        ];
+        assert!(count(&huge) > 500);
+        let preamble = assemble(facts, 500);
+        assert_eq!((texts(&preamble), preamble.left_out), (vec!["older", "newer"], 1));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn the_budget_holds_and_the_sum_is_the_count(
+            facts in prop::collection::vec((any::<bool>(), any::<bool>(), "[a-zA-Z0-9 .,/'()-]{1,60}|\\PC{1,40}|(?s).{1,30}"), 0..30),
+            budget in 50..400_usize,
+        ) {
+            let facts: Vec<(Kind, Fact)> = (0..)
+                .zip(facts)
+                .filter(|(_, (.., text))| !text.trim().is_empty())
+                .map(|(number, (is_user, is_ai, text))| {
+                    let kind = if is_user { Kind::User } else { Kind::Drive };
+                    (kind, fact(number, if is_ai { By::Ai } else { By::User }, &text))
+                })
+                .collect();
+            let sum = (0..facts.len()).fold(Count::default(), |count, at| count.with(&facts, at)).tokens(&facts);
+            let whole = assemble(facts.clone(), usize::MAX);
+            prop_assert_eq!(count(whole.text.as_deref().unwrap_or_default()), sum);
+            let within = assemble(facts.clone(), budget);
+            prop_assert!(count(within.text.as_deref().unwrap_or_default()) <= budget);
+            prop_assert_eq!(within.facts.len() + within.left_out, facts.len());
+            prop_assert!((sum <= budget) == (within.left_out == 0), "nothing gives way where there is room");
+        }
+    }
+}

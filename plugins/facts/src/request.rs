@@ -1,0 +1,124 @@
+//! From requests to facts.
+
+use memhost_sdk::types::{Error, RecordWrite, Scope};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::config::Config;
+use crate::fact::{By, line};
+use crate::place::Kind;
+use crate::tokens::Tokens;
+
+/// The most metadata of one fact, in bytes of JSON: a list has to fit into one value of the storage.
+const MAX_METADATA: usize = 4 << 10;
+/// Operation ids up to this many bytes are part of record ids as they are.
+const SHORT_ID: usize = 128;
+
+/// A fact as somebody wants it, checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub(crate) text: String,
+    pub(crate) summary: Option<String>,
+    pub(crate) metadata: Option<String>,
+    pub(crate) by: By,
+    /// Where it is to go, where that is said.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) tokens: Tokens,
+}
+
+impl Draft {
+    /// What a write asks for. `at` is its place in the request, with a dot, for errors.
+    ///
+    /// # Errors
+    /// The field that will not do, and the limit that it breaks.
+    pub(crate) fn of(config: &Config, scope: &Scope, at: &str, write: RecordWrite) -> Result<Self, Error> {
+        let invalid = |field: &str, message: String| Err(Error::invalid(&format!("{at}{field}"), message));
+        let most = config.max_characters as usize;
+        for (field, text) in [("text", Some(&write.text)), ("summary", write.summary.as_ref())] {
+            let length = text.map_or(0, |text| text.chars().count());
+            if length > most {
+                return invalid(
+                    field,
+                    format!(
+                        "has {length} characters; at most {most} are allowed (`maxCharacters` of the binding): say it shorter"
+                    ),
+                );
+            }
+        }
+        if write.text.trim().is_empty() {
+            return invalid("text", "is empty; say the fact in one sentence".to_owned());
+        }
+        let length = write.metadata.as_ref().map_or(0, String::len);
+        if length > MAX_METADATA {
+            return invalid("metadata", format!("has {length} bytes; at most {MAX_METADATA} are kept with a fact"));
+        }
+        let members = object(&format!("{at}metadata"), write.metadata.as_deref())?;
+        let kind = match members.get("scope") {
+            None | Some(Value::Null) => None,
+            Some(named) => match named.as_str().and_then(Kind::named) {
+                Some(kind) => Some(kind),
+                None => return invalid("metadata.scope", format!("is {named}; `user` and `drive` are there")),
+            },
+        };
+        let by = match members.get("source") {
+            None | Some(Value::Null) if scope.agent_id.is_some() => By::Ai,
+            None | Some(Value::Null) => By::User,
+            Some(Value::String(source)) if source == "ai" => By::Ai,
+            Some(Value::String(source)) if source == "user" => By::User,
+            Some(source) => {
+                return invalid("metadata.source", format!("is {source}; `ai` and `user` are there"));
+            }
+        };
+        let tokens = Tokens::of(&line(&write.text));
+        Ok(Self { text: write.text, summary: write.summary, metadata: write.metadata, by, kind, tokens })
+    }
+
+    /// Whether another text says the same: in other cases, with other blanks, with or without a full stop.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        plain(&self.text) == plain(text)
+    }
+}
+
+fn plain(text: &str) -> String {
+    let line = line(text).to_lowercase();
+    line.trim_end_matches(['.', '!', ' ']).to_owned()
+}
+
+/// The members of a JSON object of a request.
+///
+/// # Errors
+/// Where it is none.
+pub(crate) fn object(field: &str, json: Option<&str>) -> Result<Map<String, Value>, Error> {
+    let read = json.map(serde_json::from_str).transpose();
+    let members =
+        read.map_err(|error| Error::invalid(field, format!("is not a JSON object: {error}; send an object")))?;
+    Ok(members.unwrap_or_default())
+}
+
+/// Whether metadata has every member of a filter.
+pub(crate) fn matches(metadata: Option<&str>, filter: &Map<String, Value>) -> bool {
+    if filter.is_empty() {
+        return true;
+    }
+    let members = object("metadata", metadata).unwrap_or_default();
+    filter.iter().all(|(name, value)| members.get(name) == Some(value))
+}
+
+/// The id of an operation's record, so that the same operation makes the same one. A later `attempt` gives another one,
+/// for when somebody else chose the first.
+pub(crate) fn own_id(operation_id: &str, number: Option<usize>, attempt: u32) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let mut id = if (1..=SHORT_ID).contains(&operation_id.len()) && operation_id.chars().all(is_plain) {
+        operation_id.to_owned()
+    } else {
+        let hash = Sha256::digest(operation_id.as_bytes());
+        format!("operation-{}", hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>())
+    };
+    if let Some(number) = number {
+        id.push_str(&format!(".{number}"));
+    }
+    if attempt > 0 {
+        id.push_str(&format!("~{attempt}"));
+    }
+    id
+}

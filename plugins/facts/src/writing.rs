@@ -1,0 +1,265 @@
+//! Captures, upserts and corrections.
+
+use std::collections::HashSet;
+
+use memhost_sdk::types::{
+    CaptureMode, CaptureRequest, CaptureResponse, CorrectRequest, CorrectResponse, Error, Patch, RecordId, RecordWrite,
+    Scope, UpsertRequest, UpsertResponse,
+};
+use serde_json::Value;
+
+use crate::fact::{Fact, Source, now};
+use crate::list::{List, claim, holder, list_of, release, update};
+use crate::place::Place;
+use crate::provider::Facts;
+use crate::request::{Draft, object, own_id};
+
+/// A list that is written to.
+struct Target {
+    key: Vec<u8>,
+    place: Place,
+}
+
+/// One record of a write.
+struct Write {
+    id: RecordId,
+    has_own_id: bool,
+    draft: Draft,
+}
+
+impl Facts {
+    /// One fact. Raw material makes none: nothing here could tell a fact from the rest.
+    pub(crate) fn take_in(&self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+        if matches!(request.mode, CaptureMode::CaptureResidue) {
+            log::info!(
+                "raw material makes no fact: there is no model here; capture a fact with the mode capture_record"
+            );
+            return Ok(CaptureResponse::default());
+        }
+        let Some(text) = request.payload.text else {
+            return Err(Error::invalid("payload.text", "is missing; a fact is one sentence"));
+        };
+        let metadata = merged(request.payload.metadata, request.metadata)?;
+        let write = RecordWrite { id: None, text, summary: None, metadata };
+        let draft = Draft::of(&self.config, &request.scope, "payload.", write)?;
+        let target = self.target(&request.scope, &draft)?;
+        let hook = request.hook.map(|hook| hook.hook_id);
+        let writes = with_ids(&target, &request.operation_id, vec![(None, draft)], |_| None)?;
+        let source = Source::from(request.source);
+        Ok(self.write(&target, &writes, Some(&source), hook.as_deref())?.into())
+    }
+
+    /// Facts as they are, all of them to one list.
+    pub(crate) fn write_all(&self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+        let mut target: Option<Target> = None;
+        let mut drafts = Vec::with_capacity(request.records.len());
+        for (number, mut record) in request.records.into_iter().enumerate() {
+            let at = format!("records.{number}.");
+            let id = record.id.take();
+            let draft = Draft::of(&self.config, &request.scope, &at, record)?;
+            let own = match &id {
+                Some(id) => self.target_of(&request.scope, &draft, &at, id)?,
+                None => self.target(&request.scope, &draft)?,
+            };
+            match &target {
+                Some(target) if target.key != own.key => {
+                    return Err(Error::invalid(
+                        &format!("{at}metadata.scope"),
+                        "goes to another list than the records before; write them in a request of their own, so that a \
+                         request is done or not",
+                    ));
+                }
+                Some(_) => {}
+                None => target = Some(own),
+            }
+            drafts.push((id, draft));
+        }
+        let Some(target) = target else { return Ok(Vec::new().into()) };
+        let writes = with_ids(&target, &request.operation_id, drafts, Some)?;
+        let source = request.source.map(Source::from);
+        Ok(self.write(&target, &writes, source.as_ref(), None)?.into())
+    }
+
+    /// Another text for a fact.
+    pub(crate) fn change(&self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
+        let Patch::Replacement(record) = request.patch else {
+            return Err(Error::unsupported(
+                "facts has no model to follow an instruction; send the fact as it should be",
+            ));
+        };
+        let gone = || Error::NotFound(format!("there is no fact `{}` in this scope", request.id));
+        let has_metadata = record.metadata.is_some();
+        let draft = Draft::of(&self.config, &request.scope, "patch.record.", record)?;
+        let (key, List { place, .. }) = self.find(&request.id, &request.scope)?.ok_or_else(gone)?;
+        same_kind(&draft, &place, "patch.record.")?;
+        let updated = now();
+        update(&key, &place, |list| {
+            let fact = list.fact_mut(&request.id).ok_or_else(gone)?;
+            fact.text.clone_from(&draft.text);
+            fact.tokens = draft.tokens;
+            fact.updated = updated;
+            if draft.summary.is_some() {
+                fact.summary.clone_from(&draft.summary);
+            }
+            if has_metadata {
+                fact.metadata.clone_from(&draft.metadata);
+                fact.by = draft.by;
+            }
+            Ok(())
+        })?;
+        Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
+    }
+
+    fn target(&self, scope: &Scope, draft: &Draft) -> Result<Target, Error> {
+        let place = Place::of_write(scope, draft.kind, self.config.shared_across_agents)?;
+        Ok(Target { key: place.key(), place })
+    }
+
+    /// The list of a fact that is there, else the one where it would be made.
+    fn target_of(&self, scope: &Scope, draft: &Draft, at: &str, id: &str) -> Result<Target, Error> {
+        let Some((key, list)) = holder(id)? else { return self.target(scope, draft) };
+        if !list.place.is_seen_by(scope, self.config.shared_across_agents) {
+            return Err(taken(at, id));
+        }
+        same_kind(draft, &list.place, at)?;
+        Ok(Target { key, place: list.place })
+    }
+
+    /// Writes to one list, all or nothing.
+    fn write(
+        &self,
+        target: &Target,
+        writes: &[Write],
+        source: Option<&Source>,
+        hook: Option<&str>,
+    ) -> Result<Vec<RecordId>, Error> {
+        let mut claimed = HashSet::new();
+        let mut refused = None;
+        for (number, write) in writes.iter().enumerate() {
+            match claim(&write.id, &target.key)? {
+                Some(true) => drop(claimed.insert(write.id.clone())),
+                Some(false) => {}
+                None => refused = refused.or_else(|| Some(taken(&format!("records.{number}."), &write.id))),
+            }
+        }
+        let written = match refused {
+            Some(error) => Err(error),
+            None => update(&target.key, &target.place, |list| self.put(list, writes, source, hook)),
+        };
+        // What was not needed after all: the event or the fact was known, or nothing was written.
+        let kept: HashSet<&RecordId> = written.iter().flatten().collect();
+        release(claimed.iter().filter(|id| !kept.contains(id)).map(String::as_str))?;
+        written
+    }
+
+    fn put(
+        &self,
+        list: &mut List,
+        writes: &[Write],
+        source: Option<&Source>,
+        hook: Option<&str>,
+    ) -> Result<Vec<RecordId>, Error> {
+        let (before, at) = (list.facts.len(), now());
+        let mut ids = Vec::with_capacity(writes.len());
+        for Write { id, has_own_id, draft } in writes {
+            let known = hook.and_then(|hook| list.facts.iter().find(|fact| fact.hook.as_deref() == Some(hook)));
+            if let Some(known) = known {
+                ids.push(known.id.clone());
+                continue;
+            }
+            let present = list.fact(id);
+            if *has_own_id && present.is_some() {
+                ids.push(id.clone());
+                continue;
+            }
+            let is_new = present.is_none() && self.config.detect_duplicates;
+            if let Some(same) = list.facts.iter().find(|fact| is_new && draft.says(&fact.text)) {
+                log::info!("`{}` says the same already", same.id);
+                ids.push(same.id.clone());
+                continue;
+            }
+            let fact = Fact {
+                id: id.clone(),
+                number: present.map_or(0, |fact| fact.number),
+                text: draft.text.clone(),
+                summary: draft.summary.clone(),
+                metadata: draft.metadata.clone(),
+                source: source.cloned(),
+                by: draft.by,
+                created: present.map_or(at, |fact| fact.created),
+                updated: at,
+                has_own_id: *has_own_id,
+                hook: hook.map(str::to_owned).or_else(|| present?.hook.clone()),
+                tokens: draft.tokens,
+            };
+            match list.fact_mut(id) {
+                Some(present) => *present = fact,
+                None => list.push(fact),
+            }
+            ids.push(id.clone());
+        }
+        let (after, most) = (list.facts.len(), self.config.max_facts as usize);
+        if after > most && after > before {
+            let kind = list.place.kind().name();
+            return Err(Error::QuotaExceeded(format!(
+                "this scope has {before} facts of the kind `{kind}`, and {most} are allowed (`maxFacts` of the binding); \
+                 remove some, or raise the limit"
+            )));
+        }
+        Ok(ids)
+    }
+}
+
+/// Ids for all drafts. `number` is what tells an operation's records apart.
+fn with_ids(
+    target: &Target,
+    operation_id: &str,
+    drafts: Vec<(Option<RecordId>, Draft)>,
+    number: impl Fn(usize) -> Option<usize>,
+) -> Result<Vec<Write>, Error> {
+    let choose = |(place, (id, draft)): (usize, (Option<RecordId>, Draft))| {
+        let has_own_id = id.is_none();
+        let id = id.map_or_else(|| free_id(&target.key, operation_id, number(place)), Ok)?;
+        Ok(Write { id, has_own_id, draft })
+    };
+    drafts.into_iter().enumerate().map(choose).collect()
+}
+
+/// An id for a new fact of an operation, or the one that the operation gave it before.
+fn free_id(list: &[u8], operation_id: &str, number: Option<usize>) -> Result<RecordId, Error> {
+    let mut attempt = 0;
+    loop {
+        let id = own_id(operation_id, number, attempt);
+        let is_ours = match holder(&id)? {
+            None => list_of(&id)?.is_none_or(|key| key == list),
+            Some((key, there)) => key == list && there.fact(&id).is_some_and(|fact| fact.has_own_id),
+        };
+        if is_ours {
+            return Ok(id);
+        }
+        attempt += 1;
+    }
+}
+
+fn taken(at: &str, id: &str) -> Error {
+    let message = format!("`{id}` is the id of a fact that this scope may not see; choose another id");
+    Error::invalid(&format!("{at}id"), message)
+}
+
+/// A fact stays in its list.
+fn same_kind(draft: &Draft, place: &Place, at: &str) -> Result<(), Error> {
+    let kind = place.kind();
+    if draft.kind.is_none_or(|wanted| wanted == kind) {
+        return Ok(());
+    }
+    let message = format!("is not `{}`, where this fact is; remove it there and save it anew", kind.name());
+    Err(Error::invalid(&format!("{at}metadata.scope"), message))
+}
+
+/// The payload's own metadata and the request's, which wins.
+fn merged(payload: Option<String>, request: Option<String>) -> Result<Option<String>, Error> {
+    let (Some(payload), Some(request)) = (&payload, &request) else { return Ok(payload.or(request)) };
+    let mut members = object("payload.metadata", Some(payload))?;
+    members.extend(object("metadata", Some(request))?);
+    Ok(Some(Value::Object(members).to_string()))
+}

@@ -1,0 +1,170 @@
+//! What a binding may set.
+
+use std::collections::BTreeMap;
+
+use memhost_sdk::types::ConfigError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::kind::Kind;
+
+/// The configuration of a binding. All of it is optional.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// The confidence from which an item of a kind counts without review, 0 to 1, where it is not the taxonomy's.
+    pub thresholds: BTreeMap<Kind, f64>,
+    /// Extracted candidates below this confidence, 0 to 1, are not kept at all; between it and the threshold they wait.
+    pub reject_below: f64,
+    /// What happens to raw personal data.
+    pub pii: Pii,
+    /// Whether user memory that has a `subjectId` is seen by all agents that work for that subject.
+    pub share_user_memory: bool,
+    /// How long a `todo` lives.
+    pub todo: TodoLife,
+    /// How a `fact` ages.
+    pub fact: FactLife,
+    /// How long a `hypothesis` lives.
+    pub hypothesis: HypothesisLife,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            thresholds: BTreeMap::new(),
+            reject_below: 0.5,
+            pii: Pii::Pending,
+            share_user_memory: false,
+            todo: TodoLife::default(),
+            fact: FactLife::default(),
+            hypothesis: HypothesisLife::default(),
+        }
+    }
+}
+
+/// What happens to an item with raw personal data (level 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Pii {
+    /// It waits for a person, who sees the raw text.
+    Pending,
+    /// It is redacted before it is written, and goes on as level 1.
+    Redact,
+}
+
+/// The life of a `todo`.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct TodoLife {
+    /// Days that one without a date lives, 1 to 3,650.
+    pub default_days: u32,
+    /// Days that one with a date is still shown behind it, 0 to 3,650: what is late is still to be done.
+    pub grace_days: u32,
+}
+
+impl Default for TodoLife {
+    fn default() -> Self {
+        Self { default_days: 30, grace_days: 3 }
+    }
+}
+
+/// The ageing of a `fact`.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FactLife {
+    /// Days after which an unused fact weighs half, 1 to 3,650. Each use begins them anew and makes them more.
+    pub half_life_days: u32,
+}
+
+impl Default for FactLife {
+    fn default() -> Self {
+        Self { half_life_days: 60 }
+    }
+}
+
+/// The life of a `hypothesis`.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HypothesisLife {
+    /// Days until it expires unless it was said again, 0 to 3,650; 0: never.
+    pub days: u32,
+}
+
+impl Default for HypothesisLife {
+    fn default() -> Self {
+        Self { days: 30 }
+    }
+}
+
+impl Config {
+    /// The threshold of a kind.
+    pub(crate) fn threshold(&self, kind: Kind) -> f64 {
+        self.thresholds.get(&kind).copied().unwrap_or_else(|| kind.threshold())
+    }
+
+    /// Complaints about ranges.
+    ///
+    /// # Errors
+    /// One complaint for each value that is out of its range.
+    pub fn check(&self) -> Result<(), Vec<ConfigError>> {
+        let shares = self.thresholds.iter().map(|(kind, value)| (format!("/thresholds/{}", kind.name()), *value));
+        let shares = shares.chain([("/rejectBelow".to_owned(), self.reject_below)]);
+        let shares = shares.filter(|(_, value)| !(0.0..=1.0).contains(value));
+        let mut complaints: Vec<ConfigError> = shares
+            .map(|(pointer, value)| ConfigError {
+                pointer,
+                message: format!("is {value}; choose a number from 0 to 1"),
+            })
+            .collect();
+        for (pointer, value, least) in [
+            ("/todo/defaultDays", self.todo.default_days, 1),
+            ("/todo/graceDays", self.todo.grace_days, 0),
+            ("/fact/halfLifeDays", self.fact.half_life_days, 1),
+            ("/hypothesis/days", self.hypothesis.days, 0),
+        ] {
+            if !(least..=MOST_DAYS).contains(&value) {
+                let message = format!("is {value}; choose a number of days from {least} to {MOST_DAYS}");
+                complaints.push(ConfigError { pointer: pointer.to_owned(), message });
+            }
+        }
+        if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+    }
+}
+
+/// Ten years.
+const MOST_DAYS: u32 = 3_650;
+
+/// The JSON Schema of [`Config`].
+pub(crate) fn schema() -> String {
+    let default = Config::default();
+    let thresholds: Map<String, Value> = Kind::ALL
+        .into_iter()
+        .map(|kind| {
+            (kind.name().to_owned(), json!({"type": "number", "minimum": 0, "maximum": 1, "default": kind.threshold()}))
+        })
+        .collect();
+    let days = |least: u32, default: u32, purpose: &str| json!({"type": "integer", "minimum": least, "maximum": MOST_DAYS, "default": default, "description": purpose});
+    let object = |purpose: &str, properties: Value| json!({"type": "object", "additionalProperties": false, "description": purpose, "properties": properties});
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "thresholds": object("The confidence from which an item of a kind counts without review", thresholds.into()),
+            "rejectBelow": {"type": "number", "minimum": 0, "maximum": 1, "default": default.reject_below,
+                "description": "Extracted candidates below this confidence are not kept"},
+            "pii": {"enum": ["pending", "redact"], "default": default.pii,
+                "description": "Whether an item with raw personal data waits for a person or is redacted at once"},
+            "shareUserMemory": {"type": "boolean", "default": default.share_user_memory,
+                "description": "Whether user memory with a subject is seen by all agents that work for that subject"},
+            "todo": object("How long a todo lives", json!({
+                "defaultDays": days(1, default.todo.default_days, "Days that one without a date lives"),
+                "graceDays": days(0, default.todo.grace_days, "Days that one is shown behind its date")})),
+            "fact": object("How a fact ages", json!({
+                "halfLifeDays": days(1, default.fact.half_life_days, "Days after which an unused fact weighs half")})),
+            "hypothesis": object("How long a hypothesis lives", json!({
+                "days": days(0, default.hypothesis.days, "Days until it expires; 0: never")})),
+        }
+    })
+    .to_string()
+}

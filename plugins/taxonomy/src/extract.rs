@@ -1,0 +1,164 @@
+//! From a captured text to candidates, by rules that each candidate names.
+//!
+//! A text becomes sentences, a sentence clauses. Every rule looks at every clause; of those that match, the surest one
+//! says what the clause is. There is no model and no state: the same text gives the same candidates.
+
+mod adjust;
+mod clause;
+mod lines;
+mod rule;
+
+use crate::kind::Kind;
+use adjust::adjustments;
+use clause::{Clause, clauses};
+pub(crate) use lines::{Speaker, sentences, speaker};
+use rule::RULES;
+pub(crate) use rule::Rule;
+
+/// Something that may be worth keeping.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// What it is.
+    pub kind: Kind,
+    /// The statement, as it was written.
+    pub text: String,
+    /// 0 to 1: the rule's confidence with all adjustments.
+    pub confidence: f64,
+    /// The rule that says so, such as `preference.prefer`.
+    pub rule: &'static str,
+    /// What made the rule more or less sure, by name.
+    pub adjustments: Vec<(&'static str, f64)>,
+    /// What the rule says that it is about.
+    pub tags: Vec<String>,
+    /// Whom it is about: `user`, `team`, `project` or `other`.
+    pub subject: &'static str,
+    /// The whole sentence that it stands in.
+    pub evidence: String,
+}
+
+/// The candidates of a text, in its order, each statement once.
+pub fn extract(text: &str) -> Vec<Candidate> {
+    candidates(&sentences(text))
+}
+
+/// The candidates of some sentences.
+pub(crate) fn candidates(sentences: &[(String, Speaker)]) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = Vec::new();
+    for (sentence, speaker) in sentences {
+        for clause in clauses(sentence, *speaker) {
+            // `Keep in mind that …` of nothing in particular is what it says itself.
+            let read = judge(&clause, sentence).or_else(|| judge(&clause.with_lead()?, sentence));
+            let Some(candidate) = read else { continue };
+            let is_new = |other: &Candidate| other.kind != candidate.kind || other.text != candidate.text;
+            if found.iter().all(is_new) {
+                found.push(candidate);
+            }
+        }
+    }
+    found
+}
+
+/// The surest reading of a clause; of equally sure ones the first in the order of kinds and rules.
+fn judge(clause: &Clause, sentence: &str) -> Option<Candidate> {
+    let mut best: Option<Candidate> = None;
+    for ready in RULES.iter().filter(|ready| ready.matches(clause)) {
+        let adjustments = adjustments(clause, ready.kind);
+        let sum = adjustments.iter().fold(ready.rule.confidence, |sum, (_, by)| sum + by);
+        // To three places: a sum of decimal fractions is not one, and thresholds are compared with it.
+        let confidence = (sum.clamp(0.0, 0.99) * 1_000.0).round() / 1_000.0;
+        if best.as_ref().is_none_or(|best| confidence > best.confidence) {
+            best = Some(Candidate {
+                kind: ready.kind,
+                text: clause.text.trim_start_matches("[ ] ").to_owned(),
+                confidence,
+                rule: ready.rule.id,
+                adjustments,
+                tags: ready.rule.tags.iter().map(|tag| (*tag).to_owned()).collect(),
+                subject: subject(clause),
+                evidence: sentence.to_owned(),
+            });
+        }
+    }
+    best
+}
+
+/// Whom a clause is about, by its first telling word.
+fn subject(clause: &Clause) -> &'static str {
+    for word in clause.plain.split(|c: char| !c.is_alphanumeric()).take(6) {
+        match word {
+            "i" | "my" | "me" | "mine" | "user" => return "user",
+            "we" | "our" | "us" | "team" => return "team",
+            "project" | "codebase" | "repo" | "repository" | "app" | "product" => return "project",
+            _ => {}
+        }
+    }
+    "other"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> Candidate {
+        let mut found = extract(text);
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+        found.remove(0)
+    }
+
+    #[test]
+    fn a_candidate_says_which_rule_made_it_and_why_it_is_so_sure() {
+        let found = one("By the way, maybe I prefer tea.");
+        assert_eq!((found.kind, found.rule), (Kind::Preference, "preference.prefer"));
+        assert_eq!(found.adjustments, [("hedged", -0.25)]);
+        let sure = one("I prefer tea.");
+        assert!((sure.confidence - found.confidence - 0.25).abs() < 1e-9);
+        assert_eq!((sure.evidence.as_str(), sure.subject), ("I prefer tea.", "user"));
+    }
+
+    #[test]
+    fn the_examples_of_the_taxonomy_are_of_their_kinds() {
+        let examples = [
+            (Kind::Profile, "My name is Jerry"),
+            (Kind::Profile, "I'm a PhD student at MIT"),
+            (Kind::Preference, "I prefer concise answers"),
+            (Kind::Preference, "Use Chinese for responses"),
+            (Kind::Goal, "I'm researching LLM memory systems"),
+            (Kind::Goal, "Working on a paper about RAG"),
+            (Kind::Constraint, "Never include code examples"),
+            (Kind::Constraint, "Always cite sources"),
+            (Kind::Project, "PaperBot is a research workflow tool"),
+            (Kind::Project, "The codebase uses FastAPI"),
+            (Kind::Fact, "User's deadline is Friday"),
+            (Kind::Fact, "Paper was submitted to NeurIPS"),
+            (Kind::Decision, "We chose SQLite over Postgres"),
+            (Kind::Decision, "Using Docker for sandboxing"),
+            (Kind::Hypothesis, "User may be a graduate student"),
+            (Kind::Hypothesis, "Likely interested in NLP"),
+            (Kind::Todo, "Need to implement FTS5"),
+            (Kind::Todo, "Review the memory module"),
+            (Kind::KeywordSet, "Focus areas: RAG, memory, multi-agent"),
+            (Kind::Note, "Important: check GDPR compliance"),
+            (Kind::Note, "Consider using vector DB"),
+        ];
+        for (kind, text) in examples {
+            let found = one(text);
+            assert_eq!(found.kind, kind, "{text}: {}", found.rule);
+            assert!(found.confidence >= kind.threshold(), "{text}: {} by {}", found.confidence, found.rule);
+        }
+    }
+
+    #[test]
+    fn a_sentence_of_two_statements_gives_two_candidates() {
+        let kinds: Vec<Kind> = extract("I'm a nurse, and I prefer short answers.").iter().map(|c| c.kind).collect();
+        assert_eq!(kinds, [Kind::Profile, Kind::Preference]);
+    }
+
+    #[test]
+    fn questions_machines_and_what_is_over_are_not_believed() {
+        assert!(extract("Do I prefer tea?").is_empty());
+        let sure = |text| extract(text).iter().any(|found| found.confidence >= found.kind.threshold());
+        assert!(!sure("assistant: I prefer tea."));
+        assert!(!sure("I used to prefer tea."));
+        assert!(!sure("If I were a doctor, I would prefer tea."));
+    }
+}

@@ -1,0 +1,118 @@
+//! What a rule is, and how it is matched.
+
+use std::sync::{LazyLock, OnceLock};
+
+use regex_lite::Regex;
+
+use super::clause::Clause;
+use crate::kind::Kind;
+use crate::rules;
+
+/// One transparent rule: what it looks for, what speaks against it, and how sure it is.
+///
+/// Patterns see the clause in the form of [`Clause::plain`]: lower case, contractions written out, greetings gone.
+/// `{i}` and the like are the fragments of [`rules::FRAGMENTS`].
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// Stable, `kind.what-it-looks-for`: stands in every item that it made.
+    pub(crate) id: &'static str,
+    /// Words of which the clause must have one before the pattern is tried; empty: it is always tried.
+    pub(crate) cues: &'static str,
+    pub(crate) pattern: &'static str,
+    /// What speaks against it; empty: nothing.
+    pub(crate) unless: &'static str,
+    /// 0 to 1, before adjustments.
+    pub(crate) confidence: f64,
+    pub(crate) tags: &'static [&'static str],
+    /// Whether a question can be meant so: `could you always cite your sources?`
+    pub(crate) asks: bool,
+}
+
+impl Rule {
+    pub(crate) const fn new(id: &'static str, confidence: f64, cues: &'static str, pattern: &'static str) -> Self {
+        Self { id, cues, pattern, unless: "", confidence, tags: &[], asks: false }
+    }
+
+    pub(crate) const fn unless(mut self, pattern: &'static str) -> Self {
+        self.unless = pattern;
+        self
+    }
+
+    pub(crate) const fn tags(mut self, tags: &'static [&'static str]) -> Self {
+        self.tags = tags;
+        self
+    }
+
+    pub(crate) const fn asks(mut self) -> Self {
+        self.asks = true;
+        self
+    }
+}
+
+/// A rule with its kind and its patterns, which are compiled when the first clause has one of its cues.
+pub(crate) struct Ready {
+    pub(crate) kind: Kind,
+    pub(crate) rule: &'static Rule,
+    pattern: OnceLock<Option<Regex>>,
+    unless: OnceLock<Option<Regex>>,
+}
+
+/// All rules, in the order of the kinds. A test compiles every pattern.
+pub(crate) static RULES: LazyLock<Vec<Ready>> = LazyLock::new(|| {
+    let of = |kind: Kind| {
+        rules::of(kind).iter().map(move |rule| Ready { kind, rule, pattern: OnceLock::new(), unless: OnceLock::new() })
+    };
+    Kind::ALL.into_iter().flat_map(of).collect()
+});
+
+/// A pattern with its fragments filled in.
+pub(crate) fn compile(pattern: &str) -> Option<Regex> {
+    let mut whole = pattern.to_owned();
+    for (name, fragment) in rules::FRAGMENTS {
+        whole = whole.replace(name, fragment);
+    }
+    Regex::new(&whole).ok()
+}
+
+impl Ready {
+    /// Whether the clause is what the rule looks for.
+    pub(crate) fn matches(&self, clause: &Clause) -> bool {
+        let cues = self.rule.cues;
+        if !cues.is_empty() && !cues.split(' ').any(|cue| clause.has(cue)) {
+            return false;
+        }
+        if clause.is_question && !self.rule.asks {
+            return false;
+        }
+        let pattern = self.pattern.get_or_init(|| compile(self.rule.pattern));
+        if !pattern.as_ref().is_some_and(|pattern| pattern.is_match(&clause.plain)) {
+            return false;
+        }
+        self.rule.unless.is_empty() || {
+            let unless = self.unless.get_or_init(|| compile(self.rule.unless));
+            !unless.as_ref().is_some_and(|unless| unless.is_match(&clause.plain))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_rule_can_be_read_and_is_named_after_its_kind() {
+        let mut ids = BTreeSet::new();
+        for ready in RULES.iter() {
+            let rule = ready.rule;
+            assert!(rule.id.starts_with(&format!("{}.", ready.kind.name())), "{}", rule.id);
+            assert!(ids.insert(rule.id), "{} is there twice", rule.id);
+            assert!(compile(rule.pattern).is_some(), "the pattern of {} is wrong", rule.id);
+            assert!(rule.unless.is_empty() || compile(rule.unless).is_some(), "`unless` of {} is wrong", rule.id);
+            assert!((0.5..=0.95).contains(&rule.confidence), "{}", rule.id);
+            assert!(!compile(rule.pattern).unwrap().is_match(""), "{} matches everything", rule.id);
+        }
+        assert!(ids.len() > 60);
+    }
+}

@@ -1,0 +1,87 @@
+//! Names of records and jobs, made from what they are of: the same thing has the same name, however often it comes.
+
+use memhost_sdk::types::CaptureRequest;
+use sha2::{Digest, Sha256};
+
+use crate::kind::Kind;
+use crate::place::{Place, hook_name};
+
+/// 128 bits of a hash over the parts. Each part is preceded by its length, so that no two lists of parts are one.
+fn hash(parts: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a captured event is: the same delivery of a hook, or the same operation. A hook's id is an id of many kinds of
+/// events and of several agents, so these count too.
+pub(crate) fn event(request: &CaptureRequest) -> String {
+    match &request.hook {
+        Some(hook) => {
+            let agent = request.scope.agent_id.as_deref().unwrap_or_default();
+            hash(&["hook", &hook.hook_id, &hook_name(&hook.hook_kind), agent])
+        }
+        None => hash(&["operation", &request.operation_id]),
+    }
+}
+
+/// A record that an operation writes without a name.
+pub(crate) fn written(operation: &str, number: usize) -> String {
+    format!("written-{}", hash(&["written", operation, &number.to_string()]))
+}
+
+/// A statement in a place: said twice, it is one record.
+pub(crate) fn statement(kind: Kind, text: &str, place: &Place) -> String {
+    let words: Vec<String> =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    let part = |part: &Option<String>| part.as_ref().map_or("-".to_owned(), |text| format!("+{text}"));
+    let project = if kind.is_project_scoped() { part(&place.project) } else { "-".to_owned() };
+    let (agent, subject, namespace) = (part(&place.agent), part(&place.subject), part(&place.namespace));
+    // `C++` and `C#` are the same words and not the same text.
+    let signs: String = text.chars().filter(|c| "+#".contains(*c)).collect();
+    format!("memory-{}", hash(&[kind.name(), &words.join(" "), &signs, &agent, &subject, &namespace, &project]))
+}
+
+/// A cursor of a list: behind which record it goes on. Bound to nothing; the host binds it to the scope.
+pub(crate) fn cursor(last: &str) -> String {
+    format!("1.{last}")
+}
+
+/// Back from [`cursor`].
+pub(crate) fn read_cursor(cursor: &str) -> Option<&str> {
+    cursor.strip_prefix("1.")
+}
+
+/// Whether two requests for a decision are the same.
+pub(crate) fn decision(parts: &[&str]) -> String {
+    hash(parts)
+}
+
+/// The job of a capture.
+pub(crate) fn job(request: &CaptureRequest) -> String {
+    format!("job-{}", event(request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_one_record_in_each_place() {
+        let place = Place { agent: Some("ada".to_owned()), project: Some("p".to_owned()), ..Place::default() };
+        let other = Place { project: Some("q".to_owned()), ..place.clone() };
+        let name = statement;
+        assert_eq!(
+            name(Kind::Fact, "The  meeting is on Friday!", &place),
+            name(Kind::Fact, "the meeting is on friday", &place)
+        );
+        assert_ne!(name(Kind::Fact, "I use C", &place), name(Kind::Fact, "I use C++", &place));
+        assert_ne!(name(Kind::Fact, "x", &place), name(Kind::Note, "x", &place));
+        assert_ne!(name(Kind::Fact, "x", &place), name(Kind::Fact, "x", &Place::default()));
+        assert_eq!(name(Kind::Fact, "x", &place), name(Kind::Fact, "x", &other), "facts are of no project");
+        assert_ne!(name(Kind::Decision, "x", &place), name(Kind::Decision, "x", &other));
+    }
+}

@@ -1,0 +1,42 @@
+//! A memory provider of eleven kinds: what is captured becomes candidates by rules that each candidate names; candidates
+//! wait, count or are refused by kind, confidence and personal data; what counts lives as long as its kind does. It is
+//! written with `memhost-sdk` only.
+
+mod clock;
+mod config;
+mod due;
+mod excluded;
+mod extract;
+mod id;
+mod item;
+mod kind;
+mod lifetime;
+mod pii;
+mod place;
+mod provider;
+mod rank;
+mod rules;
+mod store;
+mod words;
+mod workflow;
+mod write;
+
+#[cfg(not(target_family = "wasm"))]
+pub use clock::fix;
+pub use config::{Config, FactLife, HypothesisLife, Pii, TodoLife};
+pub use extract::{Candidate, extract};
+pub use kind::{Group, Kind};
+pub use provider::Taxonomy;
+
+/// The level of personal data in a text, 0 to 2, as the provider judges it.
+pub fn pii_level(text: &str) -> u8 {
+    pii::level(text)
+}
+
+memhost_sdk::export!(Taxonomy);
+memhost_sdk::export_correction!(Taxonomy);
+memhost_sdk::export_explain!(Taxonomy);
+memhost_sdk::export_extraction!(Taxonomy);
+memhost_sdk::export_profile!(Taxonomy);
+memhost_sdk::export_review!(Taxonomy);
+memhost_sdk::export_transfer!(Taxonomy);

@@ -1,0 +1,122 @@
+//! Captures: raw material becomes a job, a record is kept as it is.
+
+use memhost_sdk::storage::Batch;
+use memhost_sdk::types::*;
+use serde_json::{Map, Value};
+
+use super::Taxonomy;
+use super::jobs::Job;
+use crate::clock::now;
+use crate::excluded::{Offered, excluded};
+use crate::extract::{candidates, sentences};
+use crate::id;
+use crate::place::{Place, Source, hook_name};
+use crate::write::object;
+
+impl Taxonomy {
+    /// Raw material: it is stored as the text of a job, which the host runs when it likes.
+    pub(super) fn queue(&mut self, request: &CaptureRequest) -> Result<CaptureResponse, Error> {
+        let id = id::job(request);
+        if let Some(job) = self.jobs.get(&id)? {
+            return Ok(answer(job.shown(&id, &request.scope.company_id)));
+        }
+        let metadata = merged(request)?;
+        let text = contents(&request.payload, metadata.as_ref(), false)?;
+        if text.trim().is_empty() {
+            return Ok(CaptureResponse::default());
+        }
+        let submitted = now();
+        let hook = request.hook.as_ref();
+        let mut job = Job::new(Place::from(&request.scope), Source::from(&request.source), submitted);
+        // `by Friday` means the Friday behind the day on which it was said.
+        job.said_at = hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted);
+        job.hook_kind = hook.map(|hook| hook_name(&hook.hook_kind));
+        let mut batch = Batch::new();
+        self.jobs.put(&mut batch, &id, &job, Some(&text))?;
+        batch.apply()?;
+        Ok(answer(job.shown(&id, &request.scope.company_id)))
+    }
+
+    /// The payload is itself the record. Its kind is the one that its metadata names, else the one that a rule is sure of.
+    pub(super) fn keep(&mut self, request: &CaptureRequest) -> Result<CaptureResponse, Error> {
+        let metadata = merged(request)?;
+        let text = contents(&request.payload, metadata.as_ref(), true)?;
+        let mut metadata = metadata.unwrap_or_default();
+        if !metadata.contains_key("kind")
+            && let [only] = candidates(&sentences(&text)).as_slice()
+            && only.confidence >= self.config.threshold(only.kind)
+        {
+            metadata.insert("kind".to_owned(), only.kind.name().into());
+        }
+        let metadata = (!metadata.is_empty()).then(|| Value::Object(metadata).to_string());
+        let record = RecordWrite { id: None, text, summary: None, metadata };
+        let source = Source::from(&request.source);
+        let event = id::event(request);
+        self.write_all(&event, &request.scope, Some(&source), vec![record], "payload").map(CaptureResponse::from)
+    }
+}
+
+fn answer(job: ExtractionJob) -> CaptureResponse {
+    CaptureResponse { jobs: vec![job], ..CaptureResponse::default() }
+}
+
+/// The payload's own metadata and the request's, which wins.
+fn merged(request: &CaptureRequest) -> Result<Option<Map<String, Value>>, Error> {
+    let payload = object("payload.metadata", request.payload.metadata.as_deref())?;
+    let own = object("metadata", request.metadata.as_deref())?;
+    Ok(match (payload, own) {
+        (Some(mut payload), Some(own)) => {
+            payload.extend(own);
+            Some(payload)
+        }
+        (payload, own) => payload.or(own),
+    })
+}
+
+/// The text of a payload, unless it is something that is not memory.
+fn contents(payload: &SourcePayload, metadata: Option<&Map<String, Value>>, as_record: bool) -> Result<String, Error> {
+    let object: Option<Value> = payload
+        .object
+        .as_deref()
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|error| Error::invalid("payload.object", format!("is not JSON: {error}")))?;
+    let text = payload.text.as_deref().unwrap_or_default();
+    let offered = Offered { metadata, mime: payload.mime_type.as_deref(), text, object: object.as_ref(), as_record };
+    if let Some((row, at)) = excluded(&offered) {
+        return Err(Error::invalid(&format!("payload.{at}"), row.message()));
+    }
+    if payload.text.is_some() {
+        // A log of messages may come as its JSON.
+        let read = serde_json::from_str(text).ok().and_then(|value| readable(&value));
+        return Ok(read.unwrap_or_else(|| text.to_owned()));
+    }
+    object.as_ref().and_then(readable).ok_or_else(|| {
+        Error::unsupported("taxonomy reads text; send payload.text, or an object with `messages`, `text` or `content`")
+    })
+}
+
+/// The text of an object: its messages by who says them, or its text.
+fn readable(object: &Value) -> Option<String> {
+    let messages = object.get("messages").unwrap_or(object).as_array();
+    if let Some(messages) = messages {
+        let line = |message: &Value| {
+            let said = message.get("content").or_else(|| message.get("text"))?;
+            let said = match said.as_str() {
+                Some(text) => text.to_owned(),
+                // Parts, as some models' clients have them.
+                None => {
+                    said.as_array()?.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
+                }
+            };
+            let who = match message.get("role").and_then(Value::as_str) {
+                Some("assistant" | "system" | "tool") => "assistant",
+                _ => "user",
+            };
+            Some(format!("{who}: {said}\n"))
+        };
+        let lines: Vec<String> = messages.iter().filter_map(line).collect();
+        return (!lines.is_empty()).then(|| lines.join("\n"));
+    }
+    ["text", "content", "body"].iter().find_map(|name| object.get(*name)?.as_str().map(str::to_owned))
+}

@@ -1,0 +1,68 @@
+//! Everything out and in: one item a line, with its status and its decision.
+
+use memhost_sdk::Transfer;
+use memhost_sdk::storage::Batch;
+use memhost_sdk::types::*;
+
+use super::Taxonomy;
+use crate::id;
+use crate::item::{Item, Status};
+
+/// A chunk's lines, in bytes, as the contract limits them.
+const CHUNK: usize = 1 << 20;
+
+impl Transfer for Taxonomy {
+    fn export_records(&mut self, scope: Scope, cursor: Option<String>) -> Result<Chunk, Error> {
+        self.store.refresh()?;
+        let last = cursor.as_deref().map(|cursor| {
+            id::read_cursor(cursor).ok_or_else(|| {
+                Error::invalid("cursor", format!("`{cursor}` is not a cursor of taxonomy's export; start without one"))
+            })
+        });
+        let (mut lines, mut last) = (String::new(), last.transpose()?.map(str::to_owned));
+        for held in self.store.behind(last.clone().as_deref()) {
+            if !held.item.is_visible(&scope, self.config.share_user_memory) {
+                continue;
+            }
+            let line = serde_json::to_string(&held.item)
+                .map_err(|error| Error::internal(format!("`{}` cannot be written: {error}", held.item.id)))?;
+            if lines.len() + line.len() >= CHUNK && !lines.is_empty() {
+                return Ok(Chunk { lines, next_cursor: last.map(|last| id::cursor(&last)) });
+            }
+            lines.push_str(&line);
+            lines.push('\n');
+            last = Some(held.item.id.clone());
+        }
+        Ok(Chunk { lines, next_cursor: None })
+    }
+
+    fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error> {
+        self.store.refresh()?;
+        let (mut items, mut unchanged): (Vec<Item>, u32) = (Vec::new(), 0);
+        for (number, line) in lines.lines().enumerate() {
+            let wrong = |message: String| Error::invalid(&format!("lines.{number}"), message);
+            let mut item: Item = serde_json::from_str(line)
+                .map_err(|error| wrong(format!("is not an item of taxonomy's export: {error}")))?;
+            if !item.is_visible(&scope, self.config.share_user_memory) {
+                return Err(wrong(format!("`{}` is of another scope than the one that it is imported into", item.id)));
+            }
+            // A line can be made by anybody: what it says of itself is looked at again.
+            item.judge_pii();
+            if item.pii_risk == 2 && item.status == Status::Approved {
+                item.status = Status::Pending;
+            }
+            match self.store.get(&item.id) {
+                Some(present) if *present == item => unchanged += 1,
+                Some(present) if !present.is_visible(&scope, self.config.share_user_memory) => {
+                    return Err(wrong(format!("`{}` is the id of a record that this scope may not see", item.id)));
+                }
+                _ => items.push(item),
+            }
+        }
+        let imported = u32::try_from(items.len()).unwrap_or(u32::MAX);
+        if !items.is_empty() {
+            self.store.write(Batch::new(), items, &[])?;
+        }
+        Ok(ImportReport { imported, unchanged })
+    }
+}

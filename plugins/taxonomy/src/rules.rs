@@ -1,0 +1,70 @@
+//! The rules, as tables: one file for each group of kinds. They are written from the taxonomy's definitions and from
+//! how people say such things in English.
+
+mod episodic;
+mod user;
+mod workspace;
+
+use crate::extract::Rule;
+use crate::kind::Kind;
+
+/// The rules of a kind.
+pub(crate) const fn of(kind: Kind) -> &'static [Rule] {
+    match kind {
+        Kind::Profile => user::PROFILE,
+        Kind::Preference => user::PREFERENCE,
+        Kind::Goal => user::GOAL,
+        Kind::Constraint => user::CONSTRAINT,
+        Kind::Project => user::PROJECT,
+        Kind::Fact => episodic::FACT,
+        Kind::Decision => episodic::DECISION,
+        Kind::Hypothesis => episodic::HYPOTHESIS,
+        Kind::Todo => episodic::TODO,
+        Kind::KeywordSet => workspace::KEYWORD_SET,
+        Kind::Note => workspace::NOTE,
+    }
+}
+
+/// What several patterns have in common, by the name that stands for it.
+pub(crate) const FRAGMENTS: &[(&str, &str)] = &[
+    ("{iam}", r"\b(?:i am|i was|the user is|user is)"),
+    ("{i}", r"\b(?:i|the user|user)"),
+    ("{weare}", r"\b(?:we are|i am|the team is|our team is|the user is|user is)"),
+    ("{we}", r"\b(?:we|i|the team|our team|the user|user|management|the board|the group|the committee)"),
+    (
+        "{adv}",
+        r"(?:(?:really|strongly|much|generally|usually|always|definitely|also|still|currently|now|just|actually|absolutely|already|finally|recently|particularly|especially|very|so|quite|mostly|originally|primarily|mainly|have|has|had|do|does|would|all|both|both of us|collectively|unanimously|jointly|officially) )*",
+    ),
+    (
+        "{role}",
+        r"(?:student|engineer|developer|programmer|coder|researcher|scientist|professor|lecturer|teacher|tutor|designer|manager|lead|architect|analyst|consultant|doctor|physician|surgeon|dentist|nurse|pharmacist|lawyer|attorney|paralegal|judge|founder|co-founder|cofounder|owner|ceo|cto|cfo|coo|director|president|head|chief|officer|administrator|admin|sysadmin|operator|technician|mechanic|electrician|plumber|carpenter|builder|farmer|gardener|chef|cook|baker|barista|waiter|waitress|driver|pilot|soldier|veteran|firefighter|police officer|accountant|auditor|bookkeeper|banker|broker|trader|economist|statistician|mathematician|physicist|chemist|biologist|geologist|historian|linguist|philosopher|psychologist|psychiatrist|therapist|counselor|librarian|journalist|reporter|editor|writer|author|novelist|poet|blogger|translator|interpreter|copywriter|marketer|salesperson|recruiter|secretary|assistant|receptionist|artist|illustrator|painter|photographer|filmmaker|musician|composer|singer|actor|actress|dancer|athlete|coach|trainer|postdoc|intern|fellow|apprentice|trainee|freelancer|contractor|entrepreneur|volunteer|mother|father|mom|dad|parent|grandparent|widow|retiree|pensioner|immigrant|citizen|native|vegan|vegetarian|beginner|undergraduate|undergrad|graduate|sophomore|freshman|junior|senior|major|maintainer|contributor|tester|scrum master|product owner|investigator|veterinarian|vet|paramedic|midwife|clerk|cashier|planner|surveyor|sailor|captain|hobbyist|expert|specialist|member|employee|novice|newcomer|minor|diabetic|insomniac|introvert|extrovert)",
+    ),
+    (
+        "{day}",
+        r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tue|wed|thu|fri|january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|today|tonight|tomorrow|yesterday|next (?:week|month|year|quarter|spring|summer|fall|autumn|winter)|last (?:week|month|year|night|spring|summer|fall|autumn|winter)|this (?:week|month|year|morning|afternoon|evening)|noon|midnight|christmas|easter|20\d\d|\d{1,2}(?::\d\d)? ?(?:am|pm|o'clock)|\d{1,2}:\d\d|\d{4}-\d\d-\d\d|\d{1,2}(?:st|nd|rd|th)|the \d{1,2}(?:st|nd|rd|th)|q[1-4]|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) (?:o'clock|in the (?:morning|evening)))",
+    ),
+    (
+        "{lang}",
+        r"(?:english|chinese|mandarin|cantonese|spanish|french|german|italian|portuguese|russian|japanese|korean|arabic|hebrew|hindi|urdu|bengali|turkish|dutch|swedish|norwegian|danish|finnish|polish|czech|greek|ukrainian|hungarian|romanian|vietnamese|thai|indonesian|malay|tagalog|swahili|farsi|persian|catalan|latin|welsh|irish|tamil|telugu|british english|american english)",
+    ),
+    (
+        "{output}",
+        r"(?:answers?|responses?|reply|replies|explanations?|output|outputs|summary|summaries|messages|emails|comments|docstrings|examples?|snippets?|suggestions|feedback|reports?|code|commit messages?|wording|prose|sentences|paragraphs|lists?|bullets?|bullet points?|tables?|headings|headers|diagrams|charts|links|citations|references|sources|formatting|markdown|emojis?|emoticons|jargon|acronyms|abbreviations|exclamation marks|formulas|equations|footnotes|preambles?|disclaimers|apologies|pleasantries|small talk|filler|introductions|conclusions|step by step|steps)",
+    ),
+    (
+        "{style}",
+        r"(?:concise|brief|short|shorter|succinct|terse|detailed|thorough|verbose|long|longer|formal|informal|casual|friendly|polite|direct|blunt|honest|simple|plain|technical|non-technical|professional|neutral|minimal|minimalist|readable|structured|to the point|critical|gentle|playful|serious|conversational)",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_fragment_names_another_that_was_filled_in_before_it() {
+        for (at, (_, text)) in FRAGMENTS.iter().enumerate() {
+            assert!(FRAGMENTS[..at].iter().all(|(name, _)| !text.contains(name)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Queries, lists, and the summary.
+
+use memhost_sdk::types::*;
+use memhost_sdk::{Explain, Profile, Provider, testing};
+use serde_json::{Value, json};
+
+use super::{Home, metadata, refusal};
+
+fn filled() -> Home {
+    let mut home = Home::new();
+    for (kind, text) in [
+        ("note", "The deploy script prints a warning"),
+        ("constraint", "Never deploy on Fridays"),
+        ("preference", "Prefers short answers"),
+        ("profile", "Works as a data engineer"),
+        ("hypothesis", "The deploy may fail on Mondays"),
+        ("decision", "We chose Postgres"),
+    ] {
+        home.put(text, json!({"kind": kind})).unwrap();
+    }
+    home
+}
+
+#[test]
+fn scores_fall_and_are_made_of_what_explain_tells() {
+    let mut home = filled();
+    let found = home.provider.query(testing::query("deploys")).unwrap().snippets;
+    let kinds: Vec<_> = found.iter().map(|item| metadata(item)["kind"].clone()).collect();
+    assert_eq!(kinds, ["constraint", "note", "hypothesis"]);
+    let told = home.provider.explain_query(testing::query("deploys")).unwrap();
+    for (hit, item) in told.hits.iter().zip(&found) {
+        assert_eq!(hit.id, item.id);
+        let product: f64 = hit.contributions.iter().map(|part| part.value).product();
+        let Score::Rank(score) = item.score else { panic!("{:?}", item.score) };
+        assert!((product - score).abs() < 1e-9 && (0.0..=1.0).contains(&score));
+    }
+    let query: Value = serde_json::from_str(&told.query).unwrap();
+    assert_eq!(query["stems"], json!(["deploy"]));
+}
+
+#[test]
+fn without_a_question_a_preamble_has_rules_first() {
+    let mut home = filled();
+    let preamble = |top_k| QueryRequest { intent: Intent::AgentPreamble, top_k, ..testing::query("") };
+    let found = home.provider.query(preamble(10)).unwrap().snippets;
+    let kinds: Vec<_> = found.iter().map(|item| metadata(item)["kind"].clone()).collect();
+    assert_eq!(kinds, ["constraint", "preference", "profile", "decision", "note", "hypothesis"]);
+    assert_eq!(home.provider.query(preamble(2)).unwrap().snippets.len(), 2);
+    for intent in [Intent::Answer, Intent::Browse] {
+        assert!(home.provider.query(QueryRequest { intent, ..preamble(10) }).unwrap().snippets.is_empty());
+    }
+}
+
+#[test]
+fn filters_hold_for_what_is_shown() {
+    let mut home = filled();
+    home.put("with a room", json!({"kind": "note", "room": {"n": 4}})).unwrap();
+    let mut count = |filter: Value| {
+        let request = ListRequest { metadata_filter: Some(filter.to_string()), ..testing::list(None, 100) };
+        home.provider.list_records(request).unwrap().items.len()
+    };
+    assert_eq!(count(json!({"kind": "note"})), 2);
+    assert_eq!(count(json!({"room": {"n": 4}})), 1);
+    assert_eq!(count(json!({"room": {}})), 0);
+    assert_eq!(count(json!({"status": "pending"})), 0);
+    let bad = QueryRequest { metadata_filter: Some("[".to_owned()), ..testing::query("x") };
+    assert_eq!(refusal(home.provider.query(bad)).0, "metadataFilter");
+}
+
+#[test]
+fn a_list_is_complete_while_others_write() {
+    let mut home = filled();
+    let before: Vec<String> = home.list().into_iter().map(|item| item.id).collect();
+    let (mut listed, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = home.provider.list_records(testing::list(cursor, 2)).unwrap();
+        listed.extend(page.items.into_iter().map(|item| item.id));
+        home.put("something else", json!({})).unwrap();
+        match page.continuation {
+            Continuation::Next(next) => cursor = Some(next),
+            _ => break,
+        }
+    }
+    assert!(before.iter().all(|id| listed.iter().filter(|other| *other == id).count() == 1));
+    assert_eq!(refusal(home.provider.list_records(testing::list(Some("x".to_owned()), 2))).0, "cursor");
+}
+
+#[test]
+fn the_summary_has_rules_preferences_and_profile() {
+    let mut home = Home::new();
+    assert_eq!(home.provider.get_profile(testing::scope()).unwrap().summary, None);
+    home = filled();
+    home.put("Prefers\nvery   long answers!", json!({"kind": "preference", "confidence": 0.1})).unwrap();
+    assert_eq!(
+        home.provider.get_profile(testing::scope()).unwrap().summary.unwrap(),
+        "Constraints: Never deploy on Fridays\nPreferences: Prefers short answers\nProfile: Works as a data engineer"
+    );
+}

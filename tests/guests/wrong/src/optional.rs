@@ -1,0 +1,124 @@
+//! The optional interfaces.
+
+use memhost_sdk::types::*;
+use memhost_sdk::{Browse, Correction, Explain, Extraction, Migration, Provider};
+
+use crate::{Wrong, everywhere, write};
+
+impl Correction for Wrong {
+    fn correct(&mut self, mut request: CorrectRequest) -> Result<CorrectResponse, Error> {
+        let scope = request.scope.clone();
+        let old = request.id.clone();
+        let answered = |record_id, superseded| Ok(CorrectResponse { record_id, superseded, usage: Vec::new() });
+        match (self.breaks.as_str(), &request.patch) {
+            ("COR-01", _) => return answered(old, None),
+            ("COR-02", _) => drop(self.add(&scope, write("Somebody has corrected something"))?),
+            ("COR-03", Patch::Replacement(record)) => {
+                let new = self.add(&scope, RecordWrite { id: None, ..record.clone() })?;
+                return answered(new, Some(old));
+            }
+            ("COR-04", Patch::Replacement(record)) if record.id.is_some() => {
+                let new = self.add(&scope, record.clone())?;
+                self.keeper.forget(vec![old.clone()], scope)?;
+                return answered(new, Some(old));
+            }
+            ("COR-06", _) => request.scope = everywhere(scope),
+            _ => {}
+        }
+        match self.keeper.correct(request) {
+            Err(Error::NotFound(_)) if self.is("COR-05") => answered(old, None),
+            outcome => outcome,
+        }
+    }
+}
+
+impl Extraction for Wrong {
+    fn run_job(&mut self, provider_job_id: String) -> Result<JobResult, Error> {
+        let before = self.keeper.get_job(provider_job_id.clone())?;
+        let is_again = before.is_some_and(|job| job.status == JobStatus::Succeeded);
+        let mut answer = self.keeper.run_job(provider_job_id)?;
+        match self.breaks.as_str() {
+            "EXT-02" if is_again => answer.records.push(self.add(&self.scope.clone(), write("It was run again"))?),
+            "EXT-03" => answer.records.push("no-such-record".to_owned()),
+            "EXT-07" => answer.job.record_count = None,
+            _ => {}
+        }
+        Ok(answer)
+    }
+
+    fn get_job(&mut self, provider_job_id: String) -> Result<Option<ExtractionJob>, Error> {
+        match self.breaks.as_str() {
+            "EXT-01" => Ok(None),
+            "EXT-04" => Ok(Some(self.keeper.run_job(provider_job_id)?.job)),
+            _ => self.keeper.get_job(provider_job_id),
+        }
+    }
+
+    fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+        self.keeper.list_jobs(scope, cursor, limit)
+    }
+
+    fn cancel_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error> {
+        let mut job = self.keeper.cancel_job(provider_job_id)?;
+        if self.is("EXT-05") {
+            job.status = JobStatus::Cancelled;
+        }
+        Ok(job)
+    }
+}
+
+impl Explain for Wrong {
+    fn explain_query(&mut self, request: QueryRequest) -> Result<Explanation, Error> {
+        if self.is("XPL-03") {
+            self.add(&request.scope.clone(), write("Somebody wanted to know why"))?;
+        }
+        let mut explanation = self.keeper.explain_query(request)?;
+        match self.breaks.as_str() {
+            "XPL-01" => explanation.hits.reverse(),
+            "XPL-02" => {
+                for hit in &mut explanation.hits {
+                    hit.contributions.push(Contribution { name: "luck".to_owned(), value: f64::INFINITY });
+                }
+            }
+            _ => {}
+        }
+        Ok(explanation)
+    }
+}
+
+impl Browse for Wrong {
+    fn list_children(
+        &mut self,
+        path: String,
+        mut scope: Scope,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<NodePage, Error> {
+        if self.is("BRW-05") {
+            scope = everywhere(scope);
+        }
+        let mut page = match self.keeper.list_children(path, scope, cursor, limit) {
+            Err(Error::NotFound(_)) if self.is("BRW-02") => NodePage { nodes: Vec::new(), next_cursor: None },
+            outcome => outcome?,
+        };
+        self.count += 1;
+        match self.breaks.as_str() {
+            "BRW-01" if self.count.is_multiple_of(2) => page.nodes.reverse(),
+            "BRW-03" => page.next_cursor = None,
+            "BRW-04" => page.nodes.iter_mut().for_each(|node| node.record_id = Some("no-such-record".to_owned())),
+            "BRW-06" => page.nodes.iter_mut().for_each(|node| node.label = node.label.repeat(100)),
+            _ => {}
+        }
+        Ok(page)
+    }
+}
+
+impl Migration for Wrong {
+    fn migrate(&mut self, _: &str) -> Result<(), Error> {
+        match self.breaks.as_str() {
+            "MIG-01" => self.forget_all(&Scope::company("")),
+            "MIG-02" if self.marks.get("migrated")?.is_some() => Err(Error::internal("this was done before")),
+            _ => Ok(self.marks.put("migrated", &"yes".to_owned())?),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! `memhost bridge claude-mem`: on databases of a schema of our own, and on one that the npm package makes, where it and
+//! `bun` are (`just claude-mem`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use memhost::server::{AdminToken, Endpoint, Surfaces};
+use memhost_tests::{TestHost, repository};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::support::Api;
+
+const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
+
+/// A host that listens, with the provider as the default of `acme`, and a directory.
+struct Place {
+    _host: TestHost,
+    api: Api,
+    url: String,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let host = TestHost::new(&["cross-agent"]).await.unwrap();
+        let api = Api::new(&host);
+        let binding = json!({"key": "shared", "providerKey": "cross-agent", "default": true,
+            "grants": {"storageBytes": 64 << 20}});
+        api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
+        let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
+        let url = endpoint.address().to_string();
+        let token = AdminToken::known(TOKEN).unwrap();
+        let serving = memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, std::future::pending());
+        tokio::spawn(serving);
+        Self { _host: host, api, url, directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Runs the bridge, and answers its exit code and what it said.
+    async fn bridge(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+        command.args(["bridge", "claude-mem"]).args(arguments).args(["-o", "json", "--binding", "shared"]);
+        command.env_clear().env("HOME", self.directory.path());
+        command.env("MEMHOST_URL", &self.url).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_COMPANY", "acme");
+        let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let said = if done.status.success() { done.stdout } else { done.stderr };
+        (done.status.code().unwrap(), String::from_utf8(said).unwrap())
+    }
+
+    async fn fine(&self, arguments: &[&str]) -> Value {
+        let (code, said) = self.bridge(arguments).await;
+        assert_eq!(code, 0, "{said}");
+        serde_json::from_str(&said).unwrap()
+    }
+
+    async fn records(&self, project: &str) -> Vec<Value> {
+        let body = json!({"scope": {"companyId": "acme", "projectId": project}, "limit": 1000});
+        let mut page = self.api.post("/runtime/v1/companies/acme/list", &body).await.fine();
+        page["items"].as_array_mut().unwrap().drain(..).collect()
+    }
+}
+
+/// A small store with the columns that older versions of claude-mem have, and one that none has.
+fn store(file: &Path, rows: i64) {
+    let store = Connection::open(file).unwrap();
+    store
+        .execute_batch(
+            "CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, content_session_id TEXT, memory_session_id TEXT UNIQUE,
+               project TEXT, started_at TEXT, started_at_epoch INTEGER, completed_at_epoch INTEGER);
+             CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, text TEXT,
+               type TEXT, title TEXT, narrative TEXT, facts TEXT, concepts TEXT, created_at TEXT, created_at_epoch INTEGER, odd REAL);
+             INSERT INTO sdk_sessions VALUES (1, 's1', 'm1', 'widgets', '2026-01-01', 1767225600000, 1767229200000);",
+        )
+        .unwrap();
+    for number in 0..rows {
+        store
+            .execute(
+                "INSERT INTO observations VALUES (?1, 'm1', 'widgets', NULL, 'decision', 'Gate ' || ?1, 'It is locked',
+                   '[\"a fact\"]', '[\"doors\"]', '2026-01-01', 1767225600000 + ?1, 0.5)",
+                [number + 1],
+            )
+            .unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_comes_in_once_and_goes_out_as_it_was() {
+    let place = Place::new().await;
+    let (file, out, copy) = (place.file("claude-mem.db"), place.file("out.db"), place.file("copy.db"));
+    store(&file, 450);
+    let [file, out, copy] = [&file, &out, &copy].map(|path| path.to_str().unwrap());
+    let report = place.fine(&["import", file]).await;
+    assert_eq!(report, json!({"rows": 450, "sessions": 1, "imported": 450, "unchanged": 0, "events": 2}));
+    let first = place.records("widgets").await;
+    assert_eq!(first.len(), 450);
+    let one = first.iter().find(|record| record["summary"] == "Gate 7").unwrap();
+    assert_eq!(one["text"], "Gate 7\n\nIt is locked\n\n- a fact");
+    let metadata = &one["metadata"];
+    for (name, value) in [
+        ("agentKind", "claude"),
+        ("source", "imported"),
+        ("type", "decision"),
+        ("sessionId", "s1"),
+        ("projectId", "widgets"),
+        ("createdAt", "2026-01-01T00:00:00.007Z"),
+        ("externalRef", "claude-mem:observations/m1/7"),
+    ] {
+        assert_eq!(metadata[name], value, "{name}");
+    }
+    let operations = place.api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
+    assert_eq!(operations["items"].as_array().unwrap().len(), 3, "every write is an operation");
+    let again = place.fine(&["import", file]).await;
+    assert_eq!((&again["imported"], &again["unchanged"]), (&json!(0), &json!(450)));
+    assert_eq!(place.records("widgets").await, first, "nothing was even touched");
+    let events = place.api.get("/control/v1/companies/acme/events?sessionId=s1").await;
+    assert_eq!(events["items"].as_array().unwrap().len(), 2, "{events}");
+    // A record of our own goes out beside them.
+    let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Own words\nand more",
+        "metadata": {"projectId": "widgets", "type": "fact", "agentKind": "codex", "sessionId": "s9", "tags": ["t"]}}]});
+    place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
+    let report = place.fine(&["export", out, "--project", "widgets"]).await;
+    assert_eq!(report, json!({"records": 451, "written": 451, "unchanged": 0}));
+    let rows = |file: &str| {
+        let store = Connection::open(file).unwrap();
+        let question = "SELECT title || '|' || narrative || '|' || concepts || '|' || o.created_at_epoch || '|' ||
+            s.content_session_id FROM observations o JOIN sdk_sessions s USING (memory_session_id)
+            WHERE title LIKE 'Gate%' ORDER BY o.created_at_epoch";
+        let mut query = store.prepare(question).unwrap();
+        let rows = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        rows.map(Result::unwrap).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(out), rows(file));
+    // Into a copy of the store that it came from: only what is not there.
+    let report = place.fine(&["export", copy, "--copy-of", file, "--project", "widgets"]).await;
+    assert_eq!(report["unchanged"], 450);
+    assert_eq!(rows(copy), rows(file));
+    assert_eq!(rows(file).len(), 450, "the store itself is only read");
+    // And back into another project: all of it, ours with the id that it has.
+    let report = place.fine(&["import", out, "--project", "elsewhere"]).await;
+    assert_eq!(report["imported"], 450 + 1, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_will_not_do_is_named() {
+    let place = Place::new().await;
+    let (none, text, empty) = (place.file("none.db"), place.file("text.db"), place.file("empty.db"));
+    std::fs::write(&text, "no database, but long enough to be looked at as if it were one").unwrap();
+    Connection::open(&empty).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
+    for (file, says) in [(&none, "no such file"), (&text, "not a database"), (&empty, "no table `sdk_sessions`")] {
+        let (code, said) = place.bridge(&["import", file.to_str().unwrap()]).await;
+        assert!(code == 2 && said.contains(says) && said.contains(file.to_str().unwrap()), "{said}");
+    }
+    let (code, said) = place.bridge(&["export", empty.to_str().unwrap()]).await;
+    assert!(code == 2 && said.contains("is there already"), "{said}");
+}
+
+/// Makes a store with claude-mem's own code, or says what it holds.
+const SCRIPT: &str = r#"
+const { SessionStore } = require(process.argv[2]);
+const store = new SessionStore(process.argv[3]);
+if (process.argv[4] === "make") {
+  const id = store.createSDKSession("content-1", "widgets", "lock the gate", "Gates", "claude");
+  store.updateMemorySessionId(id, "memory-1");
+  store.storeObservation("memory-1", "widgets", { type: "decision", title: "The gate is locked", subtitle: "at night",
+    facts: ["by nine"], narrative: "Somebody walked in.", concepts: ["doors"], files_read: ["a.rs"], files_modified: [] }, 1);
+  store.storeSummary("memory-1", "widgets", { request: "lock the gate", investigated: "doors", learned: "it was open",
+    completed: "locked", next_steps: "paint it", notes: null }, 1);
+}
+console.log(JSON.stringify({ observations: store.db.query("select * from observations order by id").all(),
+  summaries: store.db.query("select * from session_summaries").all(),
+  found: store.getObservationById(1), projects: store.getAllProjects() }));
+store.close();
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_of_the_real_package_goes_both_ways() {
+    let made = repository().join("target/claude-mem");
+    let package = made.join("package/plugin/sqlite/SessionStore.js");
+    let bun = [made.join("bun/package/bin/bun"), PathBuf::from("bun")];
+    let runs = |bun: &&PathBuf| Command::new(bun).arg("--version").output().is_ok_and(|done| done.status.success());
+    let (true, Some(bun)) = (package.exists(), bun.iter().find(runs)) else {
+        println!("skipped: claude-mem and bun are not in target/claude-mem; `just claude-mem` puts them there");
+        return;
+    };
+    let place = Place::new().await;
+    let script = place.file("store.cjs");
+    std::fs::write(&script, SCRIPT).unwrap();
+    let claude_mem = |file: &str, what: &str| -> Value {
+        let mut command = Command::new(bun);
+        command.arg(&script).arg(&package).arg(place.file(file)).arg(what).env("HOME", place.directory.path());
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let said = String::from_utf8(done.stdout).unwrap();
+        serde_json::from_str(said.lines().last().unwrap()).unwrap()
+    };
+    let before = claude_mem("real.db", "make");
+    let [real, out, copy] = ["real.db", "out.db", "copy.db"].map(|name| place.file(name).to_str().unwrap().to_owned());
+    let report = place.fine(&["import", &real]).await;
+    assert_eq!((&report["rows"], &report["imported"]), (&json!(2), &json!(2)), "{report}");
+    assert_eq!(place.fine(&["import", &real]).await["imported"], 0);
+    assert_eq!(place.api.query_in("acme", "widgets", "who walked in?").await.len(), 1);
+    let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Paint it green",
+        "metadata": {"type": "preference", "agentKind": "codex"}}]});
+    place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
+    for (name, file, arguments) in [
+        ("out.db", &out, &["--project", "widgets"][..]),
+        ("copy.db", &copy, &["--project", "widgets", "--copy-of", &real]),
+    ] {
+        place.fine(&[&["export", file], arguments].concat()).await;
+        let after = claude_mem(name, "look");
+        assert_eq!(after["observations"].as_array().unwrap().len(), 2, "{name}: {after}");
+        for column in
+            ["title", "subtitle", "narrative", "facts", "concepts", "files_read", "content_hash", "created_at_epoch"]
+        {
+            let values: Vec<&Value> =
+                after["observations"].as_array().unwrap().iter().map(|row| &row[column]).collect();
+            assert!(values.contains(&&before["observations"][0][column]), "{name} {column}: {values:?}");
+        }
+        assert_eq!(after["summaries"][0]["learned"], "it was open", "{name}");
+        assert_eq!(after["projects"], json!(["widgets"]), "{name}");
+    }
+}

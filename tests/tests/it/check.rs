@@ -1,0 +1,308 @@
+//! The conformance kit: right providers keep every rule, and for every rule there is a guest that breaks it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use memhost::check::{
+    CheckOptions, Finding, Kit, Mode, Outcome, Report, Rule, Selection, Source, Status, handbook, rules,
+};
+use memhost_tests::{guest_file, marked, repository};
+use serde_json::{Value, json};
+
+/// Rules about what a component is and says of itself: there is no configuration then, so that the guest's bytes say what
+/// it breaks.
+const BY_MARK: [&str; 9] = ["DSC-01", "DSC-02", "DSC-03", "DSC-04", "DSC-05", "DSC-06", "DSC-07", "CFG-01", "CFG-02"];
+/// The same where a rule compares what it does with what it says.
+const BY_WORD: &str = "CAP-05";
+/// Rules that other guests break.
+const BY_OTHERS: [(&str, &str); 2] = [("ADM-01", "exports-nothing"), ("ADM-02", "needs-more")];
+/// Who breaks the rule on the left breaks those on the right with it, whatever else it does well.
+const DEPENDENTS: &[(&str, &[&str])] = &[
+    ("CAP-01", &["CAP-06", "CAP-09"]),
+    ("CAP-03", &["EXT-06", "RST-03"]),
+    ("UPS-01", &["LST-04", "QRY-04"]),
+    ("UPS-02", &["UPS-04"]),
+    ("UPS-07", &["LST-04", "QRY-04"]),
+    ("QRY-01", &["FGT-06", "MIG-01", "MIG-02", "RST-01", "RST-02", "XPL-01"]),
+    ("QRY-02", &["COR-03", "FGT-02", "PAR-01", "PAR-02", "PAR-03", "QRY-10"]),
+    ("QRY-03", &["ERR-01", "ERR-02"]),
+    (
+        "QRY-05",
+        &[
+            "ERR-01", "ERR-02", "FGT-06", "GET-03", "MIG-01", "MIG-02", "QRY-01", "QRY-03", "QRY-04", "QRY-06",
+            "QRY-07", "QRY-08", "QRY-09", "QRY-10", "RST-01", "RST-02", "XPL-01",
+        ],
+    ),
+    ("QRY-06", &["XPL-01"]),
+    ("QRY-09", &["FGT-06", "MIG-01", "MIG-02", "QRY-01", "QRY-04", "RST-01", "RST-02", "XPL-01"]),
+    ("LST-01", &["LST-02"]),
+    ("LST-03", &["LST-01", "LST-02"]),
+    ("GET-01", &["COR-04", "FGT-02", "PAR-05"]),
+    (
+        "GET-02",
+        &[
+            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
+            "GET-03", "QRY-09", "RST-01", "UPS-01", "UPS-02", "UPS-03", "UPS-06", "UPS-07", "UPS-08",
+        ],
+    ),
+    (
+        "GET-03",
+        &[
+            "BRW-04", "CAP-01", "CAP-04", "CAP-06", "CAP-09", "COR-01", "COR-06", "EXT-03", "FGT-05", "FGT-06",
+            "GET-02", "QRY-09", "RST-01", "UPS-01", "UPS-02", "UPS-03", "UPS-06", "UPS-07", "UPS-08",
+        ],
+    ),
+    ("FGT-02", &["RST-02"]),
+    ("FGT-04", &["FGT-01", "FGT-03", "FGT-05"]),
+    ("FGT-06", &["LST-02"]),
+    ("RST-01", &["MIG-01", "MIG-02", "RST-02", "RST-03"]),
+    ("RST-02", &["MIG-01", "MIG-02", "QRY-01"]),
+    ("COR-01", &["COR-03", "COR-05", "COR-06"]),
+    ("COR-03", &["COR-02", "COR-05", "COR-06"]),
+    ("COR-05", &["COR-06"]),
+    ("EXT-01", &["EXT-04", "EXT-05"]),
+    ("EXT-03", &["EXT-07"]),
+    ("XPL-02", &["XPL-01", "XPL-03"]),
+    ("BRW-06", &["BRW-01", "BRW-03", "BRW-04", "BRW-05"]),
+    ("MIG-01", &["MIG-02"]),
+];
+
+fn only(rule: &str) -> Selection {
+    Selection { mode: Mode::Thorough, rules: vec![rule.to_owned()] }
+}
+
+fn all(mode: Mode) -> Selection {
+    Selection { mode, rules: Vec::new() }
+}
+
+fn breaking(rule: &str) -> CheckOptions {
+    CheckOptions { config: json!({ "break": rule }).as_object().unwrap().clone(), ..CheckOptions::default() }
+}
+
+async fn checked(source: Source, options: &CheckOptions, selection: &Selection) -> Report {
+    let kit = Kit::open(&source).await.unwrap();
+    let report = kit.check(options, selection).await.unwrap();
+    kit.close().await;
+    report
+}
+
+/// The guest with a mark, checked.
+async fn checked_with_mark(rule: &str, selection: &Selection) -> Report {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("wrong.wasm");
+    std::fs::write(&file, marked(rule).unwrap()).unwrap();
+    checked(Source::File(file), &CheckOptions::default(), selection).await
+}
+
+/// Broken rules with what was seen.
+fn broken(report: &Report) -> Vec<(&'static str, &str)> {
+    let is_broken = |finding: &&Finding| matches!(finding.outcome, Outcome::Failed { .. });
+    report.findings.iter().filter(is_broken).map(|finding| (finding.rule.id, what(finding))).collect()
+}
+
+fn what(finding: &Finding) -> &str {
+    match &finding.outcome {
+        Outcome::Failed { saw } => saw,
+        Outcome::Skipped { why } => why,
+        Outcome::Passed => "",
+    }
+}
+
+/// Rules that could not be tried, with the reason.
+fn skipped(report: &Report) -> Vec<(&'static str, &str)> {
+    let is_skipped = |finding: &&Finding| matches!(finding.outcome, Outcome::Skipped { .. });
+    report.findings.iter().filter(is_skipped).map(|finding| (finding.rule.id, what(finding))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_right_guest_keeps_every_rule() {
+    let report = checked(Source::File(guest_file("wrong")), &CheckOptions::default(), &all(Mode::Thorough)).await;
+    assert!(broken(&report).is_empty(), "{:?}", broken(&report));
+    assert!(skipped(&report).is_empty(), "what the right guest cannot try is tried nowhere: {:?}", skipped(&report));
+    assert_eq!((report.status, report.counts().passed), (Status::Passed, rules().count()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_built_in_provider_keeps_every_rule() {
+    let report = checked(Source::Builtin, &CheckOptions::default(), &all(Mode::Thorough)).await;
+    assert!(broken(&report).is_empty(), "{:?}", broken(&report));
+    assert_eq!(report.status, Status::Passed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_example_of_the_sdk_keeps_every_rule() {
+    let report = checked(Source::File(guest_file("notes")), &CheckOptions::default(), &all(Mode::Thorough)).await;
+    assert!(broken(&report).is_empty(), "{:?}", broken(&report));
+    assert_eq!(report.status, Status::Passed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guest_that_keeps_records_keeps_every_rule() {
+    let report = checked(Source::File(guest_file("keeper")), &CheckOptions::default(), &all(Mode::Quick)).await;
+    assert!(broken(&report).is_empty(), "{:?}", broken(&report));
+    assert_eq!(report.status, Status::Passed);
+}
+
+/// A rule that nobody can break is no rule.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_rule_has_a_guest_that_breaks_it() {
+    let kit = Kit::open(&Source::File(guest_file("wrong"))).await.unwrap();
+    let mut unbroken = Vec::new();
+    for rule in rules() {
+        let other = BY_OTHERS.iter().find(|(id, _)| *id == rule.id);
+        let report = match other {
+            Some((_, guest)) => {
+                checked(Source::File(guest_file(guest)), &CheckOptions::default(), &only(rule.id)).await
+            }
+            None if rule.id == BY_WORD || BY_MARK.contains(&rule.id) => {
+                checked_with_mark(rule.id, &only(rule.id)).await
+            }
+            None => kit.check(&breaking(rule.id), &only(rule.id)).await.unwrap(),
+        };
+        if report.status != Status::Failed {
+            unbroken.push(format!("{}: {:?}", rule.id, report.findings));
+        }
+    }
+    kit.close().await;
+    assert!(unbroken.is_empty(), "nobody breaks these rules:\n{}", unbroken.join("\n"));
+}
+
+/// Otherwise an author would look for a mistake in the wrong place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_breaks_one_rule_breaks_no_other() {
+    let kit = Kit::open(&Source::File(guest_file("wrong"))).await.unwrap();
+    let mut wrong = Vec::new();
+    let by_configuration = |rule: &&Rule| {
+        rule.mode == Mode::Quick
+            && !BY_MARK.contains(&rule.id)
+            && rule.id != BY_WORD
+            && !BY_OTHERS.iter().any(|(id, _)| *id == rule.id)
+    };
+    for rule in rules().filter(by_configuration) {
+        let report = kit.check(&breaking(rule.id), &all(Mode::Quick)).await.unwrap();
+        let found: BTreeSet<&str> = broken(&report).into_iter().map(|(id, _)| id).collect();
+        let dependents = DEPENDENTS.iter().find(|(id, _)| *id == rule.id).map_or(&[][..], |(_, all)| all);
+        let expected: BTreeSet<&str> = dependents.iter().copied().chain([rule.id]).collect();
+        if found != expected {
+            wrong.push(format!(
+                "(\"{}\", &{:?}),",
+                rule.id,
+                found.iter().filter(|id| **id != rule.id).collect::<Vec<_>>()
+            ));
+        }
+    }
+    kit.close().await;
+    assert!(wrong.is_empty(), "other rules than expected are broken:\n{}", wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_takes_nothing_is_not_green() {
+    let report = checked(Source::File(guest_file("stamped")), &CheckOptions::default(), &only("UPS-01")).await;
+    assert_eq!(report.status, Status::Inconclusive, "{report:?}");
+    let denied = CheckOptions { deny: vec!["storage".to_owned()], ..CheckOptions::default() };
+    let report = checked(Source::File(guest_file("wrong")), &denied, &only("QRY-01")).await;
+    assert_ne!(report.status, Status::Passed, "nothing was kept: {report:?}");
+}
+
+/// The words of a contract's file, without the marks of comments.
+fn plain(file: &str) -> String {
+    let text = std::fs::read_to_string(repository().join(file)).unwrap();
+    let lines = text.lines().map(|line| line.trim().trim_start_matches('/'));
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_rule_is_a_sentence_of_the_contract() {
+    let mut ids = BTreeSet::new();
+    for rule in rules() {
+        assert!(ids.insert(rule.id), "{} is there twice", rule.id);
+        let (group, number) = rule.id.split_once('-').unwrap();
+        assert!(group.len() == 3 && number.len() == 2 && number.parse::<u8>().is_ok(), "{}", rule.id);
+        assert!(plain(rule.contract.file).contains(rule.contract.text), "{}: {:?}", rule.id, rule.contract);
+        let item = rule.contract.item.rsplit('.').next().unwrap();
+        assert!(plain(rule.contract.file).contains(item), "{}: no {item} in {}", rule.id, rule.contract.file);
+    }
+    assert!(ids.len() > 60, "only {}", ids.len());
+}
+
+/// `UPDATE_DOCS=1` writes the page anew.
+#[test]
+fn the_page_of_rules_is_the_kits() {
+    let page = repository().join("host/docs/conformance.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&page, handbook()).unwrap();
+    }
+    let there = std::fs::read_to_string(&page).unwrap_or_default();
+    assert!(there == handbook(), "{} is not what the kit says; UPDATE_DOCS=1 writes it anew", page.display());
+}
+
+fn memhost(arguments: &[&str], at: &Path) -> Output {
+    let program = env!("CARGO_BIN_EXE_memhost-cli");
+    Command::new(program).args(arguments).current_dir(at).env("NO_COLOR", "1").output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_command_says_what_is_broken_and_where_it_stands() {
+    let at = tempfile::tempdir().unwrap();
+    let guest: PathBuf = guest_file("wrong");
+    let file = guest.to_str().unwrap();
+    let rules = ["--rule", "CAP-03,GET-01", "--rule", "BRW-02"];
+    let run = |more: &[&str]| memhost(&[&["plugin", "check", file][..], &rules[..], more].concat(), at.path());
+    let green = run(&["--junit", "right.xml", "--badge", "badge.json"]);
+    assert_eq!(green.status.code(), Some(0), "{green:?}");
+    assert!(text(&green.stdout).contains("CAP-03  ok"), "{green:?}");
+    let badge: Value = serde_json::from_slice(&std::fs::read(at.path().join("badge.json")).unwrap()).unwrap();
+    assert_eq!((&badge["schemaVersion"], &badge["color"]), (&json!(1), &json!("brightgreen")));
+
+    let red = run(&["--config", r#"{"break":"CAP-03"}"#, "--junit", "wrong.xml", "--badge", "badge.json"]);
+    assert_eq!(red.status.code(), Some(1), "{red:?}");
+    let shown = text(&red.stdout);
+    assert!(shown.contains("CAP-03  BROKEN") && shown.contains("GET-01  ok"), "{shown}");
+    assert!(shown.contains("saw       1 records after the first delivery, 3 after the third"), "{shown}");
+    assert!(shown.contains("wit/provider.wit, `capture`: the same `operation-id`"), "{shown}");
+    assert!(shown.contains("![wrong 0.1.0](https://img.shields.io/badge/"), "{shown}");
+    assert!(text(&red.stderr).contains("1 of 3 rules are broken"), "{red:?}");
+    let junit = std::fs::read_to_string(at.path().join("wrong.xml")).unwrap();
+    assert!(junit.contains("tests=\"3\" failures=\"1\" skipped=\"0\""), "{junit}");
+    assert!(junit.contains("<failure message=\"1 records after"), "{junit}");
+    let badge: Value = serde_json::from_slice(&std::fs::read(at.path().join("badge.json")).unwrap()).unwrap();
+    assert_eq!((&badge["message"], &badge["color"]), (&json!("1 of 3 broken"), &json!("red")));
+
+    let json = run(&["-o", "json"]);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["status"], "passed");
+    assert_eq!(json["counts"], json!({ "passed": 3, "failed": 0, "skipped": 0 }));
+    let names: BTreeSet<&str> = json["rules"][0].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(names, BTreeSet::from(["contract", "expects", "id", "mode", "ms", "outcome", "title"]));
+    assert_eq!(text(&run(&["-o", "jsonl"]).stdout).lines().count(), 3);
+}
+
+#[test]
+fn the_command_tells_a_mistake_from_a_broken_rule() {
+    let at = tempfile::tempdir().unwrap();
+    let guest = guest_file("wrong");
+    let file = guest.to_str().unwrap();
+    for (arguments, said) in [
+        (vec![file, "--rule", "CAP-99"], "there is no rule `CAP-99`"),
+        (vec![file, "--config", r#"{"strange":1}"#], "/strange: is not known"),
+        (vec![file, "--config", "[]"], "--config"),
+        (vec!["no-such.wasm"], "no-such.wasm"),
+        (vec![file, "--allow-network", "--secret-env", "NO_SUCH_SECRET"], "NO_SUCH_SECRET"),
+    ] {
+        let done = memhost(&[&["plugin", "check"][..], &arguments[..]].concat(), at.path());
+        assert_eq!(done.status.code(), Some(2), "{done:?}");
+        assert!(text(&done.stderr).contains(said), "{done:?}");
+    }
+    // What is no component at all breaks a rule: that is what was asked.
+    std::fs::write(at.path().join("text.wasm"), "no component").unwrap();
+    let done = memhost(&["plugin", "check", "text.wasm"], at.path());
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    assert!(text(&done.stdout).contains("ADM-01  BROKEN"), "{done:?}");
+    let listed = memhost(&["plugin", "check", "--list-rules"], at.path());
+    assert_eq!(text(&listed.stdout).trim(), handbook().trim());
+}

@@ -1,0 +1,164 @@
+//! Components that were built for a released version of the contract and are never built again: whatever the host
+//! becomes, within that minor version they load and do all that they did.
+
+use std::path::{Path, PathBuf};
+
+use memhost::check::{CheckOptions, Kit, Mode, Outcome, Selection, Source, Status};
+use memhost::contract::BindingLimits;
+use memhost::sandbox::OptionalInterface;
+use memhost_tests::{TestHost, repository};
+use wasmtime::component::types::ComponentFunc;
+use wasmtime::component::{Component, Instance, Linker, Val};
+use wasmtime::{Engine, Store, StoreContextMut};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+const INTERFACES: [OptionalInterface; 8] = [
+    OptionalInterface::Correction,
+    OptionalInterface::Profile,
+    OptionalInterface::Extraction,
+    OptionalInterface::Explain,
+    OptionalInterface::Browse,
+    OptionalInterface::Review,
+    OptionalInterface::Transfer,
+    OptionalInterface::Migration,
+];
+
+/// Each frozen component with the version of the contract in its name.
+fn frozen() -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(repository().join("tests/compat")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if let Some(version) = name.strip_prefix("complete-").and_then(|rest| rest.strip_suffix(".wasm")) {
+            found.push((version.to_owned(), path.clone()));
+        }
+    }
+    assert!(!found.is_empty());
+    found
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_component_keeps_every_rule() {
+    for (version, file) in frozen() {
+        let kit = Kit::open(&Source::File(file)).await.unwrap();
+        let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
+        let report = kit.check(&CheckOptions::default(), &selection).await.unwrap();
+        kit.close().await;
+        let broken: Vec<String> = report
+            .findings
+            .iter()
+            .filter_map(|finding| match &finding.outcome {
+                Outcome::Failed { saw } => Some(format!("{}: {saw}", finding.rule.id)),
+                _ => None,
+            })
+            .collect();
+        assert!(broken.is_empty(), "{version}\n{}", broken.join("\n"));
+        assert_eq!(report.status, Status::Passed, "{version}");
+        // Each interface that the host calls was tried, not only looked for.
+        for interface in INTERFACES {
+            let tried = report.findings.iter().filter(|finding| finding.rule.interface == Some(interface));
+            let mut outcomes = tried.map(|finding| matches!(finding.outcome, Outcome::Passed)).peekable();
+            assert!(outcomes.peek().is_none() || outcomes.any(|passed| passed), "{version}: {interface:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_component_serves_and_is_found_whole() {
+    for (version, file) in frozen() {
+        let host = TestHost::new(&[]).await.unwrap();
+        std::fs::copy(&file, host.directory().join("plugins/frozen.wasm")).unwrap();
+        host.service().scan_plugins().await;
+        let status = host.service().plugins();
+        let admitted = status.admitted.iter().find(|one| one.inspection.description.provider_key.as_str() == "keeper");
+        let inspection = &admitted.unwrap_or_else(|| panic!("{version}: {:?}", status.refused)).inspection;
+        assert_eq!(inspection.contract_version, version);
+        assert_eq!(inspection.interfaces, INTERFACES);
+        host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+        let written = host.write("acme", "frozen and still served").await.unwrap();
+        assert_eq!(host.query("acme", "served").await.unwrap()[0].handle, written);
+    }
+}
+
+/// A store whose storage is empty and takes whatever is written.
+struct State {
+    wasi: WasiCtx,
+    table: wasmtime::component::ResourceTable,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+fn instance(file: &Path) -> (Store<State>, Instance) {
+    let engine = Engine::default();
+    let component = Component::from_file(&engine, file).unwrap();
+    let mut linker = Linker::<State>::new(&engine);
+    wasmtime_wasi::p2::add_to_linker_sync(&mut linker).unwrap();
+    let none = || Val::Option(None);
+    let ok = |value: Option<Val>| Val::Result(Ok(value.map(Box::new)));
+    let mut binding = linker.instance("paperclip:memory/binding@0.1.0").unwrap();
+    let answers = |value: Val| {
+        move |_: StoreContextMut<'_, State>, _: ComponentFunc, _: &[Val], results: &mut [Val]| {
+            results[0] = value.clone();
+            Ok(())
+        }
+    };
+    binding.func_new("config", answers(Val::String("{}".to_owned()))).unwrap();
+    let mut storage = linker.instance("paperclip:memory/storage@0.1.0").unwrap();
+    let page = Val::Record(vec![("entries".to_owned(), Val::List(Vec::new())), ("next".to_owned(), none())]);
+    storage.func_new("get", answers(ok(Some(none())))).unwrap();
+    storage.func_new("scan", answers(ok(Some(page)))).unwrap();
+    storage.func_new("apply", answers(ok(None))).unwrap();
+    linker.define_unknown_imports_as_traps(&component).unwrap();
+    let wasi = wasmtime_wasi::WasiCtxBuilder::new().build();
+    let mut store = Store::new(&engine, State { wasi, table: wasmtime::component::ResourceTable::new() });
+    let instance = linker.instantiate(&mut store, &component).unwrap();
+    (store, instance)
+}
+
+fn call(store: &mut Store<State>, instance: &Instance, interface: &str, function: &str, params: &[Val]) -> Val {
+    let interface = format!("paperclip:memory/{interface}@0.1.0");
+    let of = instance.get_export_index(&mut *store, None, &interface).unwrap();
+    let function = instance.get_export_index(&mut *store, Some(&of), function).unwrap();
+    let function = instance.get_func(&mut *store, function).unwrap();
+    let mut results = [Val::Bool(false)];
+    function.call(&mut *store, params, &mut results).unwrap();
+    let [result] = results;
+    let Val::Result(Ok(Some(answer))) = result else { panic!("{interface}: {result:?}") };
+    *answer
+}
+
+/// Interfaces that this host only looks for today: called as any host of that version may.
+#[test]
+fn a_frozen_component_does_what_the_host_does_not_ask_for() {
+    let text = |text: &str| Val::String(text.to_owned());
+    let none = || Val::Option(None);
+    let member = |name: &str, value: Val| (name.to_owned(), value);
+    let optional = ["agent-id", "project-id", "issue-id", "run-id", "subject-id", "session-key", "namespace"];
+    let mut scope = vec![member("company-id", text("acme"))];
+    scope.extend(optional.iter().map(|name| member(name, none())));
+    let scope = Val::Record(scope);
+    for (_, file) in frozen() {
+        let (mut store, instance) = instance(&file);
+        let mut ask =
+            |interface: &str, function: &str, params: &[Val]| call(&mut store, &instance, interface, function, params);
+        let profile = Val::Record(vec![member("summary", none()), member("usage", Val::List(Vec::new()))]);
+        assert_eq!(ask("profile", "get-profile", std::slice::from_ref(&scope)), profile);
+        let page = Val::Record(vec![
+            member("items", Val::List(Vec::new())),
+            member("continuation", Val::Variant("end".to_owned(), None)),
+            member("usage", Val::List(Vec::new())),
+        ]);
+        assert_eq!(ask("review", "list-pending", &[scope.clone(), none(), Val::U32(10)]), page);
+        let rejected = Val::Variant("reject".to_owned(), None);
+        assert_eq!(ask("review", "decide", &[text("gone"), scope.clone(), rejected]), none());
+        let chunk = Val::Record(vec![member("lines", text("")), member("next-cursor", none())]);
+        assert_eq!(ask("transfer", "export-records", &[scope.clone(), none()]), chunk);
+        let line = r#"{"id":"r1","pending":true,"record":{"partition":{"agent":null,"subject":null,"namespace":null},"text":"one","summary":null,"metadata":null,"source":null,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}}"#;
+        let report = Val::Record(vec![member("imported", Val::U32(1)), member("unchanged", Val::U32(0))]);
+        assert_eq!(ask("transfer", "import-records", &[scope.clone(), text(&format!("{line}\n"))]), report);
+    }
+}

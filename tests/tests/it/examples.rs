@@ -1,0 +1,97 @@
+//! The providers of `plugins/examples`, where they were built: other languages' runtimes bring imports, memories and stacks
+//! that no Rust component has.
+
+use std::path::PathBuf;
+
+use memhost::check::{CheckOptions, Kit, Mode, Outcome, Selection, Source};
+use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
+use memhost_tests::{TestHost, example_file, repository};
+
+/// Checks an example by every rule of the contract.
+async fn keeps_every_rule(language: &str) {
+    let file = match example_file(language) {
+        Ok(file) => file,
+        Err(why) => return eprintln!("skipped: {why}"),
+    };
+    let kit = Kit::open(&Source::File(file)).await.unwrap();
+    let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
+    let report = kit.check(&CheckOptions::default(), &selection).await.unwrap();
+    kit.close().await;
+    let mut passed = 0;
+    let mut broken = Vec::new();
+    for finding in &report.findings {
+        match &finding.outcome {
+            Outcome::Passed => passed += 1,
+            Outcome::Failed { saw } => broken.push(format!("{}: {saw}", finding.rule.id)),
+            Outcome::Skipped { .. } => {}
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(passed >= 45, "{passed} rules were tried");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn python_keeps_every_rule() {
+    keeps_every_rule("python").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn javascript_keeps_every_rule() {
+    keeps_every_rule("javascript").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c_keeps_every_rule() {
+    keeps_every_rule("c").await;
+}
+
+/// Their runtimes import sockets, files and the environment. Nobody grants those, and a binding of default limits works.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn they_serve_with_nothing_but_storage() {
+    let found: Vec<(&str, PathBuf)> =
+        ["python", "javascript", "c"].into_iter().filter_map(|name| Some((name, example_file(name).ok()?))).collect();
+    if found.is_empty() {
+        return eprintln!("skipped: no example is built; `just examples` builds them");
+    }
+    let host = TestHost::new(&[]).await.unwrap();
+    for (name, file) in &found {
+        std::fs::copy(file, host.directory().join(format!("plugins/{name}.wasm"))).unwrap();
+    }
+    host.service().scan_plugins().await;
+    for (name, _) in &found {
+        host.bind(name, &format!("notes-{name}"), memhost::contract::BindingLimits::default()).await.unwrap();
+        let text = "Die Bäckerei öffnet um 7 Uhr — 営業時間 🥐";
+        let written = host.write(name, text).await.unwrap();
+        let hit = &host.query(name, "営業時間 BÄCKEREI").await.unwrap()[0];
+        assert_eq!((&hit.handle, hit.text.as_str(), hit.score), (&written, text, Some(1.0)), "{name}");
+    }
+}
+
+/// A component in Python is made of fourteen core modules, and of one more for each library with native code.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runtimes_of_many_modules_are_taken() {
+    let sandbox = Sandbox::new(SandboxOptions::default()).unwrap();
+    let mut refused = Vec::new();
+    for count in [32, 33] {
+        let text = format!("(component (core module $m) {})", "(core instance (instantiate $m)) ".repeat(count));
+        refused.push(Component::admit(&sandbox, wat::parse_str(text).unwrap(), None).await.unwrap_err());
+    }
+    // It is taken as far as its missing export.
+    assert!(matches!(refused[0], AdmissionError::NoProvider { .. }), "{}", refused[0]);
+    let told = refused[1].to_string();
+    assert!(told.contains("33") && told.contains("32"), "{told}");
+}
+
+/// Who reads an example must find how it is built, and in which versions of what.
+#[test]
+fn every_example_has_its_recipe() {
+    for language in ["python", "javascript", "c"] {
+        let folder = repository().join("plugins/examples").join(language);
+        let recipe = std::fs::read_to_string(folder.join("build.sh")).unwrap();
+        assert!(recipe.contains(&format!("examples/notes-{language}.wasm")), "{language}");
+        let pinned = ["requirements.txt", "package-lock.json"].iter().any(|file| folder.join(file).exists());
+        assert!(pinned, "{language} does not pin its tools");
+    }
+    let lock = std::fs::read_to_string(repository().join("plugins/examples/javascript/package-lock.json")).unwrap();
+    assert!(!lock.contains("\"resolved\""), "the lock file names a registry; make it without `resolved`");
+}

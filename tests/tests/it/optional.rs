@@ -1,0 +1,187 @@
+//! What a provider does beside the operations: its summary of a scope, what it holds for a person, its own lines.
+
+use memhost::contract::OperationKind;
+use memhost::server::Method;
+use memhost_tests::TestHost;
+use serde_json::{Value, json};
+
+use super::support::{Api, bind_provider};
+
+const RUNTIME: &str = "/runtime/v1/companies/acme";
+const REVIEWS: &str = "/control/v1/companies/acme/reviews";
+
+async fn keeper() -> (TestHost, Api) {
+    let host = TestHost::new(&["keeper"]).await.unwrap();
+    let api = Api::new(&host);
+    bind_provider(&api, "acme", "keeper").await;
+    (host, api)
+}
+
+async fn note(api: &Api, text: &str, metadata: &Value) {
+    let body = json!({"scope": {"companyId": "acme"}, "records": [{"text": text, "metadata": metadata}]});
+    api.post(&format!("{RUNTIME}/records"), &body).await.fine();
+}
+
+async fn preamble(api: &Api, intent: &str) -> Value {
+    let body = json!({"scope": {"companyId": "acme"}, "query": "", "intent": intent});
+    api.post(&format!("{RUNTIME}/query"), &body).await.fine()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_start_of_a_run_gets_the_summary() {
+    let (_host, api) = keeper().await;
+    note(&api, "the gate is green", &json!({})).await;
+    assert_eq!(preamble(&api, "agent_preamble").await["profileSummary"], "Number of records: 1");
+    assert_eq!(preamble(&api, "answer").await["profileSummary"], Value::Null, "only the start of a run does");
+    // What nobody has approved may be in a summary: nobody can tell out of which records it was made.
+    let binding = "/control/v1/companies/acme/bindings/keeper";
+    api.patch(binding, &json!({"policy": {"review": {"all": true}}})).await.fine();
+    assert_eq!(preamble(&api, "agent_preamble").await["profileSummary"], Value::Null);
+}
+
+async fn queue(api: &Api, status: &str) -> Vec<Value> {
+    api.get(&format!("{REVIEWS}?status={status}")).await["items"].as_array().unwrap().clone()
+}
+
+async fn decide(api: &Api, item: &Value, decision: &Value) -> super::support::Answer {
+    api.post(&format!("{REVIEWS}/{}/decision", item["id"].as_str().unwrap()), decision).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_provider_holds_is_decided_in_the_hosts_queue() {
+    let (mut host, api) = keeper().await;
+    let held = json!({"hold": true, "kind": "fact", "confidence": 0.4, "rule": "fact.may"});
+    for text in ["the deadline may be Sunday", "the gate may be red", "the wall may be grey", "the door may be blue"] {
+        note(&api, text, &held).await;
+    }
+    note(&api, "the gate is green", &json!({})).await;
+    assert_eq!(api.query("acme", "may gate").await, ["the gate is green"]);
+    let pending = queue(&api, "pending").await;
+    assert_eq!(pending.len(), 4, "once each, however often the provider was asked: {pending:?}");
+    let find = |text: &str| pending.iter().find(|item| item["text"].as_str().unwrap().contains(text)).unwrap();
+    let gate = find("gate");
+    assert_eq!(
+        (&gate["holder"], &gate["kind"], &gate["metadata"]["rule"]),
+        (&json!("provider"), &json!("fact"), &json!("fact.may"))
+    );
+    assert!(gate["reasons"][0].as_str().unwrap().contains("the provider holds it"), "{gate}");
+
+    decide(&api, gate, &json!({"decision": "approve"})).await.fine();
+    decide(&api, find("Sunday"), &json!({"decision": "reject"})).await.fine();
+    let edited = json!({"decision": "edit", "text": "the wall is grey"});
+    assert_eq!(decide(&api, find("wall"), &edited).await.fine()["text"], "the wall is grey");
+    let mut found = api.query("acme", "gate deadline wall").await;
+    found.sort();
+    assert_eq!(found, ["the gate is green", "the gate may be red", "the wall is grey"]);
+    assert_eq!(decide(&api, gate, &json!({"decision": "approve"})).await.status, 200, "the same twice is one");
+    assert_eq!(decide(&api, gate, &json!({"decision": "reject"})).await.problem(), (409, "already_decided"));
+    let metadata = json!({"scope": {"companyId": "acme"}, "query": "wall"});
+    let wall = api.post(&format!("{RUNTIME}/query"), &metadata).await.fine();
+    assert_eq!(wall["snippets"][0]["metadata"]["rule"], "fact.may", "an edit of the text leaves the rest");
+    let told = host.operations("acme").unwrap().into_iter().filter(|one| one.kind == OperationKind::Review).count();
+    assert_eq!(told, 3, "each decision is an operation");
+
+    // What the provider lost cannot count any more, and the queue does not keep it for ever.
+    let door = find("door");
+    let forget = json!({"scope": {"companyId": "acme"}, "handles": [door["subject"]["record"]]});
+    api.post(&format!("{RUNTIME}/forget"), &forget).await.fine();
+    let gone = decide(&api, door, &json!({"decision": "approve"})).await.fine();
+    assert_eq!(gone["status"], "rejected");
+    assert!(gone["reasons"].to_string().contains("no longer has it"), "{gone}");
+
+    // An agent decides nothing, and after a restart all of it stands.
+    let ada = json!({"name": "ada", "role": "agent", "agentId": "ada"});
+    let token = api.post("/control/v1/companies/acme/tokens", &ada).await.fine();
+    let ada = api.with(token["value"].as_str().unwrap());
+    assert_eq!(decide(&ada, gate, &json!({"decision": "approve"})).await.status, 403);
+    drop((api, ada));
+    host.stop().await;
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!((queue(&api, "pending").await.len(), queue(&api, "approved").await.len()), (0, 2));
+    assert_eq!(api.query("acme", "gate").await.len(), 2);
+}
+
+/// All parts of an export.
+async fn export(api: &Api, company: &str) -> Vec<String> {
+    let (mut cursor, mut parts) = (Value::Null, Vec::new());
+    loop {
+        let mut body = json!({"scope": {"companyId": company}});
+        if !cursor.is_null() {
+            body["cursor"] = cursor;
+        }
+        let part = api.post(&format!("/runtime/v1/companies/{company}/export"), &body).await.fine();
+        parts.push(part["lines"].as_str().unwrap().to_owned());
+        cursor = part["nextCursor"].clone();
+        if cursor.is_null() {
+            return parts;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_goes_out_and_comes_in_once() {
+    let (host, api) = keeper().await;
+    for number in 0..20 {
+        note(&api, &format!("fact {number} is {}", "x".repeat(100)), &json!({"n": number})).await;
+    }
+    note(&api, "this waits", &json!({"hold": true})).await;
+    let parts = export(&api, "acme").await;
+    assert!(parts.len() > 2, "{} parts", parts.len());
+    let other = TestHost::new(&["keeper"]).await.unwrap();
+    let there = Api::new(&other);
+    bind_provider(&there, "acme", "keeper").await;
+    let import = |lines: String| {
+        let there = there.with_same();
+        async move {
+            there.post(&format!("{RUNTIME}/import"), &json!({"scope": {"companyId": "acme"}, "lines": lines})).await
+        }
+    };
+    // A line that is none takes those before it with it.
+    let wrong = import(format!("{}{{\"id\": 1}}\n", parts[0])).await;
+    let at = format!("lines.{}", parts[0].lines().count());
+    assert_eq!((wrong.status, wrong.json["field"].as_str()), (400, Some(at.as_str())), "{}", wrong.text);
+    assert_eq!(import("no json\n".to_owned()).await.json["field"], "lines.0");
+    assert!(there.query("acme", "fact").await.is_empty());
+    for (round, expected) in [(0, [21, 0]), (1, [0, 21])] {
+        let mut sums = [0, 0];
+        for part in &parts {
+            let done = import(part.clone()).await.fine();
+            sums[0] += done["imported"].as_u64().unwrap();
+            sums[1] += done["unchanged"].as_u64().unwrap();
+        }
+        assert_eq!(sums, expected, "round {round}");
+    }
+    assert_eq!(export(&there, "acme").await, parts, "nothing is lost, times and order included");
+    let kinds: Vec<_> = host.operations("acme").unwrap().iter().map(|operation| operation.kind).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == OperationKind::Export).count(), parts.len());
+    // A cursor is of its scope, and who holds records back for a person tells of none this way.
+    let first = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await.fine();
+    let elsewhere = json!({"scope": {"companyId": "acme", "subjectId": "u"}, "cursor": first["nextCursor"]});
+    assert_eq!(api.post(&format!("{RUNTIME}/export"), &elsewhere).await.json["field"], "cursor");
+    let binding = "/control/v1/companies/acme/bindings/keeper";
+    api.patch(binding, &json!({"policy": {"review": {}}})).await.fine();
+    let refused = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await;
+    assert_eq!(refused.json["code"], "unsupported", "{}", refused.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_company_that_moves_keeps_what_only_its_provider_knows() {
+    let (_host, api) = keeper().await;
+    note(&api, "the gate is green", &json!({})).await;
+    note(&api, "this waits", &json!({"hold": true})).await;
+    let lines = export(&api, "acme").await;
+    let all = api.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
+    assert!(all.contains(r#""type":"own""#), "{all}");
+    let other = TestHost::new(&["keeper"]).await.unwrap();
+    let there = Api::new(&other);
+    let done = there.send(Method::Post, "/control/v1/companies/acme/import", Some(all), &[]).await.fine();
+    assert_eq!(done["records"], 2);
+    assert_eq!(export(&there, "acme").await, lines, "when each was made, and what waits");
+    let waits = queue(&there, "pending").await;
+    decide(&there, &waits[0], &json!({"decision": "approve"})).await.fine();
+    assert_eq!(there.query("acme", "waits").await.len(), 1);
+    // What came in is changed like anything else: it was written in another order of its fields.
+    let binding = "/control/v1/companies/acme/bindings/keeper";
+    assert_eq!(there.patch(binding, &json!({"enabled": false})).await.fine()["enabled"], false);
+}
