@@ -133,7 +133,7 @@ impl Encoder {
         }
         self.norm.apply(&mut state);
         for layer in &self.layers {
-            state = layer.apply(state, self.heads);
+            state = layer.apply(&state, self.heads);
         }
         let mean = state.mean_axis(Axis(0)).unwrap_or_default().to_vec();
         unit(mean)
@@ -150,8 +150,8 @@ pub(super) fn unit(mut vector: Vec<f32>) -> Vec<f32> {
 }
 
 impl Layer {
-    fn apply(&self, state: Array2<f32>, heads: usize) -> Array2<f32> {
-        let (query, key, value) = (self.query.apply(&state), self.key.apply(&state), self.value.apply(&state));
+    fn apply(&self, state: &Array2<f32>, heads: usize) -> Array2<f32> {
+        let (query, key, value) = (self.query.apply(state), self.key.apply(state), self.value.apply(state));
         let width = state.ncols() / heads;
         #[allow(clippy::cast_precision_loss, reason = "a width below 4,096")]
         let scale = 1.0 / (width as f32).sqrt();
@@ -163,7 +163,7 @@ impl Layer {
             softmax(&mut weights);
             general_mat_mul(1.0, &weights, &value.slice(columns), 0.0, &mut attended.slice_mut(columns));
         }
-        let mut state = self.attended.apply(&attended) + &state;
+        let mut state = self.attended.apply(&attended) + state;
         self.attended_norm.apply(&mut state);
         let mut inner = self.up.apply(&state);
         inner.mapv_inplace(gelu);

@@ -15,7 +15,7 @@ const B: f64 = 0.75;
 
 /// How plain BM25 does.
 #[allow(clippy::cast_precision_loss, reason = "counts for a formula")]
-pub fn measure(body: &Body) -> Scores {
+pub(crate) fn measure(body: &Body) -> Scores {
     let stemmer = Stemmer::create(Algorithm::English);
     let records: Vec<HashMap<String, f64>> = body.records.iter().map(|record| counts(&stemmer, &record.text)).collect();
     let length = |record: &HashMap<String, f64>| record.values().sum::<f64>();

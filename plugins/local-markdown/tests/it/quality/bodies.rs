@@ -11,21 +11,21 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// As many answers as the widest measure looks at.
-pub const TOP: usize = 10;
+pub(crate) const TOP: usize = 10;
 
 /// Records and questions.
-pub struct Body {
-    pub name: &'static str,
-    pub records: Vec<Text>,
-    pub questions: Vec<Question>,
+pub(crate) struct Body {
+    pub(crate) name: &'static str,
+    pub(crate) records: Vec<Text>,
+    pub(crate) questions: Vec<Question>,
 }
 
 /// A record as it is captured.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Text {
-    pub id: String,
-    pub text: String,
+pub(crate) struct Text {
+    pub(crate) id: String,
+    pub(crate) text: String,
     session: Option<String>,
     issue: Option<String>,
     document: Option<String>,
@@ -35,21 +35,21 @@ pub struct Text {
 }
 
 /// A question, and the records that answer it.
-pub struct Question {
-    pub text: String,
-    pub relevant: BTreeSet<String>,
+pub(crate) struct Question {
+    pub(crate) text: String,
+    pub(crate) relevant: BTreeSet<String>,
 }
 
 /// Averages over the questions, 0 to 1.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Scores {
+pub(crate) struct Scores {
     pub recall_3: f64,
     pub recall_10: f64,
-    pub mrr: f64,
+    pub(crate) mrr: f64,
 }
 
 /// The memory of a small company: conversations with long answers beside short turns, notes, comments, documents.
-pub fn work() -> Body {
+pub(crate) fn work() -> Body {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Line {
@@ -66,7 +66,7 @@ pub fn work() -> Body {
 
 /// This project's own documents, a record for each section and for each paragraph of the contract. A question is
 /// answered by the records with a phrase; one whose phrase nobody writes any more is left out.
-pub fn documents() -> Body {
+pub(crate) fn documents() -> Body {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Line {
@@ -114,7 +114,7 @@ fn lines<T: for<'de> Deserialize<'de>>(text: &str) -> Vec<T> {
 }
 
 /// How the provider does with a ranking, `{}` for the defaults.
-pub fn measure(body: &Body, ranking: &Value) -> Scores {
+pub(crate) fn measure(body: &Body, ranking: &Value) -> Scores {
     let directory = tempfile::tempdir().unwrap();
     let config = json!({"durable": false, "ranking": ranking});
     let mut provider: LocalMarkdown = testing::open_in(directory.path(), config).unwrap();
@@ -129,7 +129,7 @@ pub fn measure(body: &Body, ranking: &Value) -> Scores {
 
 /// Averages for whatever answers the numbers of records, best first.
 #[allow(clippy::cast_precision_loss, reason = "counts for averages")]
-pub fn score(body: &Body, mut ask: impl FnMut(&str) -> Vec<usize>) -> Scores {
+pub(crate) fn score(body: &Body, mut ask: impl FnMut(&str) -> Vec<usize>) -> Scores {
     let mut sums = Scores::default();
     for question in &body.questions {
         let found = ask(&question.text);
