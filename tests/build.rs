@@ -30,6 +30,7 @@ fn main() {
     let packages: Vec<&str> = PROVIDERS.iter().flat_map(|provider| ["--package", provider]).collect();
     let made = build(&workspace, &beside("guests"), &packages);
     println!("cargo::rustc-env=PROVIDERS={}", made.display());
+    println!("cargo::rustc-env=CACHE={}", beside("test-cache").display());
     println!("cargo::rustc-env=REPOSITORY={}", workspace.display());
 }
 

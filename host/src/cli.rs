@@ -13,6 +13,7 @@ mod config;
 mod cost;
 mod demo;
 mod demo_documents;
+mod directories;
 mod doctor;
 mod embeddings;
 mod error;

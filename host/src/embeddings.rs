@@ -25,6 +25,9 @@ trait Model: Send + Sync {
     /// Its name and the length of its vectors.
     fn about(&self) -> &EmbeddingModel;
 
+    /// Whether it computes here, so that no text leaves the machine.
+    fn is_local(&self) -> bool;
+
     /// How many texts one call should have: what holds a place for some tenths of a second, not for many.
     fn batch(&self) -> usize;
 

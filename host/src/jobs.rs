@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
-use tokio::sync::MutexGuard;
+use tokio::sync::{MutexGuard, OwnedMutexGuard};
 
 use crate::contract::{
     Binding, BindingId, Clock, CompanyId, ExtractionJob, Job, JobFilter, JobId, JobRunner, JobStatus, Operation, new_id,
@@ -54,6 +54,7 @@ pub struct Jobs {
     at_work: Arc<Mutex<HashMap<JobId, BindingId>>>,
     resume: Mutex<Option<Vec<u8>>>,
     deciding: Vec<tokio::sync::Mutex<()>>,
+    leaving: Vec<Arc<tokio::sync::Mutex<()>>>,
 }
 
 /// A job that somebody is at. Nobody else gets it before this is dropped.
@@ -73,7 +74,8 @@ impl Jobs {
     /// All jobs are in the store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         let deciding = (0..STRIPES).map(|_| tokio::sync::Mutex::default()).collect();
-        Self { store, clock, at_work: Arc::default(), resume: Mutex::default(), deciding }
+        let leaving = (0..STRIPES).map(|_| Arc::default()).collect();
+        Self { store, clock, at_work: Arc::default(), resume: Mutex::default(), deciding, leaving }
     }
 
     /// The jobs that a capture left. What the provider calls `running` goes on in its own system; anything else that has
@@ -158,8 +160,13 @@ impl Jobs {
 
     /// Whoever decides about a job holds this until the decision is durable.
     pub async fn decide(&self, id: JobId) -> MutexGuard<'_, ()> {
-        let (_, low) = id.0.as_u64_pair();
-        self.deciding[usize::try_from(low).unwrap_or(0) % STRIPES].lock().await
+        self.deciding[stripe(id.0)].lock().await
+    }
+
+    /// Whoever writes new jobs of a binding down holds this until they are durable: two operations that were answered with
+    /// the same job make one of it.
+    pub async fn leave(&self, binding: BindingId) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.leaving[stripe(binding.0)]).lock_owned().await
     }
 
     /// One job.
@@ -262,6 +269,10 @@ impl Jobs {
 }
 
 /// The provider's own name of a job, at its binding.
+fn stripe(id: uuid::Uuid) -> usize {
+    usize::try_from(id.as_u64_pair().1).unwrap_or(0) % STRIPES
+}
+
 fn name_key(job: &Job) -> Vec<u8> {
     store::company_key(&job.company_id, &[job.binding_id.0.as_bytes(), job.provider_job_id.as_bytes()].concat())
 }

@@ -26,6 +26,7 @@ mod idempotency;
 mod import;
 mod job;
 mod keys;
+mod left;
 mod lines;
 mod look;
 mod metrics;

@@ -2,8 +2,9 @@
 //!
 //! Implement [`Provider`] and write `memhost_sdk::export!(MyProvider);`. Each optional interface of the contract is
 //! another trait and another line: [`Correction`] with `export_correction!`, and so on. Nothing else has to be learned:
-//! the types in [`types`] are the contract's own, [`storage`] keeps values between calls, [`directory`] is the granted
-//! directory, [`embeddings`] are vectors by the operator's model, `log`'s macros reach the operator, and [`testing`] runs a provider natively under `cargo test`.
+//! the types in [`types`] are the contract's own, [`storage`] keeps values between calls and [`jobs`] what is left to do,
+//! [`directory`] is the granted directory, [`embeddings`] are vectors by the operator's model, `log`'s macros reach the
+//! operator, and [`testing`] runs a provider natively under `cargo test`.
 //!
 //! ```
 //! use memhost_sdk::{types::*, Provider};
@@ -51,6 +52,7 @@ mod directory;
 pub mod embeddings;
 mod exports;
 mod host;
+pub mod jobs;
 mod logging;
 mod optional;
 mod provider;

@@ -21,6 +21,16 @@ pub fn repository() -> &'static Path {
     Path::new(env!("REPOSITORY"))
 }
 
+/// What `MEMHOST_CACHE_DIR` is for the commands of tests: what one test compiled, the next one loads.
+pub fn cache_dir() -> &'static Path {
+    Path::new(env!("CACHE"))
+}
+
+/// The compiled components in [`cache_dir`].
+pub fn compiled_dir() -> PathBuf {
+    cache_dir().join("compiled")
+}
+
 /// The component of a guest, by its folder's name in `tests/guests`.
 pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
@@ -104,6 +114,7 @@ impl TestHost {
         }
         let mut options = ServiceOptions::new(directory.path().join("data"));
         options.plugins_dir = Some(plugins);
+        options.compiled_dir = Some(compiled_dir());
         change(&mut options);
         let mut host = Self { service: None, options, directory };
         host.start().await?;

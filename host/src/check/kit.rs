@@ -94,11 +94,12 @@ impl Drop for Scratch {
 }
 
 impl Kit {
-    /// Opens a host and has it admit the provider. A provider that is not admitted has broken a rule.
+    /// Opens a host and has it admit the provider. A provider that is not admitted has broken a rule. `compiled_dir` is as
+    /// in [`ServiceOptions`]: with one, what was checked before is not compiled again.
     ///
     /// # Errors
     /// Where the file cannot be read or the host does not open.
-    pub async fn open(source: &Source) -> Result<Self, CheckError> {
+    pub async fn open(source: &Source, compiled_dir: Option<PathBuf>) -> Result<Self, CheckError> {
         let run = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
         let directory = Scratch(std::env::temp_dir().join(format!("memhost-check-{run}")));
         let plugins = directory.0.join("plugins");
@@ -106,6 +107,7 @@ impl Kit {
         options.audit = Audit::Relaxed;
         options.zero_config = false;
         options.plugins_dir = Some(plugins.clone());
+        options.compiled_dir = compiled_dir;
         let file = |path: &Path, error: std::io::Error| CheckError::File {
             path: path.display().to_string(),
             message: error.to_string(),

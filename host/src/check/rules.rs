@@ -13,8 +13,11 @@ mod get;
 mod list;
 mod migration;
 mod partition;
+mod profile;
 mod query;
 mod restart;
+mod review;
+mod transfer;
 mod upsert;
 
 use std::fmt::Write as _;
@@ -39,9 +42,12 @@ const GROUPS: &[(&str, &[Rule])] = &[
     ("Instances that come and go", restart::RULES),
     ("Errors", errors::RULES),
     ("Correction", correction::RULES),
+    ("Summaries", profile::RULES),
     ("Extraction", extraction::RULES),
     ("Explanation", explain::RULES),
     ("Browsing", browse::RULES),
+    ("Review", review::RULES),
+    ("Export and import", transfer::RULES),
     ("Migration", migration::RULES),
 ];
 

@@ -1,6 +1,8 @@
 //! One rule's binding of the provider under check, with a scope of its own, and short ways to ask it something.
 
 mod calls;
+mod held;
+mod optional;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use crate::contract::{
     SourceRef, TextId,
 };
 use crate::sandbox::{CallError, Instances, OptionalInterface};
-use crate::service::{Service, Workbench};
+use crate::service::{Caller, CreateBinding, Service, ServiceError, Workbench};
 
 /// A binding that only one rule uses. Its scope is that rule's, too: a provider may keep everything in one place elsewhere.
 pub(super) struct Subject {
@@ -38,17 +40,44 @@ impl Subject {
     /// The same binding on instances that have seen nothing yet, as after a restart or beside the first ones.
     pub(super) async fn beside(&self) -> Result<Self, Stop> {
         let bench = self.service.workbench(&self.company, &self.key).await;
-        Ok(Self {
+        let bench = bench.map_err(|error| Stop::Skipped(format!("no second instance: {error}")))?;
+        Ok(self.on(self.key.clone(), bench))
+    }
+
+    /// A binding of the same build with the same configuration and grants, to which nothing was told yet. Its scopes are
+    /// those of this one, so that what is carried over is looked for where it was.
+    pub(super) async fn empty(&self) -> Result<Self, Stop> {
+        let none = |error: ServiceError| Stop::Skipped(format!("no second binding can be made: {error}"));
+        let own = self.service.binding(&self.company, &self.key).map_err(none)?.binding;
+        let key = format!("{}-{}", self.key, self.numbers.fetch_add(1, Ordering::Relaxed));
+        let key = BindingKey::parse(&key).map_err(|error| none(ServiceError::Host(error.problem)))?;
+        let request = CreateBinding {
+            key: key.clone(),
+            provider_key: own.provider_key,
+            version: own.version,
+            config: own.config,
+            grants: Some(own.grants),
+            limits: own.limits,
+            policy: own.policy,
+            default: false,
+        };
+        self.service.create_binding(&Caller::operator(), &self.company, request).await.map_err(none)?;
+        let bench = self.service.workbench(&self.company, &key).await.map_err(none)?;
+        Ok(self.on(key, bench))
+    }
+
+    fn on(&self, key: BindingKey, bench: Workbench) -> Self {
+        Self {
             service: Arc::clone(&self.service),
             company: self.company.clone(),
-            key: self.key.clone(),
+            key,
             description: Arc::clone(&self.description),
             interfaces: Arc::clone(&self.interfaces),
             metadata: Arc::clone(&self.metadata),
             tag: self.tag.clone(),
             numbers: Arc::clone(&self.numbers),
-            bench: bench.map_err(|error| Stop::Skipped(format!("no second instance: {error}")))?,
-        })
+            bench,
+        }
     }
 
     /// An id for an operation, unlike all others.

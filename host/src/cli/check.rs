@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::CliError;
 use super::args::OutputArgs;
 use super::output::line;
+use super::{CliError, directories};
 use crate::check::{
     CheckError, CheckOptions, Finding, Kit, Mode, Outcome, Report, Selection, Source, Status, handbook,
 };
@@ -68,7 +68,7 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
         secrets: args.secret_env.iter().map(|name| secret(name)).collect::<Result<_, _>>()?,
     };
     let mode = if args.thorough { Mode::Thorough } else { Mode::Quick };
-    let kit = Kit::open(&source).await.map_err(input)?;
+    let kit = Kit::open(&source, directories::compiled()).await.map_err(input)?;
     let outcome = kit.check(&options, &Selection { mode, rules: args.rule.clone() }).await;
     kit.close().await;
     let report = outcome.map_err(input)?;

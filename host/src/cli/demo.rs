@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::demo_documents::{checkout, commits, sections};
 use super::output::{clip, line, provenance, text};
-use super::{Backend, CliError, operation, serve};
+use super::{Backend, CliError, directories, operation, serve};
 use crate::server::{self, AdminToken, Endpoint, Surfaces};
 use crate::service::{Service, ServiceOptions};
 
@@ -39,7 +39,9 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     let data_dir = args.data_dir.clone().unwrap_or_else(|| {
         std::env::temp_dir().join(format!("memhost-demo-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]))
     });
-    let service = Service::open(ServiceOptions::new(&data_dir)).await.map_err(CliError::host)?;
+    let mut options = ServiceOptions::new(&data_dir);
+    options.compiled_dir = directories::compiled();
+    let service = Service::open(options).await.map_err(CliError::host)?;
     let host = Backend::of(Arc::clone(&service));
     title("A company gets a memory")?;
     bind(&host).await?;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::CliError;
 use super::args::OutputArgs;
 use super::output::{line, table};
+use super::{CliError, directories};
 use crate::contract::{ProviderKey, TextId};
 use crate::embeddings::EmbeddingsOptions;
 use crate::eval::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
@@ -69,6 +69,7 @@ async fn measure(
     config: crate::contract::JsonObject,
 ) -> Result<Evaluation, CliError> {
     let mut options = ServiceOptions::new(directory.join("data"));
+    options.compiled_dir = directories::compiled();
     options.audit = Audit::Relaxed;
     options.embeddings = args.model_dir.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
     let mut provider = ProviderKey::parse(LOCAL_MARKDOWN_KEY).map_err(CliError::host)?;

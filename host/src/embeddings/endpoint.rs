@@ -131,6 +131,10 @@ impl Model for Endpoint {
         &self.about
     }
 
+    fn is_local(&self) -> bool {
+        false
+    }
+
     fn batch(&self) -> usize {
         BATCH
     }

@@ -159,6 +159,10 @@ impl Model for Local {
         &self.about
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     fn batch(&self) -> usize {
         BATCH
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -18,6 +18,10 @@ use crate::contract::{BindingId, EmbeddedTexts, Embedder, EmbeddingError, Embedd
 const REMEMBERED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(8_191);
 /// A call of more texts is a job's, and nobody asks for the same again.
 const QUESTIONS: usize = 4;
+
+/// How long a question waits for its vector, a free place included: somebody waits for the answer, and providers can do
+/// without.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Where vectors come from.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +43,7 @@ pub struct Embeddings {
     /// Batches that are computed at a time: half of the cores, so that the other half answers everybody else.
     places: Arc<Semaphore>,
     remembered: Mutex<LruCache<blake3::Hash, Vec<f32>>>,
+    patience: Duration,
 }
 
 impl Embeddings {
@@ -53,7 +58,12 @@ impl Embeddings {
             EmbeddingsOptions::Off => None,
             EmbeddingsOptions::Installed => local(&data_dir.join("embeddings"))?,
             EmbeddingsOptions::InstalledIn(directory) => match local(&directory)? {
-                None => return Err(EmbeddingsError::file(&directory, "has no model; install one there")),
+                None => {
+                    return Err(EmbeddingsError::file(
+                        &directory,
+                        "has no model; `memhost embeddings install FILE.whl --data-dir DIR` puts one into DIR/embeddings",
+                    ));
+                }
                 found => found,
             },
             EmbeddingsOptions::Endpoint(options) => Some(Arc::new(Endpoint::new(options)?) as Arc<dyn Model>),
@@ -67,12 +77,18 @@ impl Embeddings {
             model,
             places: Arc::new(Semaphore::new((cores / 2).max(1))),
             remembered: Mutex::new(LruCache::new(REMEMBERED)),
+            patience: PATIENCE,
         }
     }
 
     /// Which model there is.
     pub fn model(&self) -> Option<&EmbeddingModel> {
         self.model.as_deref().map(Model::about)
+    }
+
+    /// Whether there is a model, and it computes here: no text leaves the machine.
+    pub fn computes_here(&self) -> bool {
+        self.model.as_deref().is_some_and(Model::is_local)
     }
 
     /// For one binding. What one binding asked is not remembered for another: how fast an answer comes would tell it.
@@ -99,15 +115,8 @@ impl OfBinding {
         hasher.update(self.binding.0.as_bytes()).update(model.name.as_bytes()).update(&[0]).update(text.as_bytes());
         hasher.finalize()
     }
-}
 
-#[async_trait::async_trait]
-impl Embedder for OfBinding {
-    fn model(&self) -> Result<EmbeddingModel, EmbeddingError> {
-        Ok(self.embeddings.present()?.about().clone())
-    }
-
-    async fn embed(&self, texts: Vec<String>) -> Result<EmbeddedTexts, EmbeddingError> {
+    async fn compute(&self, texts: Vec<String>) -> Result<EmbeddedTexts, EmbeddingError> {
         let model = self.embeddings.present()?;
         let is_question = texts.len() <= QUESTIONS;
         let keys: Vec<_> = texts.iter().take(QUESTIONS).map(|text| self.key(model.about(), text)).collect();
@@ -144,6 +153,21 @@ impl Embedder for OfBinding {
     }
 }
 
+#[async_trait::async_trait]
+impl Embedder for OfBinding {
+    fn model(&self) -> Result<EmbeddingModel, EmbeddingError> {
+        Ok(self.embeddings.present()?.about().clone())
+    }
+
+    async fn embed(&self, texts: Vec<String>) -> Result<EmbeddedTexts, EmbeddingError> {
+        if texts.len() > QUESTIONS {
+            return self.compute(texts).await;
+        }
+        let late = |_| EmbeddingError::Failed(format!("no vector within {} s", self.embeddings.patience.as_secs()));
+        tokio::time::timeout(self.embeddings.patience, self.compute(texts)).await.map_err(late)?
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -151,11 +175,24 @@ mod tests {
     use super::*;
     use crate::contract::Usage;
 
-    struct Counting(EmbeddingModel, AtomicUsize);
+    struct Counting {
+        about: EmbeddingModel,
+        computed: AtomicUsize,
+        takes: Duration,
+    }
+
+    fn counting(takes: Duration) -> Arc<Counting> {
+        let about = EmbeddingModel { name: "m".into(), dimensions: 1 };
+        Arc::new(Counting { about, computed: AtomicUsize::new(0), takes })
+    }
 
     impl Model for Counting {
         fn about(&self) -> &EmbeddingModel {
-            &self.0
+            &self.about
+        }
+
+        fn is_local(&self) -> bool {
+            true
         }
 
         fn batch(&self) -> usize {
@@ -164,7 +201,8 @@ mod tests {
 
         fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
             assert!(texts.len() <= 2);
-            self.1.fetch_add(texts.len(), Ordering::Relaxed);
+            std::thread::sleep(self.takes);
+            self.computed.fetch_add(texts.len(), Ordering::Relaxed);
             #[allow(clippy::cast_precision_loss, reason = "a length")]
             Ok((texts.iter().map(|text| vec![text.len() as f32]).collect(), texts.len() as u64))
         }
@@ -180,10 +218,10 @@ mod tests {
 
     #[tokio::test]
     async fn questions_are_remembered_for_whoever_asked_and_batches_are_not() {
-        let model = Arc::new(Counting(EmbeddingModel { name: "m".into(), dimensions: 1 }, AtomicUsize::new(0)));
+        let model = counting(Duration::ZERO);
         let embeddings = Arc::new(Embeddings::with(Some(Arc::clone(&model) as Arc<dyn Model>)));
         let (one, other) = (embeddings.for_binding(binding(1)), embeddings.for_binding(binding(2)));
-        let computed = || model.1.load(Ordering::Relaxed);
+        let computed = || model.computed.load(Ordering::Relaxed);
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let first = one.embed(texts(&["a", "bb"])).await.unwrap();
         assert_eq!((first.vectors, first.usage.unwrap().embedding_tokens), (vec![vec![1.0], vec![2.0]], Some(2)));
@@ -196,6 +234,18 @@ mod tests {
         assert_eq!(one.embed(many.clone()).await.unwrap().vectors.len(), 5);
         one.embed(many).await.unwrap();
         assert_eq!(computed(), 14);
+    }
+
+    #[tokio::test]
+    async fn a_question_waits_for_a_slow_model_no_longer_than_it_should_and_a_batch_does() {
+        let model = Embeddings::with(Some(counting(Duration::from_millis(300))));
+        let embeddings = Embeddings { patience: Duration::from_millis(20), ..model };
+        let one = Arc::new(embeddings).for_binding(binding(1));
+        let texts = |count: usize| vec!["text".to_owned(); count];
+        assert!(
+            matches!(one.embed(texts(1)).await, Err(EmbeddingError::Failed(message)) if message.contains("within"))
+        );
+        assert_eq!(one.embed(texts(5)).await.unwrap().vectors.len(), 5);
     }
 
     #[tokio::test]

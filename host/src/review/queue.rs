@@ -206,3 +206,24 @@ impl Reviews {
 fn key(company: &CompanyId, id: ReviewId) -> Vec<u8> {
     store::newest_first(company, id.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_not_be_returned_is_counted_by_who_holds_it() {
+        let mut all = Standings::default();
+        let mut put = |name: &str, holder, status, goes_over| {
+            let standing = Standing { status, digest: String::new(), holder };
+            all.put(name.parse::<RecordId>().unwrap(), standing, goes_over);
+            (all.hidden, all.held)
+        };
+        assert_eq!(put("a", ReviewHolder::Host, ReviewStatus::Pending, true), (1, 0));
+        assert_eq!(put("b", ReviewHolder::Provider, ReviewStatus::Pending, true), (1, 1));
+        assert_eq!(put("b", ReviewHolder::Provider, ReviewStatus::Approved, false), (1, 1), "the newer one is known");
+        assert_eq!(put("b", ReviewHolder::Provider, ReviewStatus::Rejected, true), (1, 1));
+        assert_eq!(put("a", ReviewHolder::Provider, ReviewStatus::Pending, true), (0, 2));
+        assert_eq!(put("a", ReviewHolder::Provider, ReviewStatus::Approved, true), (0, 1));
+    }
+}

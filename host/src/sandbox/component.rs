@@ -98,7 +98,8 @@ impl fmt::Debug for Component {
 }
 
 impl Component {
-    /// Admits a component, compiling it off the executor unless the cache has its compiled form.
+    /// Admits a component, compiling it off the executor unless the cache has its compiled form. It is asked what it is
+    /// either way: what another version of this host took for a description need not be one to this version.
     ///
     /// # Errors
     /// Why the component is kept out.
@@ -108,24 +109,21 @@ impl Component {
         let (sandbox, cache) = (sandbox.clone(), cache.cloned());
         let worker = sandbox.clone();
         let prepared = tokio::task::spawn_blocking(move || prepare(&worker, &bytes, size, cache.as_ref())).await;
-        let (mut inner, described, cache) = prepared.map_err(|error| AdmissionError::Io {
+        let (inner, cache) = prepared.map_err(|error| AdmissionError::Io {
             action: "compiling",
             what: "the component".to_owned(),
             message: error.to_string(),
         })??;
-        if described {
-            return Ok(Self(Arc::new(inner)));
-        }
         let component = Self(Arc::new(inner));
         let description = component.describe(&sandbox).await?;
-        inner = match Arc::try_unwrap(component.0) {
+        let mut inner = match Arc::try_unwrap(component.0) {
             Ok(inner) => inner,
             Err(_) => return Err(AdmissionError::Describe("it is still at work".to_owned())),
         };
         inner.inspection.description = description;
         if let Some(pending) = cache {
             // A cache that cannot be written costs time at the next start and nothing else.
-            if let Err(error) = pending.key.write(&sandbox, &inner.inspection, &pending.compiled) {
+            if let Err(error) = pending.key.write(&sandbox, inner.inspection.digest, &pending.compiled) {
                 tracing::warn!(%error, "the compiled component is not cached");
             }
         }
@@ -189,7 +187,7 @@ fn unreadable(error: &wasmtime::Error) -> AdmissionError {
     }
 }
 
-/// The compiled form on its way into the cache, once the description is known.
+/// The compiled form on its way into the cache, once its component is admitted.
 struct PendingCache {
     key: CacheKey,
     compiled: Vec<u8>,
@@ -200,7 +198,7 @@ fn prepare(
     bytes: &[u8],
     size: u64,
     cache: Option<&CacheKey>,
-) -> Result<(Inner, bool, Option<PendingCache>), AdmissionError> {
+) -> Result<(Inner, Option<PendingCache>), AdmissionError> {
     let engine = &sandbox.0.engine;
     let digest = Digest::of(bytes);
     let cached = cache.and_then(|cache| {
@@ -209,17 +207,18 @@ fn prepare(
             None
         })
     });
-    let (component, description) = match cached {
-        Some((component, description)) => {
+    let is_new = cached.is_none();
+    let component = match cached {
+        Some(component) => {
             sandbox.0.counters.loaded();
-            (component, Some(description))
+            component
         }
         None => {
             let started = Instant::now();
             let component =
                 wasmtime::component::Component::from_binary(engine, bytes).map_err(|error| unreadable(&error))?;
             sandbox.0.counters.compiled(started.elapsed());
-            (component, None)
+            component
         }
     };
     let ty = component.component_type();
@@ -235,22 +234,18 @@ fn prepare(
         .map(|(_, interface)| *interface)
         .collect();
     let indices = Indices::find(&pre, &interfaces).map_err(unlinkable)?;
-    let pending = match (cache, &description) {
-        (Some(key), None) => match component.serialize() {
+    let pending = match cache.filter(|_| is_new) {
+        Some(key) => match component.serialize() {
             Ok(compiled) => Some(PendingCache { key: key.clone(), compiled }),
             Err(error) => {
                 tracing::warn!(%error, "the compiled component is not cached");
                 None
             }
         },
-        _ => None,
+        None => None,
     };
-    let described = description.is_some();
-    let description = match description {
-        Some(description) => description,
-        None => undescribed()?,
-    };
+    let description = undescribed()?;
     let inspection = Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
     let inner = Inner { pre, indices, inspection };
-    Ok((inner, described, pending))
+    Ok((inner, pending))
 }

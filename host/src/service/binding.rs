@@ -99,7 +99,7 @@ impl Service {
             return Err(ServiceError::NoProvider { key: request.provider_key.to_string() });
         }
         self.check(&plugin, &request.config, &request.limits).await?;
-        let grants = request.grants.unwrap_or_else(|| default_grants(&plugin));
+        let grants = request.grants.unwrap_or_else(|| default_grants(&plugin, self.serving.embeddings.computes_here()));
         check_grants(&grants)?;
         let new = NewBinding {
             key: request.key,
@@ -330,10 +330,14 @@ fn asked(plugin: &Plugin) -> Vec<Permission> {
     plugin.component.description().permissions.iter().map(|request| request.permission.clone()).collect()
 }
 
-/// The built-in provider is part of the host and gets what it asks for; anybody else's asks are for an operator.
-fn default_grants(plugin: &Plugin) -> Grants {
+/// The built-in provider is part of the host and gets what it asks for, as long as nothing of it leaves the machine;
+/// anybody else's asks are for an operator.
+fn default_grants(plugin: &Plugin, embeds_here: bool) -> Grants {
     match plugin.source {
-        PluginSource::Builtin => Grants::all_of(&plugin.component.description().permissions),
+        PluginSource::Builtin => {
+            let all = Grants::all_of(&plugin.component.description().permissions);
+            Grants { embeddings: all.embeddings && embeds_here, ..all }
+        }
         PluginSource::File(_) | PluginSource::Kept => Grants::default(),
     }
 }

@@ -7,13 +7,10 @@ use super::pipeline::{closed, refuse_with};
 use super::privacy::{must_wait, private};
 use super::record::{OpenOperation, Trace};
 use super::run::Unanswered;
-use super::serving::Serving;
 use super::{Caller, Service, ServiceError};
 use crate::contract::{
-    CaptureRequest, CaptureResponse, Delivery, Held, Job, OnBudget, OperationErrorCode, OperationId, OperationKind,
-    Outcome,
+    CaptureRequest, CaptureResponse, Delivery, Held, OnBudget, OperationErrorCode, OperationId, OperationKind, Outcome,
 };
-use crate::jobs::Jobs;
 use crate::sandbox::CaptureAnswer;
 use crate::store::{StoreError, TableWrite};
 
@@ -98,25 +95,19 @@ impl Service {
             Err(unanswered) => return give_up(open, unanswered, attempt).await,
         };
         let judged = self.judge_new(&serving, &request.scope, operation_id, &answer.value.records).await?;
-        let jobs = left(&open, &self.jobs, &serving, &answer.value).map_err(ServiceError::Audit)?;
-        let mut beside = attempt.ended(operation_id, Ok(&answer.value)).map_err(ServiceError::Audit)?;
-        for job in &jobs {
-            beside.extend(Jobs::writes(None, job).map_err(ServiceError::Audit)?);
-        }
+        let jobs = self.new_jobs(&mut open, &serving, &answer.value.jobs).await?;
+        open.leaves(answer.value.jobs.clone(), &jobs).map_err(ServiceError::Audit)?;
+        let beside = attempt.ended(operation_id, Ok(&answer.value)).map_err(ServiceError::Audit)?;
         let CaptureAnswer { records, jobs: left, usage } = answer.value;
         let trace = Trace {
             records: records.clone(),
             record_count: records.len(),
-            jobs: left.clone(),
             usage: usage.iter().cloned().chain(judged).collect(),
             log: answer.log,
             provider_us: Some(answer.provider_us),
             beside,
         };
         open.close(trace, None).await?;
-        if jobs.iter().any(|job| job.due_at.is_some()) {
-            self.wake.notify_one();
-        }
         Ok(CaptureResponse { operation_id, records, jobs: left, held: None, usage })
     }
 
@@ -161,14 +152,6 @@ impl Service {
             beside.push(TableWrite { table: change.table, key: change.key, new: change.new });
         }
         Ok(beside)
-    }
-}
-
-/// The jobs that an answer leaves, with what the record says of the operation.
-fn left(open: &OpenOperation, jobs: &Jobs, serving: &Serving, answer: &CaptureAnswer) -> Result<Vec<Job>, StoreError> {
-    match open.operation() {
-        Some(operation) => jobs.left(operation, &serving.binding, &answer.jobs),
-        None => Ok(Vec::new()),
     }
 }
 

@@ -113,13 +113,14 @@ impl Service {
                 (Trace { log, provider_us, ..Trace::default() }, Some(refusal))
             }
         };
-        meant(open.close(Trace { jobs: vec![shown(job)], ..trace }, refusal).await)
+        open.leaves(vec![shown(job)], &[])?;
+        meant(open.close(trace, refusal).await)
     }
 
     /// Records what a call about a job gave, and the job with it. Where somebody cancelled the job meanwhile, it stays so.
     async fn end_work(
         &self,
-        open: OpenOperation,
+        mut open: OpenOperation,
         before: &Job,
         during: &Job,
         called: Called,
@@ -142,7 +143,7 @@ impl Service {
         if let (Some(serving), Some(id)) = (serving, after.last_operation_id) {
             trace.usage.extend(self.judge_new(serving, &during.scope, id, &trace.records).await?);
         }
-        trace.jobs = vec![shown(&after)];
+        open.leaves(vec![shown(&after)], &[])?;
         let _decided = self.jobs.decide(during.id).await;
         if self.jobs.get(&during.company_id, during.id).ok().as_ref() == Some(during) {
             trace.beside = Jobs::writes(Some(during), &after)?;

@@ -12,7 +12,7 @@ use crate::contract::{
     JsonObject, OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordWrite, ReviewDecision,
     ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Usage,
 };
-use crate::review;
+use crate::review::{self, Standing};
 use crate::sandbox::OptionalInterface;
 
 /// Records that one look at what waits reads at most: what came later is seen when some of them are decided.
@@ -38,8 +38,12 @@ impl Service {
         let (mut cursor, mut seen) = (None, 0);
         while seen < MOST_PENDING {
             let page = match serving.instances.pending(scope, cursor.as_deref(), PENDING_PAGE).await {
-                Ok(page) => page.value,
+                Ok(answer) => {
+                    used.extend(answer.embedded);
+                    answer.value
+                }
                 Err(failure) => {
+                    used.extend(failure.embedded);
                     tracing::warn!(error = %failure.error, binding = %serving.binding.key, "what waits is not known");
                     break;
                 }
@@ -49,10 +53,9 @@ impl Service {
             for snippet in &page.items {
                 let text = whole(&snippet.text, snippet.summary.as_deref());
                 let standing = self.reviews.standing(serving.binding.id, &snippet.handle.provider_record_id);
-                let is_known = |status| {
-                    standing.as_ref().is_some_and(|known| known.status == status && known.digest == digest(&text))
-                };
-                if is_known(ReviewStatus::Pending) {
+                let is_queued =
+                    |known: &Standing| known.status == ReviewStatus::Pending && known.digest == digest(&text);
+                if standing.as_ref().is_some_and(is_queued) {
                     continue;
                 }
                 let mut verdict = review::judge(&ReviewPolicy::default(), &text, snippet.metadata.as_ref());

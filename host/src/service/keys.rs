@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use ed25519_dalek::SigningKey;
 
@@ -10,44 +11,70 @@ use super::OpenError;
 use crate::contract::CursorKey;
 
 const FILE: &str = "host.key";
+/// In a directory of compiled components that is of no one host.
+const SHARED_FILE: &str = "compiled.key";
+
+/// A key could not be read or made.
+#[derive(Debug, thiserror::Error)]
+#[error("{action} {path} failed: {message}")]
+pub(super) struct KeyError {
+    action: &'static str,
+    path: PathBuf,
+    message: String,
+}
+
+impl From<KeyError> for OpenError {
+    fn from(KeyError { action, path, message }: KeyError) -> Self {
+        Self::Directory { action, path, message }
+    }
+}
 
 /// Keys for each purpose.
 pub(super) struct Keys([u8; 32]);
 
 impl Keys {
-    /// Reads the key, or makes one.
-    pub(super) fn open(data_dir: &Path) -> Result<Self, OpenError> {
-        let path = data_dir.join(FILE);
-        let failed = |action, error: &dyn std::fmt::Display| OpenError::Directory {
-            action,
-            path: path.clone(),
-            message: error.to_string(),
+    /// Reads the key of a data directory, or makes one.
+    pub(super) fn open(data_dir: &Path) -> Result<Self, KeyError> {
+        Self::read_or_make(data_dir, FILE)
+    }
+
+    /// The same for a directory of compiled components that several hosts of one user share.
+    pub(super) fn of_shared_cache(directory: &Path) -> Result<Self, KeyError> {
+        let failed = |message| KeyError { action: "trusting", path: directory.to_owned(), message };
+        let found = fs::metadata(directory).map_err(|error| failed(error.to_string()))?;
+        // What is loaded from there runs as this user: nobody else may put anything there, least of all the key.
+        if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
+            return Err(failed(
+                "it belongs to somebody else or can be written by others; do `chmod 700` on it".to_owned(),
+            ));
+        }
+        Self::read_or_make(directory, SHARED_FILE)
+    }
+
+    fn read_or_make(directory: &Path, name: &str) -> Result<Self, KeyError> {
+        let path = directory.join(name);
+        let failed =
+            |action, error: &dyn std::fmt::Display| KeyError { action, path: path.clone(), message: error.to_string() };
+        let read = || match fs::read(&path) {
+            Ok(bytes) => bytes.try_into().map(Some).map_err(|_| failed("reading", &"it is not 32 bytes long")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("reading", &error)),
         };
-        match fs::read(&path) {
-            Ok(bytes) => {
-                let key = bytes.try_into().map_err(|_| failed("reading", &"it is not 32 bytes long"))?;
-                return Ok(Self(key));
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed("reading", &error)),
+        if let Some(key) = read()? {
+            return Ok(Self(key));
         }
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| failed("making a random key for", &error))?;
-        use std::os::unix::fs::OpenOptionsExt;
-        let temporary = path.with_extension("key.tmp");
-        fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)
-            .and_then(|mut file| {
-                file.write_all(&key)?;
-                file.sync_all()
-            })
-            .and_then(|()| fs::rename(&temporary, &path))
-            .map_err(|error| failed("writing", &error))?;
-        Ok(Self(key))
+        // Its mode is 0600. Of two that make one at a time, the first one's stays.
+        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed("writing", &error))?;
+        file.write_all(&key).and_then(|()| file.as_file().sync_all()).map_err(|error| failed("writing", &error))?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => Ok(Self(key)),
+            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                read()?.map(Self).ok_or_else(|| failed("reading", &"it is gone again"))
+            }
+            Err(error) => Err(failed("writing", &error.error)),
+        }
     }
 
     pub(super) fn cursors(&self) -> CursorKey {

@@ -1,14 +1,15 @@
 //! Everything that a binding holds, out and in, in the provider's own lines: lossless, where `record_upsert` would lose
 //! when a record was made and what else only the provider knows of it.
 
+use std::sync::Arc;
+
 use super::pipeline::{closed, end, refuse};
 use super::privacy::private;
 use super::record::Trace;
 use super::serving::Serving;
 use super::{Caller, Service, ServiceError};
 use crate::contract::{
-    Binding, BindingKey, ExportPage, ExportRequest, FieldError, ImportRequest, ImportResponse, OperationKind,
-    QueryDigest, Scope,
+    Binding, BindingKey, ExportPage, ExportRequest, ImportRequest, ImportResponse, OperationKind, QueryDigest, Scope,
 };
 use crate::sandbox::OptionalInterface;
 
@@ -40,10 +41,9 @@ impl Service {
             Err(refusal) => return refuse(open, refusal).await,
         };
         let digest = export_digest(&serving, &request.scope);
-        let cursor = match request.cursor.as_deref().map(|cursor| self.cursors.open(&digest, cursor)).transpose() {
-            // Only what `seal` below was given comes out again, and that was text.
-            Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
+        let cursor = match self.provider_cursor(&digest, request.cursor.as_deref()) {
+            Ok(cursor) => cursor,
+            Err(error) => return refuse(open, error.into()).await,
         };
         let (scope, cursor) = (&request.scope, cursor.as_deref());
         let called =
@@ -75,16 +75,19 @@ impl Service {
             return refuse(open, refusal).await;
         }
         open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
-        let (scope, lines) = (&request.scope, request.lines.as_str());
+        let (scope, lines, asked) = (&request.scope, request.lines.as_str(), Arc::clone(&serving));
         let called =
             self.run(&mut open, serving, |serving| async move { serving.instances.import(scope, lines).await }).await;
+        if called.is_ok() {
+            self.take_jobs(&mut open, &asked, scope).await?;
+        }
         let answer =
             end(open, called, |answer| Trace { record_count: answer.imported as usize, ..Trace::default() }).await?;
         Ok(ImportResponse { operation_id, imported: answer.imported, unchanged: answer.unchanged })
     }
 
     /// Whether what serves a binding writes lines of its own.
-    pub(super) async fn writes_lines(&self, binding: &std::sync::Arc<Binding>) -> bool {
+    pub(super) async fn writes_lines(&self, binding: &Arc<Binding>) -> bool {
         let serving = self.serving.get(binding).await;
         serving.is_ok_and(|serving| serving.plugin.component.exports(OptionalInterface::Transfer))
     }

@@ -9,8 +9,7 @@ use super::record::Trace;
 use super::serving::Serving;
 use super::{Caller, Service, ServiceError};
 use crate::contract::{
-    BrowsePage, BrowseRequest, Explanation, FieldError, OperationErrorCode, OperationKind, QueryDigest, QueryRequest,
-    limits,
+    BrowsePage, BrowseRequest, Explanation, OperationErrorCode, OperationKind, QueryDigest, QueryRequest, limits,
 };
 
 impl Service {
@@ -59,10 +58,9 @@ impl Service {
             Err(refusal) => return refuse(open, refusal).await,
         };
         let digest = node_digest(&serving, &request);
-        let cursor = match request.cursor.as_deref().map(|cursor| self.cursors.open(&digest, cursor)).transpose() {
-            // Only what `seal` below was given comes out again, and that was text.
-            Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
+        let cursor = match self.provider_cursor(&digest, request.cursor.as_deref()) {
+            Ok(cursor) => cursor,
+            Err(error) => return refuse(open, error.into()).await,
         };
         open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let (request, cursor) = (&request, cursor.as_deref());

@@ -104,7 +104,19 @@ impl Service {
         let vault = Vault::open(VaultKey::from_env_or_file(vault_key.as_deref(), &vault_file)?);
         let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
         let sandbox = Sandbox::new(options.sandbox)?;
-        let cache = CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?;
+        let shared = options.compiled_dir.and_then(|directory| {
+            // Without it, components are compiled once more and all is well.
+            let opened = shared_cache(&directory);
+            let advice = "name another directory, such as with MEMHOST_CACHE_DIR";
+            let directory = directory.display();
+            opened
+                .inspect_err(|why| tracing::warn!(%why, %directory, advice, "compiled components are not shared"))
+                .ok()
+        });
+        let cache = match shared {
+            None => CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?,
+            Some(shared) => shared,
+        };
         let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
         let tokens = Tokens::open(Arc::clone(&store), Arc::clone(&options.clock))?;
         let plugins = open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
@@ -119,6 +131,7 @@ impl Service {
         );
         serving.drop_unneeded_copies();
         plugins.watch();
+        let wake = Arc::new(Notify::new());
         let recorder = Arc::new(Recorder {
             store: Arc::clone(&store),
             clock: Arc::clone(&options.clock),
@@ -126,6 +139,7 @@ impl Service {
             metrics: Metrics::new(options.metrics_company_label),
             ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock))?,
             feed: Arc::new(Feed::new(Arc::clone(&options.clock))),
+            wake: Arc::clone(&wake),
         });
         let service = Arc::new(Self {
             hooks: Hooks::new(Arc::clone(&store), Arc::clone(&options.clock)),
@@ -134,7 +148,7 @@ impl Service {
             companies: Companies::open(&*store)?,
             idempotency: AtWork::default(),
             retry: options.retry,
-            wake: Arc::default(),
+            wake,
             is_resting: AtomicBool::new(false),
             digest_key: keys.digests(),
             signing: keys.signing(),
@@ -159,6 +173,13 @@ impl Service {
         service.tell_of_plugins();
         Ok(service)
     }
+}
+
+/// A directory of compiled components that hosts of one user share, with its key.
+fn shared_cache(directory: &Path) -> Result<CacheKey, Box<dyn std::error::Error>> {
+    CacheKey::make_directory(directory)?;
+    let key = Keys::of_shared_cache(directory)?.compiled_cache();
+    Ok(CacheKey::new(directory.to_owned(), key)?)
 }
 
 /// The plugins directory is the one named, or one in the data directory that is made for the purpose.

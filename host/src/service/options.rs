@@ -29,6 +29,11 @@ pub struct ServiceOptions {
     pub data_dir: PathBuf,
     /// Where providers are taken from, beside the built-in one. None: `plugins` in the data directory.
     pub plugins_dir: Option<PathBuf>,
+    /// Where compiled components are kept, so that none is compiled twice; made where it is missing. None: `compiled` in the
+    /// data directory. Hosts of one user may share a directory: it has a key of its own, and is used only where it is the
+    /// user's and nobody else can write it, for what lies there runs as that user. Where it cannot be used, the one in the
+    /// data directory is.
+    pub compiled_dir: Option<PathBuf>,
     /// Whose plugins are believed; everybody's by default.
     pub trust: Trust,
     /// The key that secrets are encrypted with: 64 hex digits or the base64 of 32 bytes. None: the one in the environment
@@ -66,6 +71,7 @@ impl ServiceOptions {
         Self {
             data_dir: data_dir.into(),
             plugins_dir: None,
+            compiled_dir: None,
             trust: Trust::default(),
             vault_key: None,
             vault_key_file: None,

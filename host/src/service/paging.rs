@@ -19,6 +19,14 @@ pub struct Page<T> {
 }
 
 impl Service {
+    /// A provider's own cursor out of the sealed one that a caller sent back.
+    pub(super) fn provider_cursor(&self, of: &QueryDigest, sealed: Option<&str>) -> Result<Option<String>, FieldError> {
+        let opened = sealed.map(|sealed| self.cursors.open(of, sealed)).transpose();
+        let opened = opened.map_err(|error| FieldError::new("cursor", error.to_string()))?;
+        // Only what was sealed comes out again, and that was text.
+        Ok(opened.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
     /// A page of the list of this name.
     pub(super) fn page<T>(
         &self,

@@ -59,6 +59,7 @@ impl Service {
                 self.curated(&asked.binding, &answer.value.records, request).await?;
             }
             answer.value.usage.extend(self.take_pending(&asked, &request.scope, operation_id).await?);
+            self.take_jobs(&mut open, &asked, &request.scope).await?;
         }
         let answer = end(open, called, |answer| Trace {
             records: answer.records.clone(),
@@ -155,10 +156,9 @@ impl Service {
             Err(refusal) => return refuse(open, refusal).await,
         };
         let digest = list_digest(&serving, &request.scope, request.metadata_filter.as_ref());
-        let cursor = match request.cursor.as_deref().map(|cursor| self.cursors.open(&digest, cursor)).transpose() {
-            // Only what `seal` below was given comes out again, and that was text.
-            Ok(cursor) => cursor.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) => return refuse(open, FieldError::new("cursor", error.to_string()).into()).await,
+        let cursor = match self.provider_cursor(&digest, request.cursor.as_deref()) {
+            Ok(cursor) => cursor,
+            Err(error) => return refuse(open, error.into()).await,
         };
         open.keep_payload(serving.binding.policy.retention.snapshots, &request);
         let (request, binding) = (&request, Arc::clone(&serving.binding));
@@ -272,6 +272,7 @@ impl Service {
             .await;
         if let Ok(answer) = &mut called {
             answer.value.usage.extend(self.take_pending(&asked, &request.scope, operation_id).await?);
+            self.take_jobs(&mut open, &asked, &request.scope).await?;
         }
         let answer = end(open, called, |answer| Trace {
             records: vec![answer.record.clone()],

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
+use tokio::sync::{Notify, OwnedMutexGuard};
 
 use super::error::Refusal;
 use super::feed::Feed;
@@ -11,9 +12,11 @@ use super::metrics::Metrics;
 use super::{Audit, Caller, ServiceError};
 use crate::accounting::Ledger;
 use crate::contract::{
-    Clock, HookContext, JsonObject, LogLine, Operation, OperationError, OperationErrorCode, OperationId, OperationKind,
-    Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceKind, SourceRef, Usage, limits,
+    Clock, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError, OperationErrorCode,
+    OperationId, OperationKind, Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceKind, SourceRef, Usage,
+    limits,
 };
+use crate::jobs::Jobs;
 use crate::store::{Store, StoreError, TableWrite};
 
 /// Where operations are recorded.
@@ -24,6 +27,8 @@ pub(super) struct Recorder {
     pub(super) metrics: Metrics,
     pub(super) ledger: Ledger,
     pub(super) feed: Arc<Feed>,
+    /// Whoever begins what is due waits for this.
+    pub(super) wake: Arc<Notify>,
 }
 
 /// An operation that has begun. Dropping it without [`OpenOperation::close`] records that the caller went away.
@@ -34,6 +39,12 @@ pub(super) struct OpenOperation {
     started: Instant,
     /// What the host's own imports used for it.
     embedded: Vec<Usage>,
+    /// Jobs that it left at the provider, or worked on.
+    left: Vec<ExtractionJob>,
+    /// Those of them that the host did not know, written in one step with the record.
+    new_jobs: Vec<TableWrite>,
+    /// Kept from others until the record is on disk.
+    held: Option<OwnedMutexGuard<()>>,
 }
 
 /// What an operation leaves in its record beside its outcome.
@@ -41,7 +52,6 @@ pub(super) struct OpenOperation {
 pub(super) struct Trace {
     pub(super) records: Vec<RecordHandle>,
     pub(super) record_count: usize,
-    pub(super) jobs: Vec<crate::contract::ExtractionJob>,
     pub(super) usage: Vec<Usage>,
     pub(super) log: Vec<LogLine>,
     pub(super) provider_us: Option<u64>,
@@ -88,7 +98,15 @@ impl OpenOperation {
             cited: Vec::new(),
             payload: None,
         };
-        Ok(Self { recorder: Arc::clone(recorder), operation: Some(Arc::new(operation)), started, embedded: Vec::new() })
+        Ok(Self {
+            recorder: Arc::clone(recorder),
+            operation: Some(Arc::new(operation)),
+            started,
+            embedded: Vec::new(),
+            left: Vec::new(),
+            new_jobs: Vec::new(),
+            held: None,
+        })
     }
 
     pub(super) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
@@ -141,6 +159,20 @@ impl OpenOperation {
         self.embedded.extend(usage);
     }
 
+    /// It left jobs; those that are `new` to the host are written with its record, and begun then.
+    pub(super) fn leaves(&mut self, left: Vec<ExtractionJob>, new: &[Job]) -> Result<(), StoreError> {
+        for job in new {
+            self.new_jobs.extend(Jobs::writes(None, job)?);
+        }
+        self.left.extend(left);
+        Ok(())
+    }
+
+    /// Nobody else gets this before the operation is closed.
+    pub(super) fn hold(&mut self, guard: OwnedMutexGuard<()>) {
+        self.held = Some(guard);
+    }
+
     /// The record as it is so far.
     pub(super) fn operation(&self) -> Option<&Operation> {
         self.operation.as_deref()
@@ -186,20 +218,31 @@ impl OpenOperation {
             self.recorder.feed.operation(&operation);
             return answer();
         }
+        let begin_jobs = || {
+            if !self.new_jobs.is_empty() {
+                self.recorder.wake.notify_one();
+            }
+        };
         let committed = commit.await;
         if committed.is_ok() {
             self.recorder.feed.operation(&operation);
             self.recorder.feed.jobs(&beside);
         }
         match committed {
-            Ok(()) => answer(),
+            Ok(()) => {
+                begin_jobs();
+                answer()
+            }
             // The provider has done the write and its intent is on disk: failing the request at once would make the
             // caller repeat it. What is not on disk after a second try may be lost with the next crash, and the
             // record will say `interrupted`: the caller must know.
             Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
                 tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
                 match self.recorder.store.write_operation(Arc::clone(&operation), beside).await {
-                    Ok(()) => answer(),
+                    Ok(()) => {
+                        begin_jobs();
+                        answer()
+                    }
                     Err(error) => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
                 }
             }
@@ -220,7 +263,8 @@ impl OpenOperation {
         operation.record_count = u32::try_from(trace.record_count).unwrap_or(u32::MAX);
         trace.records.truncate(limits::MAX_RECORDED_HANDLES);
         operation.records = trace.records;
-        operation.jobs = trace.jobs;
+        operation.jobs.clone_from(&self.left);
+        trace.beside.extend_from_slice(&self.new_jobs);
         trace.usage.extend_from_slice(&self.embedded);
         operation.attribution_mode = trace.usage.first().map(Usage::attribution);
         operation.usage = trace.usage;

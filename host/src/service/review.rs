@@ -135,9 +135,11 @@ impl Service {
         for handle in records {
             let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
             // What cannot be read now is judged when it turns up.
-            let Ok(answer) = serving.instances.get(&request).await else { continue };
-            let (snippet, usage) = answer.value;
-            used.extend(usage);
+            let (snippet, usage, embedded) = match serving.instances.get(&request).await {
+                Ok(answer) => (answer.value.0, answer.value.1, answer.embedded),
+                Err(failure) => (None, Vec::new(), failure.embedded),
+            };
+            used.extend(usage.into_iter().chain(embedded));
             if let Some(snippet) = snippet {
                 self.counts(&serving.binding, Some(policy), operation_id, &snippet).await?;
             }

@@ -15,13 +15,14 @@ use super::rate::Rate;
 use super::secrets::SecretStore;
 use crate::bindings::Bindings;
 use crate::contract::{
-    Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, StorageSize,
-    StorageWrite, VersionChoice,
+    Binding, BindingId, BindingStorage, CompanyId, Grants, OperationErrorCode, ServingVersion, VersionChoice,
 };
 use crate::embeddings::Embeddings;
 use crate::plugins::{Plugin, Plugins};
 use crate::sandbox::{Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox};
-use crate::store::{self, Store, StoreError};
+use crate::store::{Store, StoreError};
+
+mod kept;
 
 /// A version that came in the place of another one is trusted after this many answers.
 const PROBATION_CALLS: u32 = 20;
@@ -252,22 +253,6 @@ impl ServingBindings {
         })
     }
 
-    /// The private storage of a binding, if it may have one.
-    pub(super) fn storage(
-        &self,
-        binding: &Binding,
-        grants: &Grants,
-    ) -> Result<Option<Arc<dyn BindingStorage>>, Refusal> {
-        match grants.storage_bytes {
-            0 => Ok(None),
-            bytes => {
-                let limit = StorageSize { bytes, keys: binding.limits.storage_keys };
-                let storage = self.store.binding_storage(&partition(&binding.company_id, binding.id), limit);
-                storage.map(Some).map_err(|error| host(&error))
-            }
-        }
-    }
-
     fn egress(&self, binding: &Binding, grants: &Grants) -> Result<Option<Arc<Egress>>, Refusal> {
         if grants.http.is_empty() {
             return Ok(None);
@@ -299,23 +284,6 @@ impl ServingBindings {
         binding.grants.secrets.iter().filter(is_missing).cloned().collect()
     }
 
-    async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
-        let (path, files) = (self.directory(binding), binding.limits.directory_files);
-        let measured = tokio::task::spawn_blocking(move || {
-            std::fs::create_dir_all(&path)?;
-            Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
-        });
-        let quota = measured.await.map_err(|error| host(&error))?.map_err(|error| host(&error))?;
-        Ok(Arc::new(quota))
-    }
-
-    /// `memory/<company>/<key>.<id's end>`: a name that a person recognizes and that no other binding ever gets.
-    pub(super) fn directory(&self, binding: &Binding) -> PathBuf {
-        let id = binding.id.0.simple().to_string();
-        let name = format!("{}.{}", binding.key, &id[id.len() - 12..]);
-        self.memory_dir.join(binding.company_id.as_str()).join(name)
-    }
-
     /// Nothing serves a binding any more, and what was at work has ended when this returns. Whoever calls it holds the
     /// binding's turn.
     pub(super) async fn close(&self, binding: BindingId) {
@@ -325,26 +293,6 @@ impl ServingBindings {
             drop(serving.instances.quiet().await);
         }
         self.forget(binding);
-    }
-
-    /// Removes what a deleted binding's provider has stored through the host.
-    pub(super) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
-        let partition = partition(&binding.company_id, binding.id);
-        self.store.remove_partition(&partition).map_err(|error| host(&error))?.await.map_err(|error| host(&error))?;
-        let path = self.directory(binding);
-        let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        });
-        removed.await.map_err(|error| host(&error))?.map_err(|error| host(&error))
-    }
-
-    /// Which build served a binding last.
-    pub(super) fn state(&self, binding: &Binding) -> Result<Option<ServingVersion>, Refusal> {
-        let partition = partition(&binding.company_id, binding.id);
-        let stored = self.store.partition_state(&partition).map_err(|error| host(&error))?;
-        let state = stored.map(|bytes| store::decode("serving version", &bytes)).transpose();
-        state.map_err(|error| host(&error))
     }
 
     /// Copies of builds that serve nobody and whose files are gone are thrown away. Called when nothing serves yet.
@@ -366,20 +314,6 @@ impl ServingBindings {
             tracing::warn!(%error, "copies of plugins that nobody needs are still there");
         }
     }
-
-    /// Remembers which build serves a binding, in one step with what a migration wrote.
-    pub(super) async fn write_state(
-        &self,
-        binding: &Binding,
-        state: &ServingVersion,
-        writes: Vec<StorageWrite>,
-    ) -> Result<(), Refusal> {
-        let partition = partition(&binding.company_id, binding.id);
-        let state = store::encode("serving version", state).map_err(|error| host(&error))?;
-        let limit = StorageSize { bytes: binding.grants.storage_bytes, keys: binding.limits.storage_keys };
-        let commit = self.store.write_partition_state(&partition, limit, &state, writes);
-        commit.map_err(|error| host(&error))?.await.map_err(|error| host(&error))
-    }
 }
 
 /// What was granted and is asked for.
@@ -398,8 +332,4 @@ pub(super) fn host(error: &dyn std::fmt::Display) -> Refusal {
 fn first_state(plugin: &Plugin) -> ServingVersion {
     let version = plugin.component.description().version.clone();
     ServingVersion { digest: plugin.digest(), version, kept_from: Vec::new() }
-}
-
-fn partition(company: &CompanyId, binding: BindingId) -> Vec<u8> {
-    [company.as_str().as_bytes(), b"\0", binding.0.as_bytes()].concat()
 }

@@ -23,11 +23,12 @@ impl Service {
         match serving.instances.profile(&request.scope).await {
             Ok(profile) => {
                 answer.value.profile_summary = profile.value.summary;
-                answer.value.usage.extend(profile.value.usage);
+                answer.value.usage.extend(profile.value.usage.into_iter().chain(profile.embedded));
                 answer.log.extend(profile.log);
                 answer.provider_us += profile.provider_us;
             }
             Err(failure) => {
+                answer.value.usage.extend(failure.embedded);
                 answer.log.extend(failure.log);
                 answer.provider_us += failure.provider_us;
                 tracing::warn!(error = %failure.error, binding = %serving.binding.key, "a query goes without a summary");

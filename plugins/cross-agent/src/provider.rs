@@ -144,7 +144,7 @@ impl Correction for CrossAgent {
             item.metadata = Some(metadata);
         }
         item.updated_at = now().to_string();
-        item.operation_id = Some(request.operation_id);
+        item.operation_id = Some(request.operation_id.clone());
         // What was said of the last change is no longer so.
         if let Some(said) = item.metadata.as_mut().and_then(|metadata| metadata.get_mut("updatedAt")) {
             *said = Value::String(item.updated_at.clone());

@@ -1,5 +1,5 @@
 //! The ranking on text that its defaults were not chosen on, beside plain BM25 and with each weight halved, doubled and
-//! left out.
+//! left out; with models that know nothing, and with words that do.
 //!
 //! `cargo run --release --example quality`
 
@@ -9,15 +9,17 @@
 mod baseline;
 #[path = "../tests/it/quality/bodies.rs"]
 mod bodies;
+#[path = "../tests/it/quality/models.rs"]
+mod models;
 
-use bodies::{Scores, documents, measure, work};
+use bodies::{Scores, documents, measure, measure_with, paraphrases, work};
 use memhost_local_markdown::Ranking;
 use serde_json::{Value, json};
 
 fn main() {
     for body in [work(), documents()] {
         println!("{}: {} records, {} questions", body.name, body.records.len(), body.questions.len());
-        println!("{:<24} R@3   R@10  MRR", "");
+        println!("{:<32} R@3   R@10  MRR", "");
         row("plain BM25", baseline::measure(&body));
         row("defaults", measure(&body, &json!({})));
         for (name, value) in json!(Ranking::default()).as_object().unwrap() {
@@ -30,11 +32,23 @@ fn main() {
                 row(&format!("{name}: {what}"), measure(&body, &ranking));
             }
         }
+        for (name, model) in models::IGNORANT {
+            row(&format!("model: {name}"), measure_with(Some(model), &body, &json!({})));
+        }
+        println!();
+    }
+    for misleading in [false, true] {
+        let body = paraphrases(misleading);
+        println!("{}: {} records, {} questions", body.name, body.records.len(), body.questions.len());
+        for (name, ranking) in [("words", json!({"meaning": 0})), ("meaning", json!({"words": 0})), ("both", json!({}))]
+        {
+            row(name, measure_with(Some(models::understands), &body, &ranking));
+        }
         println!();
     }
 }
 
 fn row(name: &str, scores: Scores) {
     let [three, ten, mrr] = [scores.recall_3, scores.recall_10, scores.mrr].map(|share| share * 100.0);
-    println!("{name:<24} {three:>4.1}  {ten:>4.1}  {mrr:>4.1}");
+    println!("{name:<32} {three:>4.1}  {ten:>4.1}  {mrr:>4.1}");
 }

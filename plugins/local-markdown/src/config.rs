@@ -63,6 +63,10 @@ const LANGUAGES: [Language; 12] = [
 #[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Ranking {
+    /// The weight of a record's words. 0 to 1.
+    pub words: f32,
+    /// The weight of what a record means, where the binding has an embedding model. 0 to 1.
+    pub meaning: f32,
     /// BM25: how soon a repeated word stops counting. 0 to 10.
     pub k1: f32,
     /// BM25: how much a long passage is held against it. 0 to 1.
@@ -79,14 +83,21 @@ pub struct Ranking {
 
 impl Default for Ranking {
     fn default() -> Self {
-        Self { k1: 0.9, b: 0.75, whole: 0.1, neighbours: 0.35, session: 0.3, names: 0.3 }
+        Self { words: 1.0, meaning: 0.5, k1: 0.9, b: 0.75, whole: 0.1, neighbours: 0.35, session: 0.3, names: 0.3 }
     }
 }
 
 impl Ranking {
+    /// Whether vectors count at all.
+    pub(crate) fn has_meaning(&self) -> bool {
+        self.meaning > 0.0
+    }
+
     /// Name, value, largest value and purpose of each: what the schema and the check are made of. The smallest is 0.
-    fn weights(&self) -> [(&'static str, f32, f32, &'static str); 6] {
+    fn weights(&self) -> [(&'static str, f32, f32, &'static str); 8] {
         [
+            ("words", self.words, 1.0, "The weight of a record's words"),
+            ("meaning", self.meaning, 1.0, "The weight of what a record means, where the binding has a model"),
             ("k1", self.k1, 10.0, "How soon a repeated word stops counting (BM25)"),
             ("b", self.b, 1.0, "How much a long passage is held against it (BM25)"),
             ("whole", self.whole, 1.0, "The share that a record's other passages add to its best one"),

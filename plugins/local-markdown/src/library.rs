@@ -1,5 +1,6 @@
 //! Files and index together: what is in the directory is what is found, whoever put it there.
 
+mod embed;
 mod folders;
 mod stored;
 mod watch;
@@ -15,6 +16,7 @@ use crate::hash::hash;
 use crate::index::{Doc, DocId, Entry, Index, Pages, stored_size};
 use crate::record::Record;
 use crate::text::Analyzer;
+use embed::Embedded;
 use folders::Folders;
 
 /// The longest id that the contract lets through, in bytes.
@@ -30,6 +32,7 @@ pub(crate) struct Library {
     language: Language,
     pages: Pages,
     folders: Folders,
+    embedded: Embedded,
     /// Where the look for changes by hand goes on.
     looked_at: DocId,
     /// When a call last looked at more than usual.
@@ -50,6 +53,7 @@ impl Library {
             language: config.language,
             pages: Pages::default(),
             folders: Folders::default(),
+            embedded: Embedded::open()?,
             looked_at: 0,
             looked: None,
             calls: 0,
@@ -164,6 +168,7 @@ impl Library {
             self.changes += 1;
             self.folders.leave(folder(&doc.path), number);
             self.pages.leave(number);
+            self.embedded.drop(number, &doc.id);
             self.index.remove(number);
         }
     }

@@ -1,6 +1,7 @@
 //! The contract's calls.
 
 mod cursor;
+mod jobs;
 mod request;
 mod search;
 mod snippet;
@@ -40,10 +41,12 @@ impl Provider for LocalMarkdown {
         );
         "Local Markdown".clone_into(&mut description.name);
         description.config_schema = Some(schema());
+        description.capabilities.async_extraction = true;
         description
             .require(Permission::Directory(1 << 30), "Records are Markdown files in it")
             .require(Permission::Storage(512 << 20), "The search index is kept in it")
             .prefer(Permission::Clock, "The times in the files are exact")
+            .prefer(Permission::Embeddings, "Records are found by what they mean, too")
     }
 
     fn check_config(config: &Config) -> Result<(), Vec<ConfigError>> {
@@ -153,6 +156,7 @@ impl Correction for LocalMarkdown {
             record.front.metadata = object("patch.record.metadata", write.metadata.as_deref())?;
         }
         self.library.write(&[(request.id.clone(), record)])?;
+        self.leave_job()?;
         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
     }
 }
@@ -163,6 +167,7 @@ impl Explain for LocalMarkdown {
         let hits = self.search(&request)?.into_iter().map(|(snippet, parts)| {
             let contributions = [
                 ("words", parts.words),
+                ("meaning", parts.meaning),
                 ("neighbours", parts.neighbours),
                 ("session", parts.session),
                 ("names", parts.names),

@@ -1,16 +1,19 @@
 //! Which records answer a question.
 //!
-//! A record's own score is BM25 over its passages. To it are added shares of what stands around the record: its
-//! neighbours' scores, its session's, and whether the question names somebody in its metadata. Every part is
-//! normalized to 0–1 within the result and weighted by the configuration; README.md says what each is for.
+//! A record's own score is BM25 over its passages and, where the binding has a model, how near they are to the question
+//! in meaning. To it are added shares of what stands around the record: its neighbours' scores, its session's, and
+//! whether the question names somebody in its metadata. Every part is normalized to 0–1 within the result and weighted
+//! by the configuration; README.md says what each is for.
 
 mod context;
+mod fuse;
 mod score;
 
 pub(crate) use score::Scratch;
 
 use crate::config::Ranking;
 use crate::index::{DocId, Index};
+use crate::meaning::Nearest;
 use crate::text::Analyzer;
 
 /// How many records are looked at more closely. What shares only a common word with the question is not among them.
@@ -34,6 +37,8 @@ pub(crate) struct Hit {
 pub(crate) struct Parts {
     /// The record's own words.
     pub(crate) words: f32,
+    /// What the record means.
+    pub(crate) meaning: f32,
     /// What stands beside it.
     pub(crate) neighbours: f32,
     /// Its session.
@@ -44,50 +49,63 @@ pub(crate) struct Parts {
 
 impl Parts {
     fn sum(self) -> f32 {
-        self.words + self.neighbours + self.session + self.names
+        self.own() + self.neighbours + self.session + self.names
+    }
+
+    /// What it has without its surroundings.
+    fn own(self) -> f32 {
+        self.words + self.meaning
     }
 }
 
-/// The best `top` records that `admits` lets through, best first.
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    /// In words.
+    pub(crate) text: &'a str,
+    /// What is near to it in meaning; empty where the binding has no model.
+    pub(crate) nearest: &'a Nearest,
+    /// How many records are wanted.
+    pub(crate) top: usize,
+}
+
+/// The best records that `admits` lets through, best first.
 pub(crate) fn rank(
     index: &Index,
     analyzer: &Analyzer,
     ranking: &Ranking,
     scratch: &mut Scratch,
-    question: &str,
-    top: usize,
+    question: Question<'_>,
     admits: impl Fn(DocId) -> bool,
 ) -> Vec<Hit> {
-    let mut own = score::own(index, ranking, scratch, &analyzer.question(question), &admits);
-    let order = |a: &(DocId, f32), b: &(DocId, f32)| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0));
+    let terms = analyzer.question(question.text);
+    let words = score::own(index, ranking, scratch, &terms, &admits);
+    let whole = score::whole(index, &terms);
     // A large answer needs as many to choose from.
-    let candidates = CANDIDATES.max(top.saturating_mul(2));
-    if own.len() > candidates {
-        own.select_nth_unstable_by(candidates, order);
-        own.truncate(candidates);
-    }
-    let Some(most) = own.iter().map(|(_, score)| *score).reduce(f32::max).filter(|most| *most > 0.0) else {
-        return Vec::new();
-    };
-    own.iter_mut().for_each(|(_, score)| *score /= most);
+    let candidates = CANDIDATES.max(question.top.saturating_mul(2));
+    let own = fuse::own(ranking, words, whole, question.nearest, candidates);
     let mut found = context::around(index, ranking, &own, &admits);
     context::add_sessions(index, ranking, &mut found);
-    context::add_names(index, ranking, question, &mut found);
+    context::add_names(index, ranking, question.text, &mut found);
     // The most that a record can have.
     let full = 1.0 + context::most(ranking);
     let mut hits: Vec<Hit> = found
         .into_iter()
         .map(|(doc, mut parts)| {
-            for part in [&mut parts.words, &mut parts.neighbours, &mut parts.session, &mut parts.names] {
+            for part in
+                [&mut parts.words, &mut parts.meaning, &mut parts.neighbours, &mut parts.session, &mut parts.names]
+            {
                 *part /= full;
             }
-            Hit { doc, score: parts.sum().clamp(0.0, 1.0), passage: scratch.passage(index, doc), parts }
+            let near = own.binary_search_by_key(&doc, |(doc, _)| *doc).ok().and_then(|at| own[at].1.passage);
+            let passage = near.unwrap_or_else(|| scratch.passage(index, doc));
+            Hit { doc, score: parts.sum().clamp(0.0, 1.0), passage, parts }
         })
         .collect();
     let order = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then_with(|| a.doc.cmp(&b.doc));
-    if hits.len() > top {
-        hits.select_nth_unstable_by(top, order);
-        hits.truncate(top);
+    if hits.len() > question.top {
+        hits.select_nth_unstable_by(question.top, order);
+        hits.truncate(question.top);
     }
     hits.sort_unstable_by(order);
     hits

@@ -187,6 +187,9 @@ mod tests {
             ("or 415-555-0132", "or [PHONE]"),
             ("my cell: 0171 2345678", "my cell: [PHONE]"),
             ("card 4111 1111 1111 1111 ok", "card [CARD] ok"),
+            ("4111 1111 1111 1111 0, or 4111-1111-1111-1111 123", "[CARD] 0, or [CARD] 123"),
+            ("+49 171 2345678 123456", "[PHONE] 123456"),
+            ("DE89 3704 0044 0532 0130 00 to be paid", "[IBAN] to be paid"),
             ("pay DE89 3704 0044 0532 0130 00 now", "pay [IBAN] now"),
             ("ssn 123-45-6789", "ssn [SSN]"),
             ("from 93.184.216.34", "from [IP_ADDRESS]"),
@@ -217,6 +220,11 @@ mod tests {
             "the token is expired",
             "12 ways to sort",
             "order 1234567890123",
+            // The first twelve digits have a valid check digit; they are too few.
+            "number 4222 2222 2222 1",
+            // Hashes with the check number of an account: of their start, and of the whole.
+            "memory-de89370400440532013000ffffffffff",
+            "memory-be83750cc1548fc43be7855ee6c26d5e",
             "a ratio of 16:9",
             "I need 3 lists",
             "it is mobile.\",\"at\":\"2026-12-21T22:56:02Z",

@@ -7,56 +7,45 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
-/// use memhost_sdk::storage;
+/// use memhost_sdk::jobs::{Job, Jobs};
+/// use std::time::SystemTime;
 ///
-/// /// Where the notes go, and the text that is still to be taken apart. Stored, so that a job outlives the instance.
-/// fn jobs() -> Collection<(String, String)> {
-///     Collection::new("jobs")
-/// }
+/// /// What a job has to know: where its notes go, and what is to be taken apart.
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Reading { place: String, text: String }
 ///
-/// fn job(id: &str, status: JobStatus, record_count: Option<u32>) -> ExtractionJob {
-///     ExtractionJob {
-///         provider_job_id: id.to_owned(),
-///         status,
-///         record_count,
-///         hook_kind: None,
-///         source: None,
-///         error: None,
-///         submitted_at: None,
-///         started_at: None,
-///         finished_at: None,
-///     }
+/// /// Stored, so that they outlive the instance, and kept when they have ended, so that nothing is done twice.
+/// fn jobs() -> Jobs<Reading> {
+///     Jobs::new("jobs")
 /// }
 ///
 /// impl memhost_sdk::Extraction for Notes {
 ///     fn run_job(&mut self, id: String) -> Result<JobResult, Error> {
-///         let Some((place, text)) = jobs().get(&id)? else {
-///             return Err(Error::NotFound(format!("there is no job {id}; it has run or was cancelled")));
-///         };
-///         let (mut batch, mut records) = (Batch::new(), Vec::new());
-///         for (n, sentence) in text.split(". ").enumerate() {
-///             // The ids come from the job: running it again after a crash makes the same notes.
-///             let record = format!("{id}-{n}");
-///             let note = Note { text: sentence.to_owned(), ..Note::default() };
-///             batch.put(&self.notes, format!("{place}{record}"), &note)?;
-///             records.push(record);
+///         let mut job = jobs().get(&id)?;
+///         if !job.has_ended() {
+///             let mut batch = Batch::new();
+///             for (number, sentence) in job.work.text.split(". ").enumerate() {
+///                 // Ids come from the job: running it again after a crash makes the same notes.
+///                 job.records.push(format!("{id}-{number}"));
+///                 let note = Note { text: sentence.to_owned(), ..Note::default() };
+///                 batch.put(&self.notes, format!("{}{id}-{number}", job.work.place), &note)?;
+///             }
+///             job.succeed(SystemTime::now());
+///             // What it makes and that it is done, in one batch.
+///             jobs().write(&mut batch, &job)?;
+///             batch.apply()?;
 ///         }
-///         batch.delete(&jobs(), &id);
-///         batch.apply()?;
-///         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
-///         Ok(JobResult { job: job(&id, JobStatus::Succeeded, Some(count)), records, usage: Vec::new() })
+///         Ok(job.result())
 ///     }
 ///     fn get_job(&mut self, id: String) -> Result<Option<ExtractionJob>, Error> {
-///         Ok(jobs().get(&id)?.map(|_| job(&id, JobStatus::Queued, None)))
+///         Ok(jobs().find(&id)?.map(|job| job.shown()))
 ///     }
-///     fn list_jobs(&mut self, _: Scope, _: Option<String>, limit: u32) -> Result<JobPage, Error> {
-///         let ids = jobs().iter("").take(limit as usize).collect::<Result<Vec<_>, storage::Error>>()?;
-///         let queued = |(id, _): (Vec<u8>, _)| job(&String::from_utf8_lossy(&id), JobStatus::Queued, None);
-///         Ok(JobPage { jobs: ids.into_iter().map(queued).collect(), next_cursor: None })
+///     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+///         let place = Notes::key(&scope, "");
+///         jobs().page(cursor.as_deref(), limit, |job| job.work.place == place, Job::shown)
 ///     }
 ///     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
-///         jobs().delete(&id)?;
-///         Ok(job(&id, JobStatus::Cancelled, None))
+///         Ok(jobs().cancel(&id, SystemTime::now())?.shown())
 ///     }
 /// }
 /// memhost_sdk::export_extraction!(Notes);
@@ -65,9 +54,12 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 /// use memhost_sdk::{Extraction, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
 /// let text = "The gate is green. The key is in the drawer".to_owned();
-/// jobs().put("job-1", &(Notes::key(&testing::scope(), ""), text)).unwrap();
-/// assert_eq!(notes.run_job("job-1".into()).unwrap().records.len(), 2);
-/// assert!(notes.get_job("job-1".into()).unwrap().is_none());
+/// let reading = Reading { place: Notes::key(&testing::scope(), ""), text };
+/// jobs().put(&Job::new("job-1", SystemTime::now(), reading)).unwrap();
+/// let first = notes.run_job("job-1".into()).unwrap().records;
+/// assert_eq!(first, ["job-1-0", "job-1-1"]);
+/// assert_eq!(notes.run_job("job-1".into()).unwrap().records, first, "done once");
+/// assert_eq!(notes.cancel_job("job-1".into()).unwrap().status, JobStatus::Succeeded, "it has ended");
 /// assert_eq!(notes.query(testing::query("drawer")).unwrap().snippets.len(), 1);
 /// # }
 /// ```
@@ -87,7 +79,8 @@ pub trait Extraction: Provider {
     /// Jobs of the scope, newest first.
     ///
     /// # Errors
-    /// As the contract says of `extraction.list-jobs`.
+    /// As the contract says of `extraction.list-jobs`. What is queued here after an upsert, an import or a correction is
+    /// run by the host as if a capture had answered with it.
     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error>;
 
     /// Stops a job that has not ended.

@@ -8,28 +8,53 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
 /// impl memhost_sdk::Review for Notes {
-///     fn list_pending(&mut self, scope: Scope, _: Option<String>, limit: u32) -> Result<ListPage, Error> {
+///     fn list_pending(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<ListPage, Error> {
 ///         let mut pending = self.all(&scope)?;
-///         pending.retain(|(_, note)| note.pending);
+///         // The host's ids of operations grow with time, and so do those of the notes: the oldest comes first.
+///         pending.retain(|(id, note)| note.pending && cursor.as_ref().is_none_or(|last| id > last));
+///         let has_more = pending.len() > limit as usize;
 ///         pending.truncate(limit as usize);
+///         let continuation = match pending.last() {
+///             Some((last, _)) if has_more => Continuation::Next(last.clone()),
+///             _ => Continuation::End,
+///         };
 ///         let items = pending.into_iter().map(|(id, note)| Snippet::new(id, note.text)).collect();
-///         Ok(ListPage { items, ..ListPage::default() })
+///         Ok(ListPage { items, continuation, ..ListPage::default() })
 ///     }
 ///     fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error> {
-///         let key = Self::key(&scope, &id);
-///         let Some(note) = self.notes.get(&key)? else {
-///             return Err(Error::NotFound(format!("there is no note {id}")));
+///         let (key, decided) = (Self::key(&scope, &id), Collection::<String>::new("decided"));
+///         let (note, before) = (self.notes.get(&key)?, decided.get(&key)?);
+///         let name = match &decision {
+///             Decision::Approve => "approve",
+///             Decision::Reject => "reject",
+///             Decision::Edit(_) => "edit",
 ///         };
-///         let text = match decision {
-///             Decision::Approve => note.text,
-///             Decision::Edit(record) => record.text,
-///             Decision::Reject => {
-///                 self.notes.delete(key)?;
-///                 return Ok(None);
+///         // A decision is delivered again after a crash; one that is another is a mistake.
+///         let is_same = match (&decision, &note) {
+///             (Decision::Edit(record), Some(note)) => record.text == note.text,
+///             _ => true,
+///         };
+///         match (note, before) {
+///             (_, Some(before)) if before == name && is_same => {}
+///             (_, Some(before)) => {
+///                 return Err(Error::invalid("decision", format!("`{before}` was decided about {id}")));
 ///             }
-///         };
-///         self.notes.put(key, &Note { text: text.clone(), ..Note::default() })?;
-///         Ok(Some(Snippet::new(id, text)))
+///             (Some(note), None) if note.pending => {
+///                 let mut batch = Batch::new();
+///                 batch.put(&decided, &key, &name.to_owned())?;
+///                 match decision {
+///                     Decision::Approve => batch.put(&self.notes, &key, &Note { pending: false, ..note })?,
+///                     Decision::Edit(RecordWrite { text, summary, metadata, .. }) => {
+///                         let edited = Note { text, summary, metadata, pending: false, ..note };
+///                         batch.put(&self.notes, &key, &edited)?;
+///                     }
+///                     Decision::Reject => batch.delete(&self.notes, &key),
+///                 }
+///                 batch.apply()?;
+///             }
+///             _ => return Err(Error::NotFound(format!("no note {id} waits"))),
+///         }
+///         Ok(self.get_record(id, scope)?.snippet)
 ///     }
 /// }
 /// memhost_sdk::export_review!(Notes);
@@ -41,7 +66,10 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 /// notes.notes.put(Notes::key(&scope, "n1"), &Note { text: "a guess".into(), pending: true, ..Note::default() }).unwrap();
 /// assert!(notes.query(testing::query("guess")).unwrap().snippets.is_empty(), "what waits is not found");
 /// assert_eq!(notes.list_pending(scope.clone(), None, 10).unwrap().items.len(), 1);
-/// notes.decide("n1".into(), scope, Decision::Approve).unwrap();
+/// for _ in 0..2 {
+///     assert_eq!(notes.decide("n1".into(), scope.clone(), Decision::Approve).unwrap().unwrap().text, "a guess");
+/// }
+/// assert!(notes.decide("n1".into(), scope, Decision::Reject).is_err(), "it was approved");
 /// assert_eq!(notes.query(testing::query("guess")).unwrap().snippets.len(), 1);
 /// # }
 /// ```

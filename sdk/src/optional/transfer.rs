@@ -9,8 +9,8 @@ use crate::types::{Chunk, Error, ImportReport, Scope};
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
 /// #[derive(Serialize, Deserialize)]
 /// struct Line {
-///     id: RecordId,
-///     text: String,
+///     key: String,
+///     note: Note,
 /// }
 ///
 /// impl memhost_sdk::Transfer for Notes {
@@ -20,7 +20,7 @@ use crate::types::{Chunk, Error, ImportReport, Scope};
 ///             if last.as_ref().is_some_and(|last| id <= *last) {
 ///                 continue;
 ///             }
-///             let line = serde_json::json!(Line { id: id.clone(), text: note.text }).to_string();
+///             let line = serde_json::json!(Line { key: Self::key(&scope, &id), note }).to_string();
 ///             if !lines.is_empty() && lines.len() + line.len() >= 1 << 20 {
 ///                 return Ok(Chunk { lines, next_cursor: last });
 ///             }
@@ -32,14 +32,17 @@ use crate::types::{Chunk, Error, ImportReport, Scope};
 ///     fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error> {
 ///         let (mut batch, mut imported, mut unchanged) = (Batch::new(), 0, 0);
 ///         for (n, line) in lines.lines().enumerate() {
-///             let Line { id, text } =
-///                 serde_json::from_str(line).map_err(|error| Error::invalid(&format!("lines.{n}"), error.to_string()))?;
-///             let key = Self::key(&scope, &id);
-///             if self.notes.get(&key)?.is_some_and(|note| note.text == text) {
+///             let wrong = |message: String| Error::invalid(&format!("lines.{n}"), message);
+///             let Line { key, note } = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+///             // Whoever imports a line of somebody else does not get its note.
+///             if !key.starts_with(&Self::key(&scope, "")) {
+///                 return Err(wrong("is of another agent, subject or namespace".to_owned()));
+///             }
+///             if self.notes.get(&key)?.as_ref() == Some(&note) {
 ///                 unchanged += 1;
 ///                 continue;
 ///             }
-///             batch.put(&self.notes, key, &Note { text, ..Note::default() })?;
+///             batch.put(&self.notes, key, &note)?;
 ///             imported += 1;
 ///         }
 ///         batch.apply()?;

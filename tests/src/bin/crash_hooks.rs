@@ -19,6 +19,7 @@ async fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut next = || arguments.next().context("usage: crash-hooks DATA_DIR PLUGINS_DIR ROUND");
     let mut options = ServiceOptions::new(PathBuf::from(next()?));
+    options.compiled_dir = Some(memhost_tests::compiled_dir());
     options.plugins_dir = Some(PathBuf::from(next()?));
     options.retry.first = Duration::from_millis(5);
     options.retry.longest = Duration::from_millis(20);

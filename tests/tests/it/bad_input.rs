@@ -1,6 +1,7 @@
 //! What is not ours, too new, in use, damaged or no component: an error that says so, and everything left as it was.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
@@ -10,7 +11,8 @@ use memhost_tests::{TestHost, guest_file};
 use tempfile::TempDir;
 
 async fn open(path: &Path) -> Result<std::sync::Arc<Service>, OpenError> {
-    Service::open(ServiceOptions::new(path)).await
+    Service::open(ServiceOptions { compiled_dir: Some(memhost_tests::compiled_dir()), ..ServiceOptions::new(path) })
+        .await
 }
 
 fn listing(path: &Path) -> Vec<(String, u64)> {
@@ -146,7 +148,7 @@ async fn a_bad_file_among_the_plugins_keeps_nobody_else_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_compiled_component_is_not_run() {
-    let mut host = TestHost::new(&["echo"]).await.unwrap();
+    let mut host = TestHost::with(&["echo"], |options| options.compiled_dir = None).await.unwrap();
     host.stop().await;
     let compiled = host.data_dir().join("compiled");
     for entry in fs::read_dir(&compiled).unwrap() {
@@ -160,4 +162,27 @@ async fn a_changed_compiled_component_is_not_run() {
     assert_eq!(host.service().plugins().admitted.len(), 2);
     host.bind("acme", "echo", memhost::contract::BindingLimits::default()).await.unwrap();
     assert_eq!(host.query("acme", "x").await.unwrap().len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_that_share_a_directory_of_compiled_components_compile_each_once() {
+    let shared = tempfile::tempdir().unwrap();
+    for expected in
+        ["0 components loaded without compiling, 2 compiled", "2 components loaded without compiling, 0 compiled"]
+    {
+        let host = TestHost::with(&["echo"], |options| options.compiled_dir = Some(shared.path().join("compiled")))
+            .await
+            .unwrap();
+        let checks = host.service().doctor().await;
+        let found = &checks.iter().find(|check| check.name == "compiled cache").unwrap().found;
+        assert_eq!(found, expected);
+        assert!(!host.data_dir().join("compiled").exists());
+    }
+    let mode = |name: &str| fs::metadata(shared.path().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("compiled"), mode("compiled/compiled.key")), (0o700, 0o600));
+    fs::set_permissions(shared.path().join("compiled"), fs::Permissions::from_mode(0o777)).unwrap();
+    let wary =
+        TestHost::with(&["echo"], |options| options.compiled_dir = Some(shared.path().join("compiled"))).await.unwrap();
+    let own = fs::read_dir(wary.data_dir().join("compiled")).unwrap().count();
+    assert_eq!(own, 2, "nothing is loaded that others may have put there");
 }

@@ -34,7 +34,12 @@ fn installed() -> Result<(PathBuf, PathBuf, PathBuf), &'static str> {
 /// The company that `memhost demo` makes: this repository's documents and history.
 fn demo(data_dir: &Path) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
-    let done = command.args(["demo", "--once", "--data-dir"]).arg(data_dir).output().unwrap();
+    let done = command
+        .args(["demo", "--once", "--data-dir"])
+        .arg(data_dir)
+        .env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir())
+        .output()
+        .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 

@@ -121,6 +121,7 @@ pub(crate) async fn run(home: &Path, environment: &[(&str, &str)], arguments: &[
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MEMHOST_") || name.starts_with("XDG_")) {
         command.env_remove(name);
     }
+    command.env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir());
     command.env("HOME", home).current_dir(home).envs(environment.iter().copied()).args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let input = input.to_owned();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use memhost::check::{CheckOptions, Kit, Mode, Outcome, Selection, Source, Status};
 use memhost::contract::BindingLimits;
 use memhost::sandbox::OptionalInterface;
-use memhost_tests::{TestHost, repository};
+use memhost_tests::{TestHost, compiled_dir, repository};
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Component, Instance, Linker, Val};
 use wasmtime::{Engine, Store, StoreContextMut};
@@ -40,7 +40,7 @@ fn frozen() -> Vec<(String, PathBuf)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_component_keeps_every_rule() {
     for (version, file) in frozen() {
-        let kit = Kit::open(&Source::File(file)).await.unwrap();
+        let kit = Kit::open(&Source::File(file), Some(compiled_dir())).await.unwrap();
         let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
         let report = kit.check(&CheckOptions::default(), &selection).await.unwrap();
         kit.close().await;

@@ -2,14 +2,19 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
-use memhost::contract::{BindingLimits, BindingPolicy, Grants, JsonObject, Microcents, VersionChoice};
+use memhost::contract::{
+    BindingLimits, BindingPolicy, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest, Grants, ImportRequest,
+    Intent, JobFilter, JsonObject, Microcents, OperationKind, QueryRequest, RecordWrite, VersionChoice,
+};
 use memhost::embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost::service::CreateBinding;
-use memhost_tests::{TestHost, caller, parse};
+use memhost_tests::{TestHost, caller, capture, parse, query, scope};
 use serde_json::{Value, json};
 
-/// Answers every text with the vector (3, 4) and a token a character, until the process ends.
+/// Answers a text with the vector (3, 4), one that is about doors with (4, -3), and a token a character, until the process
+/// ends.
 fn endpoint() -> EmbeddingsOptions {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -37,26 +42,56 @@ fn answer(mut stream: TcpStream) {
     let asked: Value = serde_json::from_slice(&body).unwrap();
     let texts = asked["input"].as_array().unwrap();
     let tokens: usize = texts.iter().map(|text| text.as_str().unwrap().len()).sum();
-    let data: Vec<Value> = (0..texts.len()).map(|index| json!({"index": index, "embedding": [3, 4]})).collect();
+    let is_door = |text: &Value| ["door", "entrance"].iter().any(|word| text.as_str().unwrap().contains(word));
+    let vector = |text: &Value| if is_door(text) { [4, -3] } else { [3, 4] };
+    let embedded = texts.iter().enumerate().map(|(index, text)| json!({"index": index, "embedding": vector(text)}));
+    let data: Vec<Value> = embedded.collect();
     let body = json!({"data": data, "usage": {"total_tokens": tokens}}).to_string();
     let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
 }
 
 async fn host(options: EmbeddingsOptions, granted: bool) -> TestHost {
-    let host = TestHost::with(&["embeds"], |all| all.embeddings = options).await.unwrap();
+    host_of("embeds", options, Grants { embeddings: granted, ..Grants::default() }).await
+}
+
+async fn host_of(provider: &str, options: EmbeddingsOptions, grants: Grants) -> TestHost {
+    let guests: &[&str] = if provider == "local-markdown" { &[] } else { &[provider] };
+    let host = TestHost::with(guests, |all| all.embeddings = options).await.unwrap();
     let request = CreateBinding {
         key: parse("embeds"),
-        provider_key: parse("embeds"),
+        provider_key: parse(provider),
         config: JsonObject::new(),
         version: VersionChoice::default(),
-        grants: Some(Grants { embeddings: granted, ..Grants::default() }),
+        grants: Some(grants),
         limits: BindingLimits::default(),
         policy: BindingPolicy::default(),
         default: true,
     };
     host.service().create_binding(&caller(), &parse("acme"), request).await.unwrap();
     host
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_many_captures_are_answered_with_is_one() {
+    let grants = Grants { directory_bytes: 64 << 20, storage_bytes: 64 << 20, embeddings: true, ..Grants::default() };
+    let host = host_of("cross-agent", endpoint(), grants).await;
+    for round in 0..30 {
+        let captured = (0..24).map(|n| {
+            let service = std::sync::Arc::clone(host.service());
+            tokio::spawn(async move { service.capture(&caller(), capture("acme", &format!("note {round} {n}"))).await })
+        });
+        for one in captured.collect::<Vec<_>>() {
+            one.await.unwrap().unwrap();
+        }
+    }
+    let page = host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(1_000)).unwrap();
+    let mut names: Vec<_> = page.items.iter().map(|job| job.provider_job_id.clone()).collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all, "a job was written down twice");
+    assert!(all > 0);
 }
 
 async fn ask(host: &TestHost, question: &str) -> String {
@@ -85,6 +120,17 @@ async fn vectors_come_to_whoever_may_have_them_and_are_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_summary_took_is_counted_with_the_query_that_it_is_for() {
+    let host = host(endpoint(), true).await;
+    let asked = QueryRequest { intent: Intent::AgentPreamble, ..query("acme", "1 hello") };
+    let bundle = host.service().query(&caller(), asked).await.unwrap();
+    assert_eq!(bundle.profile_summary.as_deref(), Some("somebody"));
+    let operations = host.operations("acme").unwrap();
+    let tokens: u64 = operations[0].usage.iter().filter_map(|usage| usage.embedding_tokens).sum();
+    assert_eq!(tokens as usize, ["hello", "something else", "who somebody is"].map(str::len).iter().sum::<usize>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_grant_or_a_model_the_provider_is_told_which() {
     let host_without_grant = host(endpoint(), false).await;
     let refused = ask(&host_without_grant, "1 hello").await;
@@ -102,4 +148,60 @@ async fn an_endpoint_that_is_gone_fails_the_import_and_not_the_host() {
     let host = host(EmbeddingsOptions::Endpoint(options), true).await;
     let refused = ask(&host, "1 hello").await;
     assert!(refused.starts_with("refused: embedding failed"), "{refused}");
+}
+
+/// The built-in provider, in its sandbox: its jobs embed what was written, whoever wrote it, and the bill is theirs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_built_in_provider_finds_what_means_the_same() {
+    let grants = Grants { embeddings: true, storage_bytes: 64 << 20, directory_bytes: 64 << 20, ..Grants::default() };
+    let host = host_of("local-markdown", endpoint(), grants).await;
+    host.write("acme", "The door is green.").await.unwrap();
+    host.service().capture(&caller(), capture("acme", "Lunch is at noon.")).await.unwrap();
+    let embedded = |kind: OperationKind| {
+        let operations = host.operations("acme").unwrap().into_iter().filter(move |operation| operation.kind == kind);
+        operations.flat_map(|operation| operation.usage).filter_map(|usage| usage.embedding_tokens).sum::<u64>()
+    };
+    let both = ("The door is green.".len() + "Lunch is at noon.".len()) as u64;
+    for _ in 0..1_000 {
+        if embedded(OperationKind::Extraction) >= both {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let found = host.query("acme", "entrance").await.unwrap();
+    assert_eq!(found.iter().map(|snippet| &*snippet.text).collect::<Vec<_>>(), ["The door is green."]);
+    assert_eq!(embedded(OperationKind::Extraction), both, "each text once");
+    assert_eq!(embedded(OperationKind::RecordUpsert) + embedded(OperationKind::Capture), 0, "nobody waits for it");
+}
+
+/// None of their answers has room for a job.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_written_corrected_or_imported_waits_for_a_job() {
+    let grants = Grants { embeddings: true, storage_bytes: 64 << 20, ..Grants::default() };
+    let host = host_of("cross-agent", endpoint(), grants).await;
+    let (service, scope) = (host.service(), scope("acme"));
+    let jobs = || service.jobs(&scope.company_id, &JobFilter::default(), None, Some(100)).unwrap().items.len();
+    let handle = host.write("acme", "Lunch is at noon.").await.unwrap();
+    assert_eq!(jobs(), 1);
+    let write = RecordWrite { id: None, text: "The door is green.".to_owned(), summary: None, metadata: None };
+    let patch = CorrectionPatch { instruction: None, record: Some(write) };
+    let correct = CorrectRequest { binding_key: None, scope: scope.clone(), handle: handle.clone(), patch };
+    service.correct(&caller(), correct).await.unwrap();
+    assert_eq!(jobs(), 2);
+    let export = ExportRequest { binding_key: None, scope: scope.clone(), cursor: None };
+    let lines = service.export_records(&caller(), export).await.unwrap().lines;
+    let forget = ForgetRequest { binding_key: None, scope: scope.clone(), handles: vec![handle] };
+    service.forget(&caller(), forget).await.unwrap();
+    let import = ImportRequest { binding_key: None, scope: scope.clone(), lines };
+    assert_eq!(service.import_records(&caller(), import).await.unwrap().imported, 1);
+    assert_eq!(jobs(), 3);
+}
+
+/// Whoever sets an endpoint has not said yet whose texts may go there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_company_writes_goes_to_no_endpoint_by_itself() {
+    let host = TestHost::with(&[], |all| all.embeddings = endpoint()).await.unwrap();
+    host.write("acme", "The door is green.").await.unwrap();
+    host.query("acme", "entrance").await.unwrap();
+    assert!(host.operations("acme").unwrap().iter().all(|operation| operation.usage.is_empty()));
 }

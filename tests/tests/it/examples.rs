@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use memhost::check::{CheckOptions, Kit, Mode, Outcome, Selection, Source};
 use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
-use memhost_tests::{TestHost, example_file, repository};
+use memhost_tests::{TestHost, compiled_dir, example_file, repository};
 
 /// Checks an example by every rule of the contract.
 async fn keeps_every_rule(language: &str) {
@@ -13,7 +13,7 @@ async fn keeps_every_rule(language: &str) {
         Ok(file) => file,
         Err(why) => return eprintln!("skipped: {why}"),
     };
-    let kit = Kit::open(&Source::File(file)).await.unwrap();
+    let kit = Kit::open(&Source::File(file), Some(compiled_dir())).await.unwrap();
     let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
     let report = kit.check(&CheckOptions::default(), &selection).await.unwrap();
     kit.close().await;

@@ -68,6 +68,24 @@ async fn failures_are_tried_again_and_end() {
     assert!(report["total"]["extractionFailures"].as_u64().unwrap() >= 7, "{report}");
 }
 
+/// Only a capture's answer has room for jobs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_another_write_left_is_found_and_run_once() {
+    let (_host, api) = extracting().await;
+    let write = |text: &str| json!({"scope": {"companyId": "acme"}, "records": [{"text": text}]});
+    let path = "/runtime/v1/companies/acme/records";
+    let written = api.post(path, &write("job later")).await.fine();
+    let jobs = api.until(JOBS, |jobs| jobs["items"][0]["status"] == "succeeded").await;
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 1, "{jobs}");
+    assert_eq!(jobs["items"][0]["operationId"], written["operationId"]);
+    let operations = api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
+    assert_eq!(operations["items"][0]["jobs"].as_array().unwrap().len(), 1, "the write's record says what it left");
+    api.post(path, &write("no job")).await.fine();
+    assert_eq!(api.get(JOBS).await["items"].as_array().unwrap().len(), 1, "what has ended is not begun again");
+    let operations = api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
+    assert!(operations["items"][0].get("jobs").is_none(), "{operations}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_runs_elsewhere_is_asked_about() {
     let (_host, api) = extracting().await;

@@ -26,6 +26,8 @@ async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
     for has_company in [false, true] {
         let host = TestHost::with(&["echo", "traps", "loops-in-call"], |options| {
             options.metrics_company_label = has_company;
+            // So that there is something to compile.
+            options.compiled_dir = None;
         })
         .await
         .unwrap();

@@ -1,5 +1,6 @@
 //! `extraction`: jobs that a capture of residue leaves.
 
+use super::query::has;
 use crate::check::material::text;
 use crate::check::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
 use crate::check::subject::Subject;
@@ -29,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "EXT-03",
         "What a job made exists",
-        "Each record that `run-job` answers is there for `get-record`.",
+        "Each record that `run-job` answers is there for `get-record`, or waits for a person.",
         types("extraction-job.record-count", "How many records came of it, known once it succeeded."),
         Run::Binding(|subject| Box::pin(records_exist(subject))),
     )
@@ -125,10 +126,10 @@ async fn records_exist(subject: &Subject) -> Verdict {
     let job = queued(subject, "hook").await?;
     let (_, records) = ran(subject, &job).await?;
     for handle in records {
-        let found = subject.get(subject.scope(), &handle).await?;
-        holds(found.is_some() || subject.interfaces.contains(&OptionalInterface::Review), || {
-            format!("`get-record` has no `{}`", handle.provider_record_id)
-        })?;
+        let is_there = subject.get(subject.scope(), &handle).await?.is_some()
+            || subject.interfaces.contains(&OptionalInterface::Review)
+                && has(&subject.pending(&subject.scope()).await?, &handle);
+        holds(is_there, || format!("`get-record` has no `{}`, and it does not wait", handle.provider_record_id))?;
     }
     Ok(())
 }

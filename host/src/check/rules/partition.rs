@@ -6,7 +6,7 @@ use crate::check::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, type
 use crate::check::subject::Subject;
 use crate::contract::{RecordHandle, Scope};
 
-const PARTITIONS: &str =
+pub(super) const PARTITIONS: &str =
     "a record written with one of them set must not be returned to a scope that has that field set to something else.";
 
 pub(super) const RULES: &[Rule] = &[
@@ -61,7 +61,8 @@ async fn agents(subject: &Subject) -> Verdict {
     not_found_in(subject, subject.scope(), subject.other_agent()).await
 }
 
-fn other_subject(subject: &Subject) -> Scope {
+/// The same scope about somebody else.
+pub(super) fn other_subject(subject: &Subject) -> Scope {
     Scope { subject_id: Some(subject.name("somebody-else")), ..subject.scope() }
 }
 
@@ -69,9 +70,12 @@ async fn subjects(subject: &Subject) -> Verdict {
     not_found_in(subject, subject.scope(), other_subject(subject)).await
 }
 
+pub(super) fn in_namespace(subject: &Subject, name: &str) -> Scope {
+    Scope { namespace: Some(subject.name(name)), ..subject.scope() }
+}
+
 async fn namespaces(subject: &Subject) -> Verdict {
-    let in_namespace = |name: &str| Scope { namespace: Some(subject.name(name)), ..subject.scope() };
-    not_found_in(subject, in_namespace("one"), in_namespace("two")).await
+    not_found_in(subject, in_namespace(subject, "one"), in_namespace(subject, "two")).await
 }
 
 async fn written(subject: &Subject) -> Result<(RecordHandle, [Scope; 2]), Stop> {

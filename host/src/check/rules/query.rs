@@ -125,7 +125,7 @@ async fn found_at_once(subject: &Subject) -> Verdict {
             continue;
         }
         if subject.interfaces.contains(&OptionalInterface::Review)
-            && !has(&subject.list(subject.scope()).await?, &handle)
+            && has(&subject.pending(&subject.scope()).await?, &handle)
         {
             return skipped("the provider holds it for a person");
         }

@@ -10,9 +10,9 @@ use crate::contract::{
 use crate::sandbox::{Answer, BrowseAnswer, CallError, CaptureAnswer, Correction, ExplainAnswer, Failure, JobAnswer};
 
 /// So many pages are read of a list of a few records before it counts as one without an end.
-const MOST_PAGES: usize = 500;
+pub(super) const MOST_PAGES: usize = 500;
 
-fn plain<T>(called: Result<Answer<T>, Failure>) -> Result<T, CallError> {
+pub(super) fn plain<T>(called: Result<Answer<T>, Failure>) -> Result<T, CallError> {
     called.map(|answer| answer.value).map_err(|failure| failure.error)
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::output::{escape, text};
 use crate::cli::page::items;
-use crate::cli::{Backend, CliError};
+use crate::cli::{Backend, CliError, directories};
 use crate::contract::{
     BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest, TextId, VersionChoice,
 };
@@ -215,6 +215,7 @@ async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<
     let meter = Meter::default();
     let mut options = ServiceOptions::new(directory.join("data"));
     options.plugins_dir = Some(plugins.to_owned());
+    options.compiled_dir = directories::compiled();
     options.audit = Audit::Relaxed;
     options.has_background = has_background;
     options.sandbox.meter = Some(meter.clone());

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use crate::cli::CliError;
+use crate::cli::{CliError, directories};
 
 /// Where it is, instead of in the directory of configurations.
 pub(super) const VARIABLE: &str = "MEMHOST_CLI_CONFIG";
@@ -41,13 +41,7 @@ pub(super) struct Profile {
 
 /// Where the file is.
 pub(super) fn path() -> Option<PathBuf> {
-    let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    given(VARIABLE).or_else(|| {
-        // A relative path there is to be ignored, says the specification of these directories.
-        let base = given("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-        let base = base.or_else(|| Some(given("HOME")?.join(".config")))?;
-        Some(base.join("memhost/config.toml"))
-    })
+    directories::given(VARIABLE).or_else(|| Some(directories::config()?.join("config.toml")))
 }
 
 impl File {

@@ -4,7 +4,8 @@ use tokio::time::timeout_at;
 
 use super::Instances;
 use crate::contract::{
-    BrowseRequest, CorrectRequest, Decision, OperationId, QueryRequest, RecordId, RecordWrite, Scope, Snippet, limits,
+    BrowseRequest, CorrectRequest, Decision, ExtractionJob, OperationId, QueryRequest, RecordId, RecordWrite, Scope,
+    Snippet, limits,
 };
 use crate::sandbox::answer::{
     Answer, BrowseAnswer, ChunkAnswer, Correction, ExplainAnswer, ImportAnswer, JobAnswer, ListAnswer, ProfileAnswer,
@@ -93,6 +94,22 @@ impl Instances {
             timeout_at(call.deadline, extraction.paperclip_memory_extraction().call_get_job(store, provider_job_id))
                 .await;
         self.finish(call, called, |answer| self.normalize.job(answer, provider_job_id))
+    }
+
+    /// The newest jobs of a scope, at most `limit`, 1 to 1,000.
+    ///
+    /// # Errors
+    /// As [`Instances::run_job`].
+    pub async fn list_jobs(&self, scope: &Scope, limit: u32) -> Result<Answer<Vec<ExtractionJob>>, Failure> {
+        let scope = convert::scope(scope);
+        let mut call = self.begin().await?;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(extraction) = &exports.extraction else {
+            return Err(self.no_interface(call, "extraction"));
+        };
+        let listing = extraction.paperclip_memory_extraction().call_list_jobs(store, &scope, None, limit);
+        let called = timeout_at(call.deadline, listing).await;
+        self.finish(call, called, |answer| self.normalize.jobs(answer, limit))
     }
 
     /// Tells the provider that nobody wants a job any more.

@@ -1,7 +1,7 @@
 //! The answers of the optional interfaces.
 
 use super::{Checked, Normalize, bad, count, job, name, text_size, usages};
-use crate::contract::{BrowseNode, CompanyId, Contribution, HitTrace, Snippet, limits};
+use crate::contract::{BrowseNode, CompanyId, Contribution, ExtractionJob, HitTrace, Snippet, limits};
 use crate::sandbox::answer::{
     BrowseAnswer, ChunkAnswer, Correction, ExplainAnswer, ImportAnswer, JobAnswer, ProfileAnswer,
 };
@@ -75,6 +75,11 @@ impl Normalize {
         }
         let job = answer.map(job).transpose()?;
         Ok(JobAnswer { job, records: Vec::new(), usage: Vec::new() })
+    }
+
+    pub(in crate::sandbox) fn jobs(&self, answer: extract::JobPage, limit: u32) -> Checked<Vec<ExtractionJob>> {
+        count("jobs", answer.jobs.len(), limit as usize)?;
+        answer.jobs.into_iter().map(job).collect()
     }
 
     pub(in crate::sandbox) fn profile(&self, answer: summary::ProfileResponse) -> Checked<ProfileAnswer> {

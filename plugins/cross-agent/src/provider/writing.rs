@@ -3,15 +3,10 @@
 use std::collections::HashMap;
 
 use memhost_sdk::types::*;
-use memhost_sdk::{embeddings, log};
 use serde_json::{Map, Value};
 
 use super::{CrossAgent, now};
 use crate::item::{Item, Place, check, fill_residue, object};
-
-/// Texts that a write embeds by itself, so that what somebody wrote is found by its meaning at once. More than that
-/// waits for the next write or job: nobody waits for a long batch.
-const AT_ONCE: usize = 16;
 
 impl CrossAgent {
     /// One item, as it came. Nothing is extracted: there is no model here that could.
@@ -58,7 +53,7 @@ impl CrossAgent {
             object,
         };
         self.store.change(&[item], &[])?;
-        let jobs = self.leave_job(&request.operation_id)?;
+        let jobs = self.leave_job()?;
         Ok(CaptureResponse { records: vec![id], jobs, usage: Vec::new() })
     }
 
@@ -110,19 +105,11 @@ impl CrossAgent {
         Ok(ids.into())
     }
 
-    /// Writes items, and embeds some if there is a model: no job can follow a write that is no capture.
+    /// Writes items; where there is a model, a job embeds them.
     pub(super) fn write(&mut self, items: &[Item]) -> Result<(), Error> {
-        self.store.change(items, &[])?;
-        let embedded = embeddings::model().map_err(Error::from).and_then(|model| {
-            let Some(model) = model else { return Ok(0) };
-            self.meaning.refresh(&self.store, &model)?;
-            let docs: Vec<_> = items.iter().filter_map(|item| Some(self.store.index.find(&item.id)?.0)).collect();
-            let own = self.meaning.embed(&self.store, &docs, AT_ONCE)?;
-            let waiting = self.meaning.waiting(&self.store);
-            Ok(own + self.meaning.embed(&self.store, &waiting, AT_ONCE - own)?)
-        });
-        if let Err(error) = embedded {
-            log::warn!("what was written waits to be embedded: {error:?}");
+        if !items.is_empty() {
+            self.store.change(items, &[])?;
+            self.leave_job()?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use memhost_cross_agent::CrossAgent;
 use memhost_sdk::types::*;
-use memhost_sdk::{Correction, Provider, storage, testing};
+use memhost_sdk::{Correction, Extraction, Provider, storage, testing};
 use serde_json::{Value, json};
 
 use crate::{ids, open, project, put, with};
@@ -53,6 +53,9 @@ fn what_is_forgotten_leaves_nothing_behind() {
     let request = CaptureRequest { hook: Some(hook("h")), ..testing::capture("op", "a rare word: xylophone") };
     let id = provider.capture(request).unwrap().records.remove(0);
     put(&mut provider, &testing::scope(), "other", "a common word", &json!({}));
+    for job in provider.list_jobs(testing::scope(), None, 10).unwrap().jobs {
+        provider.run_job(job.provider_job_id).unwrap();
+    }
     let keys = || {
         let all = storage::scan(Vec::new()).map(|entry| String::from_utf8_lossy(&entry.unwrap().0).into_owned());
         all.filter(|key| !key.starts_with(['j', 'm'])).collect::<Vec<_>>()

@@ -37,6 +37,13 @@ pub(crate) struct Doc {
     weights: Box<[u8]>,
 }
 
+impl Doc {
+    /// How many passages it has.
+    pub(crate) fn passages(&self) -> usize {
+        self.lengths.len()
+    }
+}
+
 /// The index.
 #[derive(Debug, Default)]
 pub(crate) struct Index {

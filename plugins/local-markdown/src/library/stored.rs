@@ -34,7 +34,7 @@ impl Library {
         }
         (self.index, self.pages, self.folders) = (Index::default(), Pages::default(), Folders::default());
         let mut batch = Batch::new();
-        for entry in storage::scan("") {
+        for entry in [HEAD, PAGE, FOLDER].into_iter().flat_map(storage::scan) {
             batch.delete_raw(entry?.0);
             if batch.len() >= BATCH_WRITES {
                 std::mem::take(&mut batch).apply()?;
@@ -99,10 +99,16 @@ impl Library {
     /// Folders come last: a folder that counts as listed has all its records in the pages.
     fn store_changes(&mut self) -> Result<(), Error> {
         let folders = self.folders.take_dirty();
-        if !self.pages.is_dirty() && folders.is_empty() {
+        if !self.pages.is_dirty() && folders.is_empty() && !self.embedded.has_gone() {
             return Ok(());
         }
         let mut batch = Batch::new();
+        for key in self.embedded.gone() {
+            batch.delete_raw(key);
+            if batch.len() >= BATCH_WRITES {
+                std::mem::take(&mut batch).apply()?;
+            }
+        }
         let mut bytes = 0;
         while let Some((number, page)) = self.pages.next_dirty(&self.index) {
             let page = page.map_err(|error| Error::internal(format!("an index page cannot be written: {error}")))?;
@@ -127,7 +133,9 @@ impl Library {
         let head = postcard::to_allocvec(&head)
             .map_err(|error| Error::internal(format!("the index's head cannot be written: {error}")))?;
         batch.put_raw(HEAD.to_vec(), seal(&head));
-        Ok(batch.apply()?)
+        batch.apply()?;
+        self.embedded.left();
+        Ok(())
     }
 }
 

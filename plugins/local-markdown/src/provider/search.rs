@@ -7,7 +7,8 @@ use super::LocalMarkdown;
 use super::request::object;
 use super::snippet::{around, snippet};
 use crate::index::{DocId, Index, member};
-use crate::rank::{Parts, rank};
+use crate::meaning::Nearest;
+use crate::rank::{Parts, Question, rank};
 use crate::text::words;
 
 /// A hit whose file was changed by hand is indexed anew and the question asked again. Files do not change so fast that
@@ -52,9 +53,14 @@ impl LocalMarkdown {
                 Intent::Answer | Intent::Browse => Vec::new(),
             };
         }
+        let nearest = match self.config.ranking.has_meaning() {
+            true => self.library.nearest(&request.query, &admits),
+            false => Nearest::default(),
+        };
         let (index, scratch) = (&self.library.index, &mut self.scratch);
         let admits = |doc| admits(index, doc);
-        let hits = rank(index, &self.library.analyzer, &self.config.ranking, scratch, &request.query, top, admits);
+        let question = Question { text: &request.query, nearest: &nearest, top };
+        let hits = rank(index, &self.library.analyzer, &self.config.ranking, scratch, question, admits);
         hits.into_iter()
             .filter_map(|hit| {
                 let id = index.doc(hit.doc)?.id.to_string();

@@ -39,7 +39,7 @@ impl LocalMarkdown {
             summary: None,
         };
         self.library.write(&[(id.clone(), Record { front, text })])?;
-        Ok(vec![id].into())
+        Ok(CaptureResponse { records: vec![id], jobs: self.leave_job()?, usage: Vec::new() })
     }
 
     /// Writes records as they are.
@@ -91,6 +91,7 @@ impl LocalMarkdown {
             ids.push(id);
         }
         self.library.write(&records)?;
+        self.leave_job()?;
         Ok(ids.into())
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::Parts;
+use super::fuse::Own;
 use crate::config::Ranking;
 use crate::index::{ByHash, DocId, Index};
 use crate::text::{Analyzer, words};
@@ -24,17 +25,19 @@ pub(super) fn most(ranking: &Ranking) -> f32 {
 pub(super) fn around(
     index: &Index,
     ranking: &Ranking,
-    own: &[(DocId, f32)],
+    own: &[(DocId, Own)],
     admits: &impl Fn(DocId) -> bool,
 ) -> HashMap<DocId, Parts> {
     let mut found: HashMap<DocId, Parts> = HashMap::with_capacity(own.len() * 2);
-    for (doc, score) in own {
-        found.entry(*doc).or_default().words = *score;
+    for (doc, own) in own {
+        let parts = found.entry(*doc).or_default();
+        (parts.words, parts.meaning) = (own.words, own.meaning);
     }
     if ranking.neighbours == 0.0 {
         return found;
     }
-    for (doc, score) in own {
+    for (doc, own) in own {
+        let score = own.words + own.meaning;
         let (mut before, mut behind) = (Some(*doc), Some(*doc));
         for share in REACH {
             before = before.and_then(|doc| index.sessions.before(doc));
@@ -56,7 +59,7 @@ pub(super) fn add_sessions(index: &Index, ranking: &Ranking, found: &mut HashMap
     let mut sums: ByHash<f32> = ByHash::default();
     let mut best = 0.0_f32;
     for (doc, parts) in found.iter() {
-        let square = parts.words * parts.words;
+        let square = parts.own() * parts.own();
         match session(*doc) {
             Some(session) => {
                 let sum = sums.entry(session).or_default();
@@ -70,7 +73,7 @@ pub(super) fn add_sessions(index: &Index, ranking: &Ranking, found: &mut HashMap
         return;
     }
     for (doc, parts) in found {
-        let sum = session(*doc).and_then(|session| sums.get(&session)).copied().unwrap_or(parts.words * parts.words);
+        let sum = session(*doc).and_then(|session| sums.get(&session)).copied().unwrap_or(parts.own() * parts.own());
         parts.session = ranking.session * (sum / best).sqrt();
     }
 }

@@ -61,9 +61,7 @@ pub(super) fn own(
         .collect();
     for term in terms {
         let (postings, frequency) = index.postings.of(*term);
-        #[allow(clippy::cast_precision_loss, reason = "a count for a formula")]
-        let frequency = frequency as f32;
-        let weight = (1.0 + (alive - frequency + 0.5) / (frequency + 0.5)).ln() * (ranking.k1 + 1.0);
+        let weight = rarity(alive, frequency) * (ranking.k1 + 1.0);
         for posting in postings {
             let passage = posting.passage();
             let Some((doc, length)) = index.postings.passage(passage) else { continue };
@@ -96,4 +94,18 @@ pub(super) fn own(
         (*doc, found.best + ranking.whole * (found.sum - found.best).min(found.best))
     };
     scratch.found.iter().map(total).collect()
+}
+
+/// What a passage of average length would score that has every term once: with less, something of the question is
+/// missing.
+pub(super) fn whole(index: &Index, terms: &[Term]) -> f32 {
+    let (alive, _) = index.postings.size();
+    terms.iter().map(|term| rarity(alive, index.postings.of(*term).1)).sum()
+}
+
+/// How much a term tells that so many of the passages have (BM25's idf).
+#[allow(clippy::cast_precision_loss, reason = "a count for a formula")]
+fn rarity(alive: f32, frequency: u32) -> f32 {
+    let frequency = frequency as f32;
+    (1.0 + (alive - frequency + 0.5) / (frequency + 0.5)).ln()
 }

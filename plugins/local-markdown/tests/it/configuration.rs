@@ -52,6 +52,7 @@ fn what_it_asks_for_is_what_it_needs() {
             (&Permission::Directory(1 << 30), false),
             (&Permission::Storage(512 << 20), false),
             (&Permission::Clock, true),
+            (&Permission::Embeddings, true),
         ]
     );
 }

@@ -5,6 +5,7 @@
 mod changes_by_hand;
 mod configuration;
 mod lists;
+mod meaning;
 mod quality;
 mod records;
 mod restarts;

@@ -3,11 +3,12 @@
 
 mod baseline;
 pub(crate) mod bodies;
+pub(crate) mod models;
 
 use memhost_local_markdown::Ranking;
 use serde_json::{Value, json};
 
-use bodies::{Body, Scores, documents, measure, work};
+use bodies::{Body, Scores, documents, measure, measure_with, paraphrases, work};
 
 /// What a weight may cost, in MRR, on a body of text that has no use for it.
 const TOLERANCE: f64 = 0.02;
@@ -49,5 +50,33 @@ fn no_weight_harms_text_that_has_no_use_for_it() {
             println!("{} without {name}: {without:?}", body.name);
             assert!(ours.mrr >= without.mrr - TOLERANCE, "{} without {name}: {without:?}; with {ours:?}", body.name);
         }
+    }
+}
+
+/// A model that tells nothing of anything must not cost anything.
+#[test]
+fn a_model_that_knows_nothing_harms_nothing() {
+    for body in [work(), documents()] {
+        let words = measure(&body, &json!({}));
+        for (name, model) in models::IGNORANT {
+            let both = measure_with(Some(model), &body, &json!({}));
+            println!("{} with a model that is {name}: {both:?}, without {words:?}", body.name);
+            assert!(both.mrr >= words.mrr && both.recall_10 >= words.recall_10, "{} {name}: {both:?}", body.name);
+        }
+    }
+}
+
+/// And where words tell nothing, they must not cost anything.
+#[test]
+fn words_that_tell_nothing_harm_nothing() {
+    for (misleading, mrr) in [(false, 1.0), (true, 0.7)] {
+        let body = paraphrases(misleading);
+        let legs = [json!({"meaning": 0}), json!({"words": 0}), json!({})];
+        let [words, meaning, both] = legs.map(|ranking| measure_with(Some(models::understands), &body, &ranking));
+        println!("{}: words {words:?}, meaning {meaning:?}, both {both:?}", body.name);
+        assert!(words.mrr < 0.3 && meaning.mrr > 0.9, "the body is not what it says: {words:?} {meaning:?}");
+        assert!(both.recall_3 >= meaning.recall_3 && both.recall_10 >= meaning.recall_10, "{both:?}, not {meaning:?}");
+        // A note with a question's very words may come before the one that means it, and no further.
+        assert!(both.mrr >= meaning.mrr * mrr, "{both:?}, meaning alone {meaning:?}");
     }
 }

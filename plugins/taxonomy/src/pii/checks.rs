@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
+use iban::Iban;
+
 #[allow(clippy::unnecessary_wraps, reason = "it is a `Check`")]
 pub(super) fn always(found: &str) -> Option<Range<usize>> {
     Some(0..found.len())
@@ -23,12 +25,24 @@ fn digits(text: &str) -> Vec<u32> {
     text.chars().filter_map(|c| c.to_digit(10)).collect()
 }
 
-/// ISO/IEC 7812-1: an issuer's first digit and a valid Luhn digit.
+/// Where a part of a match can end, the longest part first: behind a letter or digit that no other follows. Whatever
+/// else was written behind a number may look like more of it.
+fn ends(found: &str) -> impl Iterator<Item = usize> {
+    let is_sign = |at: usize| found[at..].chars().next().is_some_and(char::is_alphanumeric);
+    let ends = found.char_indices().filter(|(_, c)| c.is_alphanumeric()).map(|(at, c)| at + c.len_utf8());
+    let ends: Vec<usize> = ends.filter(|end| !is_sign(*end)).collect();
+    ends.into_iter().rev()
+}
+
+/// ISO/IEC 7812-1: an issuer's first digit, 13 to 19 digits, and a valid Luhn digit.
 pub(super) fn card(found: &str) -> Option<Range<usize>> {
-    let digits = digits(found);
     let double = |digit: u32| if digit > 4 { 2 * digit - 9 } else { 2 * digit };
-    let sum: u32 = digits.iter().rev().enumerate().map(|(n, d)| if n % 2 == 1 { double(*d) } else { *d }).sum();
-    (matches!(digits.first(), Some(2..=6)) && sum.is_multiple_of(10)).then_some(0..found.len())
+    let is_card = |end: &usize| {
+        let digits = digits(&found[..*end]);
+        let sum: u32 = digits.iter().rev().enumerate().map(|(n, d)| if n % 2 == 1 { double(*d) } else { *d }).sum();
+        (13..=19).contains(&digits.len()) && matches!(digits.first(), Some(2..=6)) && sum.is_multiple_of(10)
+    };
+    ends(found).find(is_card).map(|end| 0..end)
 }
 
 /// The ranges that the SSA never assigned are no numbers of persons.
@@ -37,28 +51,22 @@ pub(super) fn ssn(found: &str) -> Option<Range<usize>> {
     (assigned && &found[4..6] != "00" && &found[7..] != "0000").then_some(0..found.len())
 }
 
-/// ISO 13616 and ISO 7064: the longest start of the match with a valid check number.
+/// ISO 13616, by the registry of its countries: hashes have a valid check number often enough.
 pub(super) fn iban(found: &str) -> Option<Range<usize>> {
-    let ends = found.char_indices().filter(|(_, c)| *c != ' ').map(|(at, _)| at + 1);
-    let mut ends: Vec<usize> = ends.skip(14).collect();
-    ends.reverse();
-    let end = ends.into_iter().find(|end| {
+    let is_iban = |end: &usize| {
         let plain: String = found[..*end].chars().filter(|c| *c != ' ').collect();
-        let turned = plain[4..].chars().chain(plain[..4].chars());
-        let remainder = turned.filter_map(|c| c.to_digit(36)).fold(0_u64, |sum, digit| {
-            let shifted = if digit > 9 { sum * 100 } else { sum * 10 };
-            (shifted + u64::from(digit)) % 97
-        });
-        plain.len() <= 34 && remainder == 1
-    })?;
-    Some(0..end)
+        plain.to_ascii_uppercase().parse::<Iban>().is_ok()
+    };
+    ends(found).find(is_iban).map(|end| 0..end)
 }
 
-/// ITU-T E.164: 8 to 15 digits.
+/// ITU-T E.164: 8 to 15 digits, and a trunk zero or two.
 pub(super) fn phone(found: &str) -> Option<Range<usize>> {
-    let count = digits(found).len();
-    let plausible = (8..=17).contains(&count) && (found.starts_with('+') || found.contains([' ', '-', '/']));
-    plausible.then_some(0..found.len())
+    let is_phone = |end: &usize| {
+        let found = &found[..*end];
+        (8..=17).contains(&digits(found).len()) && (found.starts_with('+') || found.contains([' ', '-', '/']))
+    };
+    ends(found).find(is_phone).map(|end| 0..end)
 }
 
 /// The number behind the word that announces it.

@@ -5,7 +5,7 @@ use memhost_sdk::types::*;
 use serde_json::{Map, Value};
 
 use super::Taxonomy;
-use super::jobs::Job;
+use super::jobs::{Job, Reading, shown};
 use crate::clock::now;
 use crate::excluded::{Offered, excluded};
 use crate::extract::{candidates, sentences};
@@ -17,8 +17,8 @@ impl Taxonomy {
     /// Raw material: it is stored as the text of a job, which the host runs when it likes.
     pub(super) fn queue(&mut self, request: &CaptureRequest) -> Result<CaptureResponse, Error> {
         let id = id::job(request);
-        if let Some(job) = self.jobs.get(&id)? {
-            return Ok(answer(job.shown(&id, &request.scope.company_id)));
+        if let Some(job) = self.jobs.find(&id)? {
+            return Ok(answer(shown(&job, &request.scope.company_id)));
         }
         let metadata = merged(request)?;
         let text = contents(&request.payload, metadata.as_ref(), false)?;
@@ -27,14 +27,15 @@ impl Taxonomy {
         }
         let submitted = now();
         let hook = request.hook.as_ref();
-        let mut job = Job::new(Place::from(&request.scope), Source::from(&request.source), submitted);
         // `by Friday` means the Friday behind the day on which it was said.
-        job.said_at = hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted);
-        job.hook_kind = hook.map(|hook| hook_name(&hook.hook_kind));
+        let said_at = hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted);
+        let mut reading = Reading::new(Place::from(&request.scope), Source::from(&request.source), said_at);
+        reading.hook_kind = hook.map(|hook| hook_name(&hook.hook_kind));
+        let job = Job::new(id, submitted.into(), reading);
         let mut batch = Batch::new();
-        self.jobs.put(&mut batch, &id, &job, Some(&text))?;
+        self.jobs.write(&mut batch, &job, Some(&text))?;
         batch.apply()?;
-        Ok(answer(job.shown(&id, &request.scope.company_id)))
+        Ok(answer(shown(&job, &request.scope.company_id)))
     }
 
     /// The payload is itself the record. Its kind is the one that its metadata names, else the one that a rule is sure of.

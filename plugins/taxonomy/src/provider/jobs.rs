@@ -23,175 +23,111 @@ const MOST_NAMED: usize = 1_000;
 /// What expired is still there for so many days, for whoever looks at why it is no longer answered.
 const KEPT_DAYS: i64 = 30;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Progress {
-    Queued,
-    Running,
-    Succeeded,
-    Cancelled,
-}
-
-/// A job as it is stored. It stays when it has ended: the same capture again is answered with it.
+/// What is to be read, and where it comes from. A job stays when it has ended: the same capture again is answered with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Job {
-    progress: Progress,
+pub(super) struct Reading {
     place: Place,
     source: Source,
     pub(super) hook_kind: Option<String>,
     pub(super) said_at: Timestamp,
-    submitted_at: Timestamp,
-    started_at: Option<Timestamp>,
-    finished_at: Option<Timestamp>,
     /// The sentence that is next.
     next: usize,
-    records: Vec<RecordId>,
 }
+
+/// A job of this provider.
+pub(super) type Job = memhost_sdk::jobs::Job<Reading>;
 
 /// The jobs of the binding, and the texts of those that have not ended.
 #[derive(Debug)]
 pub(super) struct Jobs {
-    jobs: Collection<Job>,
+    jobs: memhost_sdk::jobs::Jobs<Reading>,
     texts: Collection<String>,
 }
 
-impl Job {
-    pub(super) fn new(place: Place, source: Source, now: Timestamp) -> Self {
-        Self {
-            progress: Progress::Queued,
-            place,
-            source,
-            hook_kind: None,
-            said_at: now,
-            submitted_at: now,
-            started_at: None,
-            finished_at: None,
-            next: 0,
-            records: Vec::new(),
-        }
+impl Reading {
+    pub(super) fn new(place: Place, source: Source, said_at: Timestamp) -> Self {
+        Self { place, source, hook_kind: None, said_at, next: 0 }
     }
+}
 
-    fn has_ended(&self) -> bool {
-        matches!(self.progress, Progress::Succeeded | Progress::Cancelled)
-    }
-
-    pub(super) fn shown(&self, id: &str, company: &str) -> ExtractionJob {
-        let is_done = self.progress == Progress::Succeeded;
-        ExtractionJob {
-            provider_job_id: id.to_owned(),
-            status: match self.progress {
-                Progress::Queued => JobStatus::Queued,
-                Progress::Running => JobStatus::Running,
-                Progress::Succeeded => JobStatus::Succeeded,
-                Progress::Cancelled => JobStatus::Cancelled,
-            },
-            hook_kind: self.hook_kind.as_deref().map(hook_kind),
-            source: (!company.is_empty()).then(|| self.source.shown(company)),
-            record_count: is_done.then(|| u32::try_from(self.records.len()).unwrap_or(u32::MAX)),
-            error: None,
-            submitted_at: Some(self.submitted_at.to_string()),
-            started_at: self.started_at.map(|time| time.to_string()),
-            finished_at: self.finished_at.map(|time| time.to_string()),
-        }
+/// A job with what it comes from.
+pub(super) fn shown(job: &Job, company: &str) -> ExtractionJob {
+    ExtractionJob {
+        hook_kind: job.work.hook_kind.as_deref().map(hook_kind),
+        source: (!company.is_empty()).then(|| job.work.source.shown(company)),
+        ..job.shown()
     }
 }
 
 impl Jobs {
     pub(super) fn new() -> Self {
-        Self { jobs: Collection::new("jobs"), texts: Collection::new("sources") }
+        Self { jobs: memhost_sdk::jobs::Jobs::new("extraction"), texts: Collection::new("sources") }
     }
 
-    pub(super) fn get(&self, id: &str) -> Result<Option<Job>, Error> {
-        Ok(self.jobs.get(id)?)
+    pub(super) fn find(&self, id: &str) -> Result<Option<Job>, Error> {
+        self.jobs.find(id)
     }
 
     /// Writes a job with its text; without one its text is deleted.
-    pub(super) fn put(&self, batch: &mut Batch, id: &str, job: &Job, text: Option<&str>) -> Result<(), Error> {
-        batch.put(&self.jobs, id, job)?;
+    pub(super) fn write(&self, batch: &mut Batch, job: &Job, text: Option<&str>) -> Result<(), Error> {
+        self.jobs.write(batch, job)?;
         match text {
-            Some(text) => batch.put(&self.texts, id, &text.to_owned())?,
-            None => batch.delete(&self.texts, id),
+            Some(text) => batch.put(&self.texts, &job.id, &text.to_owned())?,
+            None => batch.delete(&self.texts, &job.id),
         }
         Ok(())
-    }
-
-    fn all(&self) -> Result<Vec<(String, Job)>, Error> {
-        let entry = |entry: Result<(Vec<u8>, Job), _>| {
-            let (key, job) = entry?;
-            Ok((String::from_utf8_lossy(&key).into_owned(), job))
-        };
-        self.jobs.iter("").map(entry).collect()
     }
 }
 
 impl Extraction for Taxonomy {
     fn run_job(&mut self, id: String) -> Result<JobResult, Error> {
         self.store.refresh()?;
-        let Some(mut job) = self.jobs.get(&id)? else {
-            return Err(Error::NotFound(format!("there is no job {id}")));
-        };
+        let mut job = self.jobs.jobs.get(&id)?;
         if !job.has_ended() {
             let text = self.jobs.texts.get(&id)?.unwrap_or_default();
             let all = sentences(&text);
-            let until = all.len().min(job.next + SLICE);
+            let until = all.len().min(job.work.next + SLICE);
             let now = now();
-            job.started_at.get_or_insert(now);
-            let found = candidates(all.get(job.next..until).unwrap_or_default());
-            let items = self.items(&id, &mut job, &found, now);
-            job.next = until;
+            let found = candidates(all.get(job.work.next..until).unwrap_or_default());
+            let items = self.items(&mut job, &found, now);
+            job.work.next = until;
             let is_done = until == all.len();
-            job.progress = if is_done { Progress::Succeeded } else { Progress::Running };
-            job.finished_at = is_done.then_some(now);
+            if is_done {
+                job.succeed(now.into());
+            } else {
+                job.go_on(now.into());
+            }
             let mut batch = Batch::new();
-            self.jobs.put(&mut batch, &id, &job, (!is_done).then_some(text.as_str()))?;
+            self.jobs.write(&mut batch, &job, (!is_done).then_some(text.as_str()))?;
             // What was made and how far the job is are one batch: it happens once.
             let gone = self.long_expired(now);
             self.store.write(batch, items, &gone)?;
         }
-        Ok(JobResult { records: job.records.clone(), job: job.shown(&id, ""), usage: Vec::new() })
+        Ok(JobResult { job: shown(&job, ""), ..job.result() })
     }
 
     fn get_job(&mut self, id: String) -> Result<Option<ExtractionJob>, Error> {
-        Ok(self.jobs.get(&id)?.map(|job| job.shown(&id, "")))
+        Ok(self.jobs.find(&id)?.map(|job| shown(&job, "")))
     }
 
     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
-        let mut all = self.jobs.all()?;
-        all.retain(|(_, job)| job.place.is_visible(&scope));
-        let place = |id: &str, job: &Job| (std::cmp::Reverse(job.submitted_at), id.to_owned());
-        all.sort_by_key(|(id, job)| place(id, job));
-        if let Some(cursor) = cursor {
-            let read = cursor.split_once(' ').and_then(|(time, id)| Some((time.parse().ok()?, id.to_owned())));
-            let Some((time, id)) = read else {
-                return Err(Error::invalid("cursor", format!("`{cursor}` is not a cursor of taxonomy's jobs")));
-            };
-            let last = (std::cmp::Reverse(time), id);
-            all.retain(|(id, job)| place(id, job) > last);
-        }
-        let has_more = all.len() > limit as usize;
-        all.truncate(limit as usize);
-        let next_cursor = all.last().filter(|_| has_more).map(|(id, job)| format!("{} {id}", job.submitted_at));
-        let jobs = all.iter().map(|(id, job)| job.shown(id, &scope.company_id)).collect();
-        Ok(JobPage { jobs, next_cursor })
+        let is_visible = |job: &Job| job.work.place.is_visible(&scope);
+        self.jobs.jobs.page(cursor.as_deref(), limit, is_visible, |job| shown(job, &scope.company_id))
     }
 
     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
-        let Some(mut job) = self.jobs.get(&id)? else {
-            return Err(Error::NotFound(format!("there is no job {id}")));
-        };
-        if !job.has_ended() {
-            job.progress = Progress::Cancelled;
-            job.finished_at = Some(now());
-            let mut batch = Batch::new();
-            self.jobs.put(&mut batch, &id, &job, None)?;
-            batch.apply()?;
-        }
-        Ok(job.shown(&id, ""))
+        let mut job = self.jobs.jobs.get(&id)?;
+        job.cancel(now().into());
+        let mut batch = Batch::new();
+        self.jobs.write(&mut batch, &job, None)?;
+        batch.apply()?;
+        Ok(shown(&job, ""))
     }
 }
 
 impl Taxonomy {
     /// Items out of candidates: new ones, and those that were said again. The job learns their names.
-    fn items(&self, id: &str, job: &mut Job, found: &[Candidate], now: Timestamp) -> Vec<Item> {
+    fn items(&self, job: &mut Job, found: &[Candidate], now: Timestamp) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         let mut below = 0_u32;
         for candidate in found {
@@ -199,7 +135,7 @@ impl Taxonomy {
                 below += 1;
                 continue;
             }
-            let name = id::statement(candidate.kind, &candidate.text, &job.place);
+            let name = id::statement(candidate.kind, &candidate.text, &job.work.place);
             if items.iter().any(|item| item.id == name) {
                 continue;
             }
@@ -207,7 +143,7 @@ impl Taxonomy {
                 // A person said no, and need not say it again.
                 Some(item) if item.status == Status::Rejected => continue,
                 Some(item) => items.push(self.said_again(item, candidate, job, now)),
-                None => items.push(self.new_item(name.clone(), id, candidate, job, now)),
+                None => items.push(self.new_item(name.clone(), candidate, job, now)),
             }
             if job.records.len() < MOST_NAMED && !job.records.contains(&name) {
                 job.records.push(name);
@@ -221,11 +157,11 @@ impl Taxonomy {
 
     /// What is said again begins to age anew; what a person made of it stays.
     fn said_again(&self, item: &Item, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
-        let expires_at = expires(&self.config, item.kind, &candidate.text, job.said_at);
+        let expires_at = expires(&self.config, item.kind, &candidate.text, job.work.said_at);
         Item { updated_at: now, expires_at: expires_at.max(item.expires_at), ..item.clone() }
     }
 
-    fn new_item(&self, name: String, operation: &str, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
+    fn new_item(&self, name: String, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
         let evidence = Item::evidence(&candidate.evidence);
         // What the sentence says beside the statement does not make the statement wait.
         let is_clean = pii::level(&candidate.text) < 2;
@@ -245,13 +181,13 @@ impl Taxonomy {
                 subject: candidate.subject.to_owned(),
                 evidence: if is_clean { pii::redact(&evidence) } else { evidence },
             }),
-            place: job.place.clone(),
-            source: Some(job.source.clone()),
+            place: job.work.place.clone(),
+            source: Some(job.work.source.clone()),
             metadata: None,
-            operation: operation.to_owned(),
+            operation: job.id.clone(),
             created_at: now,
             updated_at: now,
-            expires_at: expires(&self.config, candidate.kind, &candidate.text, job.said_at),
+            expires_at: expires(&self.config, candidate.kind, &candidate.text, job.work.said_at),
             decision: None,
         };
         judge(&self.config, &mut item);

@@ -90,7 +90,7 @@ fn long_texts_are_read_in_slices() {
     let text: String = (0..1_000).map(|n| format!("Note: item number {n} is blue.\n")).collect();
     let job = home.queue(&text);
     let first = home.provider.run_job(job.clone()).unwrap();
-    assert_eq!(first.job.status, JobStatus::Running);
+    assert_eq!(first.job.status, JobStatus::Queued);
     home.restart();
     assert_eq!(home.run(&job).len(), 1_000);
     let page = home.provider.list_records(testing::list(None, 1_000)).unwrap();

@@ -61,7 +61,7 @@ impl Home {
         loop {
             let result = self.provider.run_job(job.to_owned()).unwrap();
             match result.job.status {
-                JobStatus::Running => {}
+                JobStatus::Queued => {}
                 JobStatus::Succeeded => return result.records,
                 other => panic!("{other:?}"),
             }

@@ -1,7 +1,7 @@
 //! `embeds` asks the host for vectors and keeps nothing. A query `N TEXT` embeds the text N times in one call and answers
 //! which model there is, how many vectors came and the first of them; where it gets none, `refused: ` and why.
 
-use memhost_sdk::{NoConfig, Provider, embeddings, types::*};
+use memhost_sdk::{NoConfig, Profile, Provider, embeddings, types::*};
 
 struct Embeds;
 
@@ -49,4 +49,12 @@ impl Provider for Embeds {
     }
 }
 
+impl Profile for Embeds {
+    fn get_profile(&mut self, _: Scope) -> Result<ProfileResponse, Error> {
+        embeddings::embed(&["who somebody is".to_owned()]).ok();
+        Ok(ProfileResponse { summary: Some("somebody".to_owned()), usage: Vec::new() })
+    }
+}
+
 memhost_sdk::export!(Embeds);
+memhost_sdk::export_profile!(Embeds);

@@ -180,6 +180,11 @@ impl Provider for Extracts {
         let mut ids = Vec::new();
         for (n, record) in request.records.into_iter().enumerate() {
             let id = record.id.unwrap_or_else(|| format!("{}-{n}", request.operation_id));
+            // The answer cannot say so: the host finds it in the list.
+            if record.text.starts_with("job later") {
+                let job = Job { text: record.text.clone(), runs: 0, status: "queued".to_owned() };
+                self.jobs.put(format!("job-{id}"), &job)?;
+            }
             self.records.put(&id, &Record { text: record.text, metadata: record.metadata })?;
             ids.push(id);
         }

@@ -34,7 +34,11 @@ impl Review for Keeper {
         let Some(mut record) = self.find(&id, &scope)?.filter(|record| record.standing != Standing::Free) else {
             return Err(Error::NotFound(format!("no record {id} waits or waited")));
         };
-        let after = if matches!(decision, Decision::Reject) { Standing::Rejected } else { Standing::Approved };
+        let after = match decision {
+            Decision::Approve => Standing::Approved,
+            Decision::Reject => Standing::Rejected,
+            Decision::Edit(_) => Standing::Edited,
+        };
         if record.standing == Standing::Pending {
             if let Decision::Edit(edited) = decision {
                 (record.text, record.summary, record.metadata) = (edited.text, edited.summary, edited.metadata);
@@ -44,7 +48,7 @@ impl Review for Keeper {
         } else if record.standing != after || matches!(decision, Decision::Edit(edited) if edited.text != record.text) {
             return Err(Error::invalid("decision", format!("something else was decided about {id} already")));
         }
-        Ok((after == Standing::Approved).then(|| record.snippet(id, Score::None)))
+        Ok(after.counts().then(|| record.snippet(id, Score::None)))
     }
 }
 

@@ -34,9 +34,11 @@ pub(crate) enum Standing {
     /// It came as it is.
     #[default]
     Free,
-    /// Its metadata said `"hold": true`, and nobody has decided.
+    /// Its metadata said `"hold": true`, or that nobody is sure of it, and nobody has decided.
     Pending,
     Approved,
+    /// Approved in another form.
+    Edited,
     Rejected,
 }
 
@@ -44,11 +46,12 @@ impl Standing {
     /// Of a record that comes with this metadata.
     pub(crate) fn of(metadata: Option<&str>) -> Self {
         let metadata: Option<Value> = metadata.and_then(|json| serde_json::from_str(json).ok());
-        if metadata.is_some_and(|metadata| metadata["hold"] == true) { Self::Pending } else { Self::Free }
+        let waits = |metadata: Value| metadata["hold"] == true || metadata["confidence"].as_f64() == Some(0.0);
+        if metadata.is_some_and(waits) { Self::Pending } else { Self::Free }
     }
 
     pub(crate) fn counts(self) -> bool {
-        matches!(self, Self::Free | Self::Approved)
+        matches!(self, Self::Free | Self::Approved | Self::Edited)
     }
 }
 

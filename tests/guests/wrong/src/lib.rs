@@ -2,15 +2,17 @@
 //! `{"break": "CAP-03"}`, or by a mark in its own bytes where there is no configuration, as in `describe`. Without either
 //! it breaks none.
 
+mod holding;
 mod mark;
 mod optional;
+mod reading;
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 use memhost_sdk::storage::Collection;
 use memhost_sdk::types::*;
-use memhost_sdk::{NoConfig, Provider};
+use memhost_sdk::{NoConfig, Provider, Review};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use well_behaved::Keeper;
@@ -206,106 +208,34 @@ impl Provider for Wrong {
         Ok(answer)
     }
 
-    fn query(&mut self, mut request: QueryRequest) -> Result<ContextBundle, Error> {
-        let scope = request.scope.clone();
-        match self.breaks.as_str() {
-            "QRY-03" => request.top_k = 1_000,
-            "QRY-04" => request.metadata_filter = None,
-            "QRY-07" => drop(self.add(&scope, write("Somebody has asked something"))?),
-            "QRY-08" if request.query.is_empty() => return Err(Error::invalid("query", "is empty")),
-            "QRY-10" => assert!(!request.query.contains('"'), "as the rule says"),
-            "PRM-01" => assert!(self.marks.get("any").is_ok(), "as the rule says"),
-            "PAR-01" => request.scope.agent_id = None,
-            "PAR-02" => request.scope.subject_id = None,
-            "PAR-03" => request.scope.namespace = None,
-            _ => {}
-        }
-        let mut found = self.keeper.query(request)?.snippets;
-        match self.breaks.as_str() {
-            "QRY-01" => {
-                let last = self.marks.get("last")?;
-                found.retain(|snippet| last.as_ref() != Some(&snippet.id));
-            }
-            "QRY-02" if found.is_empty() => return Err(Error::NotFound("nothing fits".to_owned())),
-            "QRY-05" => found.iter_mut().for_each(|snippet| snippet.score = Score::Similarity(f64::NAN)),
-            "QRY-06" => found.reverse(),
-            "QRY-09" => found.iter_mut().for_each(|snippet| snippet.id.insert(0, 'x')),
-            "FGT-02" => {
-                for ghost in self.marks.iter("") {
-                    let (id, text) = ghost?;
-                    found.push(Snippet::new(String::from_utf8_lossy(&id), text));
-                }
-            }
-            "RST-02" => {
-                let ids = found.iter().map(|snippet| snippet.id.clone()).collect();
-                let known = self.snapshot.get_or_insert(ids);
-                found.retain(|snippet| known.contains(&snippet.id));
-            }
-            _ => {}
-        }
-        Ok(found.into())
+    fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
+        self.asked(request)
     }
 
-    fn list_records(&mut self, mut request: ListRequest) -> Result<ListPage, Error> {
-        let scope = request.scope.clone();
-        match self.breaks.as_str() {
-            "LST-02" => {
-                // A list that begins again when somebody has written.
-                let count = self.everything(&scope)?.len().to_string();
-                let before = self.marks.get("count")?.filter(|_| request.cursor.is_some());
-                let is_again = self.marks.get("again")?.is_none() && before.is_some_and(|before| before != count);
-                if is_again {
-                    request.cursor = None;
-                    self.marks.put("again", &count)?;
-                }
-                self.marks.put("count", &count)?;
-            }
-            "LST-03" => request.limit = 1_000,
-            "LST-04" => request.metadata_filter = None,
-            "PAR-04" => request.scope = everywhere(request.scope),
-            _ => {}
-        }
-        let mut page = self.keeper.list_records(request)?;
-        if let (Continuation::Next(_), "LST-01") = (&page.continuation, self.breaks.as_str()) {
-            let last_but_one = page.items.iter().rev().nth(1).map(|snippet| snippet.id.clone());
-            page.continuation = last_but_one.map_or(Continuation::End, Continuation::Next);
-        }
-        if self.is("LST-05") {
-            let kept: HashSet<RecordId> =
-                self.everything(&scope)?.into_iter().take(250).map(|snippet| snippet.id).collect();
-            page.items.retain(|snippet| kept.contains(&snippet.id));
-        }
-        Ok(page)
+    fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
+        self.listed(request)
     }
 
-    fn get_record(&mut self, id: RecordId, mut scope: Scope) -> Result<GetResponse, Error> {
-        if self.is("PAR-05") {
-            scope = everywhere(scope);
-        }
-        let Some(mut snippet) = self.keeper.get_record(id, scope)?.snippet else {
-            return match self.is("GET-01") {
-                true => Err(Error::NotFound("there is no such record".to_owned())),
-                false => Ok(GetResponse::default()),
-            };
-        };
-        if self.is("GET-02") {
-            snippet.created_at = Some("yesterday".to_owned());
-        }
-        if self.is("GET-03") {
-            snippet.metadata = Some("[1]".to_owned());
-        }
-        Ok(Some(snippet).into())
+    fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
+        self.got(id, scope)
     }
 
     fn forget(&mut self, ids: Vec<RecordId>, mut scope: Scope) -> Result<ForgetResponse, Error> {
         if self.is("FGT-05") {
             scope = everywhere(scope);
         }
-        if self.is("FGT-02") {
+        // Its text is kept, for those who tell it none the less.
+        if ["FGT-02", "PRF-06", "TRF-06"].contains(&self.breaks.as_str()) {
             for id in &ids {
                 if let Some(snippet) = self.keeper.get_record(id.clone(), scope.clone())?.snippet {
                     self.marks.put(id, &snippet.text)?;
                 }
+            }
+        }
+        if self.is("REV-06") {
+            let waiting = self.keeper.list_pending(scope.clone(), None, 1_000)?.items;
+            for snippet in waiting.into_iter().filter(|snippet| ids.contains(&snippet.id)) {
+                self.marks.put(&snippet.id, &snippet.text)?;
             }
         }
         let mut answer = self.keeper.forget(ids, scope.clone())?;
@@ -329,7 +259,10 @@ impl Provider for Wrong {
 
 memhost_sdk::export!(Wrong);
 memhost_sdk::export_correction!(Wrong);
+memhost_sdk::export_profile!(Wrong);
 memhost_sdk::export_extraction!(Wrong);
 memhost_sdk::export_explain!(Wrong);
 memhost_sdk::export_browse!(Wrong);
+memhost_sdk::export_review!(Wrong);
+memhost_sdk::export_transfer!(Wrong);
 memhost_sdk::export_migration!(Wrong);

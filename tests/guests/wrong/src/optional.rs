@@ -1,7 +1,7 @@
 //! The optional interfaces.
 
 use memhost_sdk::types::*;
-use memhost_sdk::{Browse, Correction, Explain, Extraction, Migration, Provider};
+use memhost_sdk::{Browse, Correction, Explain, Extraction, Migration, Profile, Provider};
 
 use crate::{Wrong, everywhere, write};
 
@@ -29,6 +29,31 @@ impl Correction for Wrong {
             Err(Error::NotFound(_)) if self.is("COR-05") => answered(old, None),
             outcome => outcome,
         }
+    }
+}
+
+impl Profile for Wrong {
+    fn get_profile(&mut self, mut scope: Scope) -> Result<ProfileResponse, Error> {
+        let asked = scope.clone();
+        match self.breaks.as_str() {
+            "PRF-03" => scope.agent_id = None,
+            "PRF-04" => scope.subject_id = None,
+            "PRF-05" => scope.namespace = None,
+            _ => {}
+        }
+        let mut answer = self.keeper.get_profile(scope)?;
+        match (self.breaks.as_str(), &mut answer.summary) {
+            ("PRF-01", Some(_)) => drop(self.add(&asked, write("Somebody wanted a summary"))?),
+            ("PRF-02", none @ None) => *none = Some("Nothing is known yet".to_owned()),
+            ("PRF-06", none @ None) => {
+                for ghost in self.marks.iter("") {
+                    *none = Some(ghost?.1);
+                }
+            }
+            ("PRF-07", Some(summary)) => *summary = summary.repeat(10_000),
+            _ => {}
+        }
+        Ok(answer)
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::models;
 use memhost_local_markdown::LocalMarkdown;
 use memhost_sdk::types::{CaptureRequest, HookContext, HookKind, QueryRequest, Scope, SourceKind, SourceRef};
 use memhost_sdk::{Provider, testing};
@@ -109,16 +110,53 @@ pub(crate) fn documents() -> Body {
     Body { name: "the project's documents", records, questions }
 }
 
+/// Notes, and questions that ask for them in other words. `misleading`: beside notes that have words of the questions
+/// and answer none of them.
+pub(crate) fn paraphrases(misleading: bool) -> Body {
+    let name = if misleading { "in other words, beside misleading ones" } else { "in other words" };
+    let mut body = Body { name, records: Vec::new(), questions: Vec::new() };
+    for (number, (text, question)) in paraphrase_lines().into_iter().enumerate() {
+        if question.is_none() && !misleading {
+            continue;
+        }
+        let id = number.to_string();
+        body.questions.extend(question.map(|text| Question { text, relevant: [id.clone()].into() }));
+        body.records.push(Text { id, text, ..Text::default() });
+    }
+    body
+}
+
+fn paraphrase_lines() -> Vec<(String, Option<String>)> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Line {
+        text: String,
+        question: Option<String>,
+    }
+    lines::<Line>(include_str!("paraphrases.jsonl")).into_iter().map(|line| (line.text, line.question)).collect()
+}
+
 fn lines<T: for<'de> Deserialize<'de>>(text: &str) -> Vec<T> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
 /// How the provider does with a ranking, `{}` for the defaults.
 pub(crate) fn measure(body: &Body, ranking: &Value) -> Scores {
+    measure_with(None, body, ranking)
+}
+
+/// The same where the binding has a model.
+pub(crate) fn measure_with(model: Option<models::Model>, body: &Body, ranking: &Value) -> Scores {
     let directory = tempfile::tempdir().unwrap();
     let config = json!({"durable": false, "ranking": ranking});
     let mut provider: LocalMarkdown = testing::open_in(directory.path(), config).unwrap();
+    if let Some(model) = model {
+        testing::embed_with("model", models::DIMENSIONS, model);
+    }
     let ids: Vec<String> = body.records.iter().map(|text| take_in(&mut provider, text)).collect();
+    if model.is_some() {
+        models::run_jobs(&mut provider);
+    }
     score(body, |question| {
         let top_k = u32::try_from(TOP).unwrap();
         let found = provider.query(QueryRequest { top_k, ..testing::query(question) }).unwrap().snippets;

@@ -1,0 +1,76 @@
+//! What records mean: vectors of their passages, where the binding has a model. They are made while nobody waits, kept
+//! beside the index, and go with the record that they are of.
+
+mod nearest;
+mod vectors;
+
+#[cfg(test)]
+pub(crate) use nearest::Near;
+pub(crate) use nearest::Nearest;
+pub(crate) use vectors::{Vectors, decode, encode};
+
+use memhost_sdk::embeddings::Model;
+
+use crate::index::DocId;
+
+/// The vectors of one model, by record.
+#[derive(Debug, Default)]
+pub(crate) struct Meaning {
+    model: Option<Model>,
+    of: Vec<Option<Vectors>>,
+    /// Of all vectors, number by number: a question's cosine with it is the sum of its cosines with all of them.
+    sum: Vec<f64>,
+    passages: usize,
+}
+
+impl Meaning {
+    /// Nothing is known yet of a model's vectors.
+    pub(crate) fn new(model: Model) -> Self {
+        let sum = vec![0.0; model.dimensions as usize];
+        Self { model: Some(model), sum, ..Self::default() }
+    }
+
+    /// Whether the vectors are of this model.
+    pub(crate) fn is_of(&self, model: &Model) -> bool {
+        self.model.as_ref().is_some_and(|own| (&own.name, own.dimensions) == (&model.name, model.dimensions))
+    }
+
+    /// Whose vectors they are.
+    pub(crate) fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
+    }
+
+    /// How many of its passages, from the first, a record has vectors of.
+    pub(crate) fn count(&self, doc: DocId) -> usize {
+        self.get(doc).map_or(0, Vectors::len)
+    }
+
+    /// How many vectors there are.
+    pub(crate) fn passages(&self) -> usize {
+        self.passages
+    }
+
+    /// A record's vectors.
+    pub(crate) fn get(&self, doc: DocId) -> Option<&Vectors> {
+        self.of.get(doc as usize)?.as_ref()
+    }
+
+    /// The record has these vectors now, and no others.
+    pub(crate) fn set(&mut self, doc: DocId, vectors: Vectors) {
+        self.drop(doc);
+        if self.of.len() <= doc as usize {
+            self.of.resize_with(doc as usize + 1, || None);
+        }
+        self.passages += vectors.len();
+        vectors.add_to(&mut self.sum, 1.0);
+        self.of[doc as usize] = Some(vectors);
+    }
+
+    /// The record has none.
+    pub(crate) fn drop(&mut self, doc: DocId) {
+        if let Some(vectors) = self.of.get_mut(doc as usize).and_then(Option::take) {
+            self.passages -= vectors.len();
+            vectors.add_to(&mut self.sum, -1.0);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A record's own score: a weighted sum of its words and its meaning, each on a scale of its own from 0 to 1.
+//!
+//! Neither is divided by its best: the best of what nobody can tell apart would count as much as a good answer. Words
+//! are held against a passage that has all words of the question, and meaning against what vectors reach by chance. A
+//! part that knows nothing of the answer is therefore small in every record, and leaves the order to the other one. Words
+//! in a record that is not near, where another one is, are likely about something else, and count less.
+
+use std::collections::HashMap;
+
+use crate::config::Ranking;
+use crate::index::DocId;
+use crate::meaning::Nearest;
+
+/// What words lose at the most where the meaning is another one: a record with all of the question's words is still a
+/// good answer.
+const OTHER_SENSE: f32 = 0.5;
+
+/// Both parts of a record's own score; those of the best record add up to 1.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Own {
+    pub(super) words: f32,
+    pub(super) meaning: f32,
+    /// Its nearest passage, where that says more than its words do.
+    pub(super) passage: Option<usize>,
+}
+
+impl Own {
+    fn sum(self) -> f32 {
+        self.words + self.meaning
+    }
+}
+
+/// The best `most` records by both, in the order of their numbers. `whole` is what the words of a passage are worth that
+/// has all of the question's.
+pub(super) fn own(
+    ranking: &Ranking,
+    mut words: Vec<(DocId, f32)>,
+    whole: f32,
+    nearest: &Nearest,
+    most: usize,
+) -> Vec<(DocId, Own)> {
+    // A common word is in most of the records: what it alone speaks for is not worth a place in the map.
+    keep_best(&mut words, most, |score| *score);
+    let full = words.iter().map(|(_, score)| *score).fold(whole, f32::max);
+    let mut own: HashMap<DocId, Own> = HashMap::with_capacity(words.len());
+    if full > 0.0 && ranking.words > 0.0 {
+        own.extend(
+            words.iter().map(|(doc, score)| (*doc, Own { words: ranking.words * score / full, ..Own::default() })),
+        );
+    }
+    if ranking.meaning > 0.0 {
+        add_meaning(ranking.meaning, nearest, &mut own);
+    }
+    let mut own: Vec<(DocId, Own)> = own.into_iter().collect();
+    keep_best(&mut own, most, |own| own.sum());
+    let best = own.iter().map(|(_, own)| own.sum()).fold(0.0, f32::max);
+    own.retain(|(_, own)| own.sum() > 0.0);
+    for (_, own) in &mut own {
+        own.words /= best;
+        own.meaning /= best;
+    }
+    own.sort_unstable_by_key(|(doc, _)| *doc);
+    own
+}
+
+/// In no order.
+fn keep_best<T>(all: &mut Vec<(DocId, T)>, most: usize, score: impl Fn(&T) -> f32) {
+    if all.len() > most {
+        all.select_nth_unstable_by(most, |a, b| score(&b.1).total_cmp(&score(&a.1)).then_with(|| a.0.cmp(&b.0)));
+        all.truncate(most);
+    }
+}
+
+fn add_meaning(weight: f32, nearest: &Nearest, own: &mut HashMap<DocId, Own>) {
+    // With few dimensions chance reaches everything: then nearness tells nothing.
+    let chance = nearest.usual + nearest.chance;
+    let top = nearest.records.iter().map(|near| near.cosine).fold(0.0, f32::max);
+    if chance >= 1.0 || top <= chance {
+        return;
+    }
+    // How far the nearest record is beyond chance: a model that tells nothing has none there.
+    let is_sure = (top - chance) / (top - nearest.usual);
+    for near in &nearest.records {
+        let meaning = weight * (near.cosine - chance) / (1.0 - chance);
+        if let Some(found) = own.get_mut(&near.doc) {
+            let nearness = ((near.cosine - nearest.usual) / (top - nearest.usual)).clamp(0.0, 1.0);
+            found.words *= 1.0 - OTHER_SENSE * is_sure * (1.0 - nearness);
+        } else if meaning <= 0.0 {
+            continue;
+        }
+        let found = own.entry(near.doc).or_default();
+        found.meaning = meaning.max(0.0);
+        found.passage = (found.meaning > found.words).then_some(near.passage);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meaning::Near;
+
+    const RANKING: fn() -> Ranking = || Ranking { words: 1.0, meaning: 0.5, ..Ranking::default() };
+
+    fn nearest(cosines: &[f32], usual: f32, chance: f32) -> Nearest {
+        let near = |(doc, cosine): (DocId, &f32)| Near { doc, passage: 3, cosine: *cosine };
+        Nearest { records: (0..).zip(cosines).map(near).collect(), usual, chance }
+    }
+
+    fn order(words: &[(DocId, f32)], whole: f32, nearest: &Nearest) -> Vec<DocId> {
+        let mut own = own(&RANKING(), words.to_vec(), whole, nearest, 10);
+        own.sort_by(|a, b| b.1.sum().total_cmp(&a.1.sum()));
+        own.into_iter().map(|(doc, _)| doc).collect()
+    }
+
+    #[test]
+    fn a_part_that_knows_nothing_leaves_the_order_to_the_other() {
+        let words = [(0, 9.0), (1, 8.0), (2, 7.0)];
+        // All alike, as of a model that answers the same to everything.
+        assert_eq!(order(&words, 10.0, &nearest(&[0.9, 0.9, 0.9], 0.9, 0.2)), [0, 1, 2]);
+        // What chance reaches.
+        assert_eq!(order(&words, 10.0, &nearest(&[0.0, 0.1, 0.29], 0.1, 0.2)), [0, 1, 2]);
+        // Too few dimensions to tell anything.
+        assert_eq!(order(&words, 10.0, &nearest(&[0.1, 0.2, 1.0], 0.0, 1.1)), [0, 1, 2]);
+        // One common word of a long question in the wrong record.
+        assert_eq!(order(&[(0, 1.0)], 20.0, &nearest(&[0.1, 0.7, 0.5], 0.1, 0.2)), [1, 2, 0]);
+    }
+
+    #[test]
+    fn only_the_best_are_looked_at_more_closely() {
+        let words: Vec<(DocId, f32)> = (0..100_u8).map(|doc| (DocId::from(doc), f32::from(doc))).collect();
+        let found = own(&RANKING(), words, 99.0, &nearest(&[], 0.0, 0.0), 3);
+        assert_eq!(found.into_iter().map(|(doc, _)| doc).collect::<Vec<_>>(), [97, 98, 99]);
+    }
+
+    #[test]
+    fn both_parts_together_are_worth_more_than_one() {
+        let found = own(&RANKING(), vec![(0, 6.0), (1, 6.0)], 10.0, &nearest(&[0.0, 0.8, 0.8], 0.1, 0.1), 10);
+        let [(_, words), (_, both), (_, meaning)] = found[..] else { panic!("{found:?}") };
+        assert!((both.sum() - 1.0).abs() < 1e-6 && words.sum().max(meaning.sum()) < 1.0, "{found:?}");
+        assert_eq!((words.passage, both.passage, meaning.passage), (None, None, Some(3)));
+        assert!(own(&RANKING(), Vec::new(), 0.0, &nearest(&[], 0.0, 0.0), 10).is_empty());
+        let none = Ranking { words: 0.0, meaning: 0.0, ..RANKING() };
+        assert!(own(&none, vec![(0, 1.0)], 1.0, &nearest(&[0.9], 0.0, 0.1), 10).is_empty());
+    }
+}

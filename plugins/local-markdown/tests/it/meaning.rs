@@ -1,0 +1,194 @@
+//! Records found by what they mean: jobs make the vectors, and vectors go where their record goes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use memhost_sdk::types::{CorrectRequest, Error, JobStatus, Patch, QueryRequest, RecordWrite, Scope};
+use memhost_sdk::{Correction, Explain, Extraction, Provider, storage, testing};
+
+use super::Home;
+use crate::quality::models::run_jobs;
+
+static EMBEDDED: AtomicUsize = AtomicUsize::new(0);
+
+/// Two kinds of things, whatever they are called.
+fn kinds(text: &str) -> Vec<f32> {
+    EMBEDDED.fetch_add(1, Ordering::Relaxed);
+    let has = |words: &[&str]| words.iter().any(|word| text.to_lowercase().contains(word));
+    let mut vector = vec![0.0; 256];
+    match (has(&["car", "automobile"]), has(&["whale", "cetacean"])) {
+        (true, false) => vector[0] = 1.0,
+        (false, true) => vector[1] = 1.0,
+        _ => vector[2] = 1.0,
+    }
+    vector
+}
+
+fn home() -> Home {
+    let home = Home::new();
+    testing::embed_with("kinds", 256, kinds);
+    home
+}
+
+fn capture(home: &mut Home, operation: &str, text: &str) -> (String, Vec<String>) {
+    let answer = home.provider.capture(testing::capture(operation, text)).unwrap();
+    (answer.records[0].clone(), answer.jobs.into_iter().map(|job| job.provider_job_id).collect())
+}
+
+fn record(text: &str) -> RecordWrite {
+    RecordWrite { id: None, text: text.to_owned(), summary: None, metadata: None }
+}
+
+fn stored() -> usize {
+    storage::scan("vectors/").count()
+}
+
+#[test]
+fn other_words_for_it_find_a_record_once_its_job_has_run() {
+    let mut home = home();
+    let (_, first) = capture(&mut home, "1", "The car is red.");
+    let (_, second) = capture(&mut home, "2", "A whale was seen.");
+    assert_eq!((first.len(), &first), (1, &second), "one job does for all that wait");
+    assert!(home.ask("automobile").is_empty());
+    let ended = home.provider.run_job(first[0].clone()).unwrap().job;
+    assert_eq!((ended.status, ended.record_count), (JobStatus::Succeeded, Some(0)));
+    assert_eq!(home.ask("automobile"), ["The car is red."]);
+    assert_eq!(home.ask("cetaceans"), ["A whale was seen."]);
+    let hits = home.provider.explain_query(testing::query("cetaceans")).unwrap().hits;
+    let share = |name: &str| hits[0].contributions.iter().find(|part| part.name == name).unwrap().value;
+    assert!(share("meaning") > 0.0 && share("words") == 0.0);
+    let (_, third) = capture(&mut home, "3", "Another car.");
+    assert_ne!(first, third, "a job that has ended does nothing more");
+}
+
+#[test]
+fn where_meaning_counts_nothing_no_text_goes_to_the_model() {
+    let mut home = Home::with(&serde_json::json!({"ranking": {"meaning": 0}}));
+    testing::embed_with("kinds", 256, |text| panic!("{text} was embedded"));
+    let (_, jobs) = capture(&mut home, "1", "The car is red.");
+    assert!(jobs.is_empty());
+    assert_eq!(home.ask("red car").len(), 1);
+}
+
+#[test]
+fn of_a_long_record_as_many_passages_have_vectors_as_fit_into_storage() {
+    let mut home = Home::new();
+    testing::embed_with("wide", 4_096, |_| vec![1.0 / 64.0; 4_096]);
+    capture(&mut home, "1", &"many words of a long text, ".repeat(20_000));
+    run_jobs(&mut home.provider);
+    assert_eq!(stored(), 1);
+    let (_, value) = storage::scan("vectors/").next().unwrap().unwrap();
+    assert!((2 << 20..4 << 20).contains(&value.len()), "{}", value.len());
+}
+
+#[test]
+fn a_binding_without_a_model_leaves_no_jobs() {
+    let mut home = Home::new();
+    assert!(capture(&mut home, "1", "The car is red.").1.is_empty());
+    assert_eq!(stored(), 0);
+}
+
+#[test]
+fn jobs_are_known_run_once_and_can_be_cancelled() {
+    let mut home = home();
+    let (_, jobs) = capture(&mut home, "1", &"many words of a long text, ".repeat(600));
+    let id = jobs[0].clone();
+    assert!(matches!(home.provider.run_job("nothing".to_owned()), Err(Error::NotFound(_))));
+    assert_eq!(home.provider.run_job(id.clone()).unwrap().job.status, JobStatus::Queued, "more than one call's work");
+    home.restart();
+    run_jobs(&mut home.provider);
+    assert_eq!(home.provider.get_job(id.clone()).unwrap().unwrap().status, JobStatus::Succeeded);
+    assert_eq!(home.provider.cancel_job(id.clone()).unwrap().status, JobStatus::Succeeded);
+    assert_eq!(home.provider.run_job(id).unwrap().job.status, JobStatus::Succeeded);
+    let (_, jobs) = capture(&mut home, "2", "The car is red.");
+    assert_eq!(home.provider.cancel_job(jobs[0].clone()).unwrap().status, JobStatus::Cancelled);
+    home.provider.run_job(jobs[0].clone()).unwrap();
+    assert!(home.ask("automobile").is_empty(), "nobody wanted it");
+    let (_, jobs) = capture(&mut home, "3", "no matter");
+    home.provider.run_job(jobs[0].clone()).unwrap();
+    assert_eq!(home.ask("automobile").len(), 1, "the next job makes what is missing");
+}
+
+/// The host tries a job some times, gives it up, and never takes one of its id again.
+#[test]
+fn a_job_that_the_host_gave_up_is_followed_by_another() {
+    let mut home = home();
+    let (_, jobs) = capture(&mut home, "1", "The car is red.");
+    let (key, value) = storage::scan("jobs").next().unwrap().unwrap();
+    let mut stored: serde_json::Value = serde_json::from_slice(&value).unwrap();
+    let left = stored["submittedAt"]["secs_since_epoch"].as_u64().unwrap();
+    for (hours, is_same) in [(0, true), (1, false)] {
+        stored["submittedAt"]["secs_since_epoch"] = (left - hours * 3_600).into();
+        let mut batch = storage::Batch::new();
+        batch.put_raw(key.clone(), serde_json::to_vec(&stored).unwrap());
+        batch.apply().unwrap();
+        let (_, again) = capture(&mut home, &format!("after {hours}"), "no matter");
+        assert_eq!(again == jobs, is_same, "{hours}");
+    }
+    assert_eq!(home.provider.get_job(jobs[0].clone()).unwrap().unwrap().status, JobStatus::Cancelled);
+}
+
+#[test]
+fn vectors_go_with_their_record() {
+    let mut home = home();
+    let (car, _) = capture(&mut home, "1", "The car is red.");
+    let (whale, _) = capture(&mut home, "2", "A whale was seen.");
+    run_jobs(&mut home.provider);
+    assert_eq!(stored(), 2);
+    home.provider.forget(vec![car], testing::scope()).unwrap();
+    assert_eq!(stored(), 1, "a forgotten record's vector would still tell of it");
+    assert!(home.ask("automobile").is_empty());
+    let patch = Patch::Replacement(record("A car, after all."));
+    let request = CorrectRequest { operation_id: "3".to_owned(), id: whale, scope: testing::scope(), patch };
+    home.provider.correct(request).unwrap();
+    assert_eq!(stored(), 0, "it is of a text that is no more");
+    assert!(home.ask("cetacean").is_empty());
+    run_jobs(&mut home.provider);
+    assert_eq!(home.ask("automobile"), ["A car, after all."], "a correction leaves a job, too");
+}
+
+#[test]
+fn a_restart_keeps_vectors_and_another_model_makes_them_anew() {
+    let mut home = home();
+    capture(&mut home, "1", "The car is red.");
+    capture(&mut home, "2", "A whale was seen.");
+    run_jobs(&mut home.provider);
+    std::fs::remove_file(home.file_with("whale")).unwrap();
+    home.restart();
+    let before = EMBEDDED.load(Ordering::Relaxed);
+    assert_eq!(home.ask("automobile").len(), 1);
+    assert!(home.ask("cetacean").is_empty());
+    assert!(EMBEDDED.load(Ordering::Relaxed) - before <= 2 + 4, "the questions, beside what other tests ask");
+    assert_eq!(stored(), 1, "what belongs to no file goes");
+    testing::embed_with("other", 128, |text| kinds(text)[..128].to_vec());
+    assert!(home.ask("automobile").is_empty(), "vectors of two models must not be compared");
+    capture(&mut home, "3", "no matter");
+    run_jobs(&mut home.provider);
+    assert_eq!(home.ask("automobile").len(), 1);
+}
+
+#[test]
+fn what_is_near_is_still_somebody_elses() {
+    let mut home = home();
+    let scope = Scope { subject_id: Some("ana".to_owned()), ..testing::scope() };
+    home.write("1", vec![record("The car is red.")], scope.clone());
+    run_jobs(&mut home.provider);
+    let ask = |scope| QueryRequest { scope, ..testing::query("automobile") };
+    assert_eq!(home.provider.query(ask(scope.clone())).unwrap().snippets.len(), 1);
+    let other = Scope { subject_id: Some("ben".to_owned()), ..scope };
+    assert!(home.provider.query(ask(other)).unwrap().snippets.is_empty());
+}
+
+#[test]
+fn an_index_that_is_lost_does_not_take_the_vectors_along() {
+    let mut home = home();
+    capture(&mut home, "1", "The car is red.");
+    run_jobs(&mut home.provider);
+    storage::scan("page/").map(Result::unwrap).for_each(|(key, _)| {
+        let mut batch = storage::Batch::new();
+        batch.delete_raw(key);
+        batch.apply().unwrap();
+    });
+    home.restart();
+    assert_eq!(home.ask("automobile").len(), 1);
+    assert_eq!(stored(), 1);
+}
