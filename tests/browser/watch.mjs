@@ -73,7 +73,7 @@ export const provesItself = async (context, origin) => {
   await page.goto(`${origin}/bad-page`);
   const wanted = ['policy: style-src', 'script: thrown', '404 from', 'asked somebody else', 'failed: '];
   const missing = () => wanted.filter((what) => !complaints.some((complaint) => complaint.includes(what)));
-  for (let tries = 0; missing().length && tries < 50; tries += 1) await page.waitForTimeout(40);
+  for (let tries = 0; missing().length && tries < 500; tries += 1) await page.waitForTimeout(40);
   if (missing().length) throw new Error(`not seen on a bad page: ${missing()}\n${complaints.join('\n')}`);
   await page.close();
   complaints.length = 0;

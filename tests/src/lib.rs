@@ -131,12 +131,13 @@ impl TestHost {
     pub async fn stop(&mut self) {
         let Some(service) = self.service.take() else { return };
         service.rest(Duration::from_secs(10)).await;
-        for _ in 0..1_000 {
+        for _ in 0..60_000 {
             if Arc::strong_count(&service) == 1 {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+        unreachable!("something holds the host that was stopped a minute ago");
     }
 
     /// The host.
@@ -196,6 +197,30 @@ impl TestHost {
         let page = self.service().operations(&parse(company), &OperationFilter::default(), None, 1_000)?;
         Ok(page.items)
     }
+}
+
+/// Waits until it is so, for at most two minutes: machines that test have other things to do.
+///
+/// # Panics
+/// Where it does not become so.
+pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let until = std::time::Instant::now() + Duration::from_secs(120);
+    while !is_so().await {
+        assert!(std::time::Instant::now() < until, "after two minutes still not: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What a host that was stopped left in its store. A program that another test begins at that moment has the lock for as
+/// long as it takes to begin: it is waited for.
+pub fn open_store(data_dir: &Path) -> sled::Db {
+    for _ in 0..500 {
+        if let Ok(store) = sled::open(data_dir.join("store")) {
+            return store;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    unreachable!("the store of {} is open elsewhere", data_dir.display())
 }
 
 /// The operator.

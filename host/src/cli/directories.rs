@@ -21,7 +21,24 @@ pub(super) fn given(name: &str) -> Option<PathBuf> {
 }
 
 fn below(variable: &str, in_home: &str) -> Option<PathBuf> {
+    Some(base(given(variable), given("HOME"), in_home)?.join("memhost"))
+}
+
+fn base(named: Option<PathBuf>, home: Option<PathBuf>, in_home: &str) -> Option<PathBuf> {
     // A relative path there is to be ignored, says the specification.
-    let base = given(variable).filter(|path| path.is_absolute());
-    Some(base.or_else(|| Some(given("HOME")?.join(in_home)))?.join("memhost"))
+    named.filter(|path| path.is_absolute()).or_else(|| Some(home?.join(in_home)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_directory_is_ignored() {
+        let of = |named: Option<&str>| base(named.map(PathBuf::from), Some("/home/ann".into()), ".cache");
+        assert_eq!(of(Some("/var/cache")), Some("/var/cache".into()));
+        assert_eq!(of(Some("cache")), Some("/home/ann/.cache".into()));
+        assert_eq!(of(None), Some("/home/ann/.cache".into()));
+        assert_eq!(base(Some("cache".into()), None, ".cache"), None);
+    }
 }

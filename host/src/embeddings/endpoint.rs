@@ -14,6 +14,13 @@ const TIMEOUT: Duration = Duration::from_secs(25);
 const MAX_ANSWER: u64 = 64 << 20;
 const MAX_DIMENSIONS: u32 = 4_096;
 const BATCH: usize = 256;
+/// How an endpoint refuses what it was sent, mostly a text beyond the model's window: 400, 413 or 422.
+const REFUSALS: [u16; 3] = [400, 413, 422];
+/// In bytes: what is no longer than this is refused for another reason.
+const SHORT: usize = 512;
+
+#[cfg(test)]
+mod tests;
 
 /// Which endpoint, and what it takes.
 #[derive(Clone, Deserialize)]
@@ -119,10 +126,50 @@ impl Endpoint {
         if !response.status().is_success() {
             // What it says may repeat the key or a text.
             let status = response.status().as_u16();
+            if REFUSALS.contains(&status) {
+                return Err(EmbeddingsError::Refused { host: self.host.clone(), status });
+            }
             let hint = if status == 401 { "; look at the key that `key_env` names" } else { "" };
             return Err(EmbeddingsError::Endpoint(format!("{} answered {status}{hint}", self.host)));
         }
         response.body_mut().with_config().limit(MAX_ANSWER).read_json().map_err(failed)
+    }
+
+    /// One vector a text, and the tokens of all.
+    fn ask_for_vectors(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+        let response = self.ask(texts)?;
+        let wrong = |what: String| EmbeddingsError::Endpoint(format!("{} answered {what}", self.host));
+        let dimensions = self.options.dimensions as usize;
+        let mut vectors = vec![Vec::new(); texts.len()];
+        for item in response.data {
+            if item.embedding.len() != dimensions || item.embedding.iter().any(|x| !x.is_finite()) {
+                return Err(wrong(format!("a vector that is not of {dimensions} numbers; set `dimensions`")));
+            }
+            let place = vectors.get_mut(item.index).filter(|vector| vector.is_empty());
+            *place.ok_or_else(|| wrong("a vector for no text".to_owned()))? = unit(item.embedding);
+        }
+        if vectors.iter().any(Vec::is_empty) {
+            return Err(wrong("fewer vectors than texts".to_owned()));
+        }
+        Ok((vectors, response.usage.total_tokens.max(response.usage.prompt_tokens)))
+    }
+
+    /// The contract cuts a text that is beyond the model's window, and the form of the endpoint has no word for that: where
+    /// one is refused, it is sought by halves and cut by halves, so that the texts beside it are not refused with it.
+    fn ask_or_cut(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+        match (self.ask_for_vectors(texts), texts) {
+            (Err(EmbeddingsError::Refused { .. }), [text]) if text.len() > SHORT => {
+                self.ask_or_cut(&[text[..text.floor_char_boundary(text.len() / 2)].to_owned()])
+            }
+            (Err(EmbeddingsError::Refused { .. }), [_, _, ..]) => {
+                let (first, second) = texts.split_at(texts.len() / 2);
+                let (mut vectors, tokens) = self.ask_or_cut(first)?;
+                let (others, more) = self.ask_or_cut(second)?;
+                vectors.extend(others);
+                Ok((vectors, tokens + more))
+            }
+            (answer, _) => answer,
+        }
     }
 }
 
@@ -143,21 +190,7 @@ impl Model for Endpoint {
         // The form refuses a text without characters.
         let texts: Vec<String> =
             texts.iter().map(|text| if text.is_empty() { " ".to_owned() } else { text.clone() }).collect();
-        let response = self.ask(&texts)?;
-        let wrong = |what: String| EmbeddingsError::Endpoint(format!("{} answered {what}", self.host));
-        let dimensions = self.options.dimensions as usize;
-        let mut vectors = vec![Vec::new(); texts.len()];
-        for item in response.data {
-            if item.embedding.len() != dimensions || item.embedding.iter().any(|x| !x.is_finite()) {
-                return Err(wrong(format!("a vector that is not of {dimensions} numbers; set `dimensions`")));
-            }
-            let place = vectors.get_mut(item.index).filter(|vector| vector.is_empty());
-            *place.ok_or_else(|| wrong("a vector for no text".to_owned()))? = unit(item.embedding);
-        }
-        if vectors.iter().any(Vec::is_empty) {
-            return Err(wrong("fewer vectors than texts".to_owned()));
-        }
-        Ok((vectors, response.usage.total_tokens.max(response.usage.prompt_tokens)))
+        self.ask_or_cut(&texts)
     }
 
     fn usage(&self, tokens: u64) -> Usage {

@@ -27,6 +27,14 @@ pub enum EmbeddingsError {
     /// The endpoint did not answer as it should.
     #[error("the embeddings endpoint {0}")]
     Endpoint(String),
+    /// The endpoint takes a text in no length, or nothing at all.
+    #[error("the embeddings endpoint {host} answered {status}; look whether `model` is one of its models")]
+    Refused {
+        /// Which endpoint.
+        host: String,
+        /// The status of its answer.
+        status: u16,
+    },
 }
 
 impl EmbeddingsError {

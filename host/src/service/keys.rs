@@ -99,3 +99,28 @@ impl Keys {
         blake3::derive_key(purpose, &self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn hosts_that_start_together_have_one_key() {
+        for _ in 0..50 {
+            let directory = tempfile::tempdir().unwrap();
+            let start = Barrier::new(4);
+            let open = || {
+                start.wait();
+                Keys::of_shared_cache(directory.path()).unwrap().compiled_cache()
+            };
+            let keys: Vec<[u8; 32]> = std::thread::scope(|scope| {
+                let hosts: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+                hosts.into_iter().map(|host| host.join().unwrap()).collect()
+            });
+            assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        }
+    }
+}

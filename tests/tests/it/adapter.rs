@@ -120,13 +120,16 @@ pub(crate) async fn serve(host: &TestHost, address: SocketAddr) -> SocketAddr {
 pub(crate) async fn machine() -> (TestHost, Api, Machine) {
     let host = TestHost::new(&[]).await.unwrap();
     let address = serve(&host, ([127, 0, 0, 1], 0).into()).await;
-    let api = Api::new(&host);
-    (host, api, Machine::new(format!("http://{address}")))
+    let (api, machine) = (Api::new(&host), Machine::new(format!("http://{address}")));
+    // Recall that comes too late is left out, and that is another test's matter.
+    std::fs::create_dir_all(machine.path(".config/memhost")).unwrap();
+    std::fs::write(machine.path(".config/memhost/adapter.toml"), "deadline_ms = 30000\n").unwrap();
+    (host, api, machine)
 }
 
 /// Until so many events wait.
 pub(crate) async fn settle(machine: &Machine, waiting: usize) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if machine.waiting() == waiting {
             return;
         }

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use memhost::server::{AdminToken, Endpoint, Surfaces};
-use memhost_tests::TestHost;
+use memhost_tests::{TestHost, eventually};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -221,12 +221,14 @@ async fn what_hosts_do_by_themselves_is_listed_and_shown() {
     let t = &terminal;
     t.fine("binding create default --provider extracts --grants '{\"storageBytes\":1000000}' --default").await;
     t.fine("capture 'job later'").await;
+    // What goes on meanwhile would be in one form and not yet in another.
+    eventually("the job ends", async || t.json("job list").await["items"][0]["status"] == "succeeded").await;
     t.in_every_form("operation list", "items", "capture").await;
     let id = t.json("operation list --kind capture").await["items"][0]["id"].as_str().unwrap().to_owned();
     t.in_every_form(&format!("operation show {id}"), "", "capture").await;
     let job = t.json("job list").await["items"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(t.json(&format!("job show {job}")).await["id"], job.as_str());
-    let event = r#"{"hookKind":"manual_capture","hookId":"h1","triggeredAt":"2026-01-01T00:00:00Z",
+    let event = r#"{"hookKind":"manual_capture","hookId":"h1","triggeredAt":"2026-01-01T00:00:00Z","waitMs":20000,
         "scope":{"companyId":"acme"},"source":{"kind":"run","companyId":"acme","runId":"r"},"payload":{"text":"fact: x"}}"#;
     let made = t.run_with("hook create -o json", event).await;
     assert_eq!(made.code, 0, "{made:?}");

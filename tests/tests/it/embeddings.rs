@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
 
 use memhost::contract::{
     BindingLimits, BindingPolicy, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest, Grants, ImportRequest,
@@ -10,7 +9,7 @@ use memhost::contract::{
 };
 use memhost::embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost::service::CreateBinding;
-use memhost_tests::{TestHost, caller, capture, parse, query, scope};
+use memhost_tests::{TestHost, caller, capture, eventually, parse, query, scope};
 use serde_json::{Value, json};
 
 /// Answers a text with the vector (3, 4), one that is about doors with (4, -3), and a token a character, until the process
@@ -162,12 +161,7 @@ async fn the_built_in_provider_finds_what_means_the_same() {
         operations.flat_map(|operation| operation.usage).filter_map(|usage| usage.embedding_tokens).sum::<u64>()
     };
     let both = ("The door is green.".len() + "Lunch is at noon.".len()) as u64;
-    for _ in 0..1_000 {
-        if embedded(OperationKind::Extraction) >= both {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("both are embedded", async || embedded(OperationKind::Extraction) >= both).await;
     let found = host.query("acme", "entrance").await.unwrap();
     assert_eq!(found.iter().map(|snippet| &*snippet.text).collect::<Vec<_>>(), ["The door is green."]);
     assert_eq!(embedded(OperationKind::Extraction), both, "each text once");
@@ -180,21 +174,27 @@ async fn what_is_written_corrected_or_imported_waits_for_a_job() {
     let grants = Grants { embeddings: true, storage_bytes: 64 << 20, ..Grants::default() };
     let host = host_of("cross-agent", endpoint(), grants).await;
     let (service, scope) = (host.service(), scope("acme"));
-    let jobs = || service.jobs(&scope.company_id, &JobFilter::default(), None, Some(100)).unwrap().items.len();
     let handle = host.write("acme", "Lunch is at noon.").await.unwrap();
-    assert_eq!(jobs(), 1);
+    assert_eq!(jobs_that_ended(&host).await, 1);
     let write = RecordWrite { id: None, text: "The door is green.".to_owned(), summary: None, metadata: None };
     let patch = CorrectionPatch { instruction: None, record: Some(write) };
     let correct = CorrectRequest { binding_key: None, scope: scope.clone(), handle: handle.clone(), patch };
     service.correct(&caller(), correct).await.unwrap();
-    assert_eq!(jobs(), 2);
+    assert_eq!(jobs_that_ended(&host).await, 2);
     let export = ExportRequest { binding_key: None, scope: scope.clone(), cursor: None };
     let lines = service.export_records(&caller(), export).await.unwrap().lines;
     let forget = ForgetRequest { binding_key: None, scope: scope.clone(), handles: vec![handle] };
     service.forget(&caller(), forget).await.unwrap();
     let import = ImportRequest { binding_key: None, scope: scope.clone(), lines };
     assert_eq!(service.import_records(&caller(), import).await.unwrap().imported, 1);
-    assert_eq!(jobs(), 3);
+    assert_eq!(jobs_that_ended(&host).await, 3);
+}
+
+/// How many jobs there are, once none of them waits: one that waits does the work of the writes after it, too.
+async fn jobs_that_ended(host: &TestHost) -> usize {
+    let jobs = || host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(100)).unwrap().items;
+    eventually("all jobs end", async || jobs().iter().all(|job| job.status.is_end())).await;
+    jobs().len()
 }
 
 /// Whoever sets an endpoint has not said yet whose texts may go there.

@@ -160,7 +160,7 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
     for n in 0..40 {
         api.capture("acme", &format!("fact {n}: the gate of house {n} is painted green every spring")).await.fine();
     }
-    let more = json!({"topK": 40, "tokenBudget": 120});
+    let more = json!({"topK": 40, "tokenBudget": 120, "deadlineMs": 30_000});
     let answer = api.post(HOOKS, &hydrate("h1", "gate", &more)).await.fine();
     let context = &answer["context"];
     let tokens = context["tokens"].as_u64().unwrap();
@@ -204,9 +204,10 @@ async fn an_id_is_of_no_use_to_another_agent() {
         agents.push(api.with(made["value"].as_str().unwrap()));
     }
     api.capture("acme", "the gate is green").await.fine();
-    let recalled = agents[0].post(HOOKS, &hydrate("same", "gate", &json!({}))).await.fine();
+    let recalled = agents[0].post(HOOKS, &hydrate("same", "gate", &json!({"deadlineMs": 30_000}))).await.fine();
     assert!(recalled["context"]["text"].as_str().unwrap().contains("gate"));
-    let other = agents[1].post(HOOKS, &hydrate("same", "nothing of that kind", &json!({}))).await.fine();
+    let other =
+        agents[1].post(HOOKS, &hydrate("same", "nothing of that kind", &json!({"deadlineMs": 30_000}))).await.fine();
     assert_eq!((&other["isDuplicate"], &other["context"]["text"]), (&json!(false), &json!("")));
     // Nor is a run's id, which many kinds of events have, the same event for each of them.
     let captured = agents[0].post(HOOKS, &event("same", "a fact")).await.fine();

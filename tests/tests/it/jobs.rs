@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::support::{Api, extracting};
+use super::support::{Api, extracting, extracting_with};
 
 const JOBS: &str = "/control/v1/companies/acme/jobs";
 
@@ -98,7 +98,7 @@ async fn what_runs_elsewhere_is_asked_about() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_job_of_a_binding_at_a_time_and_a_cancelled_one_stays_so() {
     let (_host, api) = extracting().await;
-    let first = left(&api, "job sleep 400").await;
+    let first = left(&api, "job sleep 3000").await;
     api.until(&first, |job| job["status"] == "running").await;
     let second = left(&api, "job sleep 1").await;
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -107,7 +107,6 @@ async fn one_job_of_a_binding_at_a_time_and_a_cancelled_one_stays_so() {
     let cancelled = api.post(&format!("{first}/cancel"), &json!({})).await.fine();
     assert_eq!(cancelled["status"], "cancelled");
     assert_eq!(ended(&api, &second).await["status"], "succeeded");
-    tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(api.get(&first).await["status"], "cancelled", "what came back late changes nothing");
     assert_eq!(api.post(&format!("{second}/cancel"), &json!({})).await.problem(), (409, "job_status"));
     assert_eq!(api.post(&format!("{second}/retry"), &json!({})).await.problem(), (409, "job_status"));
@@ -118,10 +117,10 @@ async fn one_job_of_a_binding_at_a_time_and_a_cancelled_one_stays_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_was_done_is_not_run_again() {
     let (_host, api) = extracting().await;
-    let path = left(&api, "job sleep 300").await;
+    let path = left(&api, "job sleep 3000").await;
     api.until(&path, |job| job["status"] == "running").await;
     api.post(&format!("{path}/cancel"), &json!({})).await.fine();
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    // While somebody is at it still: it waits until he is back.
     api.post(&format!("{path}/retry"), &json!({})).await.fine();
     ended(&api, &path).await;
     let counted = api.query("acme", "count successes/").await;
@@ -134,8 +133,9 @@ fn uuid_of_nobody() -> &'static str {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_of_a_deleted_binding_fails_and_says_why() {
-    let (_host, api) = extracting().await;
-    let path = left(&api, "job unavailable 3").await;
+    // It must not end before the binding does.
+    let (_host, api) = extracting_with(100_000).await;
+    let path = left(&api, "job unavailable 100000").await;
     api.send(memhost::server::Method::Delete, "/control/v1/companies/acme/bindings/extracts", None, &[]).await.fine();
     let job = ended(&api, &path).await;
     assert!(job["error"].as_str().unwrap().contains("was deleted"), "{job}");

@@ -1,5 +1,6 @@
 //! A client of `/mcp` that says what it is told to say, over real HTTP.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -71,7 +72,9 @@ impl Client {
                     Ok(response) => break response,
                     // A body that is too large is refused before it was read, and this client does not read an answer
                     // that comes while it writes.
-                    Err(ureq::Error::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe && tries < 20 => {
+                    Err(ureq::Error::Io(error))
+                        if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) && tries < 20 =>
+                    {
                         tries += 1;
                     }
                     Err(error) => panic!("{error}"),

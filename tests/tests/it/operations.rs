@@ -2,7 +2,7 @@
 
 use memhost::contract::{BindingLimits, OperationErrorCode, OperationFilter, OperationKind, Outcome};
 use memhost::service::ServiceError;
-use memhost_tests::{TestHost, agent_scope, caller, capture, forget, get, list, parse, query};
+use memhost_tests::{TestHost, agent_scope, caller, capture, eventually, forget, get, list, parse, query};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_is_recorded_with_its_provenance() {
@@ -87,7 +87,10 @@ async fn a_caller_that_goes_away_leaves_a_record() {
     host.bind("acme", "sleeps", BindingLimits::default()).await.unwrap();
     let service = std::sync::Arc::clone(host.service());
     let call = tokio::spawn(async move { service.query(&caller(), query("acme", "x")).await });
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let at_work = || {
+        host.service().binding(&parse("acme"), &parse("sleeps")).unwrap().usage.map_or(0, |usage| usage.calls_at_work)
+    };
+    eventually("the provider is at it", async || at_work() == 1).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
     let log = host.operations("acme").unwrap();

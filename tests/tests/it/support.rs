@@ -105,9 +105,9 @@ impl Api {
         texts.map(|snippet| snippet["text"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Asks again and again until it is so, for at most some seconds.
+    /// Asks again and again until it is so, for at most two minutes.
     pub(crate) async fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..600 {
+        for _ in 0..6_000 {
             let found = self.get(path).await;
             if is_so(&found) {
                 return found;
@@ -133,10 +133,15 @@ impl Answer {
 
 /// A host with the guest `extracts`, bound as the default of `acme`, that tries again quickly.
 pub(crate) async fn extracting() -> (TestHost, Api) {
+    extracting_with(5).await
+}
+
+/// The same, and tries so many times.
+pub(crate) async fn extracting_with(attempts: u32) -> (TestHost, Api) {
     let host = TestHost::with(&["extracts"], |options| {
         options.retry.first = Duration::from_millis(10);
         options.retry.longest = Duration::from_millis(40);
-        options.retry.attempts = 5;
+        options.retry.attempts = attempts;
     })
     .await
     .unwrap();

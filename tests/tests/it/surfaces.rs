@@ -71,13 +71,13 @@ fn an_address_that_is_none_is_told_what_one_looks_like() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_says_how_many_calls_are_left() {
     let host = TestHost::new(&["echo"]).await.unwrap();
-    let limits = BindingLimits { calls_per_second: 50, ..BindingLimits::default() };
+    let limits = BindingLimits { calls_per_second: 1, ..BindingLimits::default() };
     host.bind("acme", "echo", limits).await.unwrap();
     let body = r#"{"scope":{"companyId":"acme"},"query":"x"}"#.to_owned();
     let path = "/runtime/v1/companies/acme/query";
     let answer = Api::new(&host).send(Method::Post, path, Some(body), &[]).await;
-    assert_eq!(answer.headers["ratelimit-policy"], "\"callsPerSecond\";q=50;w=1");
-    assert_eq!(answer.headers["ratelimit"], "\"callsPerSecond\";r=49;t=1");
+    assert_eq!(answer.headers["ratelimit-policy"], "\"callsPerSecond\";q=1;w=1");
+    assert_eq!(answer.headers["ratelimit"], "\"callsPerSecond\";r=0;t=1");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,9 +1,7 @@
 //! A company out of one host and into another.
 
-use std::time::Duration;
-
 use memhost::server::Method;
-use memhost_tests::{TestHost, parse};
+use memhost_tests::{TestHost, eventually, parse};
 use serde_json::{Value, json};
 
 use super::company::{fill, path};
@@ -84,9 +82,10 @@ async fn nobody_reaches_a_company_that_is_on_its_way_in() {
         tokio::spawn(async move { service.import(&memhost_tests::caller(), &parse("acme"), receiver).await });
     let mut rest = export.lines().map(|line| format!("{line}\n"));
     lines.send(Ok(rest.next().unwrap())).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let listed = async || there.send(Method::Get, &path("bindings"), None, &[]).await;
+    eventually("the import has begun", async || listed().await.status == 503).await;
+    assert_eq!(listed().await.problem(), (503, "importing"));
     assert_eq!(there.capture("acme", "too early").await.problem(), (503, "importing"));
-    assert_eq!(there.send(Method::Get, &path("bindings"), None, &[]).await.problem(), (503, "importing"));
     let second = there.send(Method::Post, &path("import"), Some(export.clone()), &[]).await;
     assert_eq!(second.problem(), (503, "importing"));
     for line in rest {
@@ -105,7 +104,7 @@ async fn an_import_that_was_cut_off_leaves_nothing() {
     bind(&api, "other", "extracts", &json!({})).await;
     drop(api);
     host.stop().await;
-    let db = sled::open(host.data_dir().join("store")).unwrap();
+    let db = memhost_tests::open_store(host.data_dir());
     db.open_tree("host").unwrap().insert(b"importing\0acme", b"").unwrap();
     db.flush().unwrap();
     drop(db);

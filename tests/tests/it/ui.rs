@@ -271,7 +271,8 @@ async fn a_page_is_told_that_something_changed_and_nothing_more() {
     assert_eq!(admin.api.send(Method::Get, "/c/acme/live", None, &[]).await.status, 303, "who is not signed in");
     let follow = |visitor: Visitor, path: &'static str| tokio::spawn(async move { visitor.get(path).await });
     let (mine, jobs) = (follow(admin, "/c/acme/live?kinds=operations"), follow(auditor, "/c/acme/live?kinds=jobs"));
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // What happens before they listen they are not told of.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     for agent in ["ada", "bo", "cy"] {
         capture(&api, "a secret", agent).await;
     }

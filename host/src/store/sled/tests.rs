@@ -79,7 +79,7 @@ fn all(store: &SledStore, name: &str, filter: &OperationFilter, page: usize) -> 
 
 /// Waits until nothing is known in memory only.
 fn indexed(store: &SledStore) {
-    for _ in 0..3_000 {
+    for _ in 0..30_000 {
         if store.companies.lock().values().all(|state| state.open.is_empty()) {
             return;
         }

@@ -118,7 +118,10 @@ fn a_backup_holds_what_was_stored_at_its_end_although_writing_went_on() {
             for n in (0..KEYS).cycle() {
                 drop(store.transact(&[change(n, b"new")]).unwrap());
                 storage.apply(vec![put(b"k", &n.to_be_bytes())]).unwrap();
-                written(&store, "acme", "ada");
+                // Each is waited for, and whoever waits writes nothing.
+                if n % 64 == 0 {
+                    written(&store, "acme", "ada");
+                }
                 steps.fetch_add(1, Ordering::Relaxed);
                 if is_over.load(Ordering::Relaxed) {
                     break;
