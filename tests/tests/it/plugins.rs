@@ -89,11 +89,11 @@ async fn a_half_written_file_is_waited_for_and_a_bad_one_is_looked_at_again_when
     use std::io::Write;
     let host = TestHost::new(&[]).await.unwrap();
     let bytes = build("1.0.0", &json!({}));
-    // Whoever writes is heard at every part of the file, and pauses for less than a file is left alone.
+    // Two parts that follow each other closely are heard of twice, and the second look finds what the first one found.
     let mut slow = std::fs::File::create(file(&host, "slow.wasm")).unwrap();
-    for part in bytes.chunks(bytes.len() / 8 + 1) {
+    for (part, pause) in bytes.chunks(bytes.len() / 12 + 1).zip([30, 90].into_iter().cycle()) {
         slow.write_all(part).unwrap();
-        tokio::time::sleep(Duration::from_millis(60)).await;
+        tokio::time::sleep(Duration::from_millis(pause)).await;
         assert!(host.service().plugins().refused.is_empty(), "half a file was looked at");
     }
     drop(slow);
