@@ -210,12 +210,11 @@ impl Plugins {
             }
         }
         for (path, fingerprint) in self.admit_all(ready).await {
-            match fingerprint {
-                Some(fingerprint) => {
-                    drop(seen.insert(path, SeenFile { fingerprint, since: Instant::now(), is_settled: true }))
-                }
-                None => all_settled = false,
-            }
+            let Some(fingerprint) = fingerprint else {
+                all_settled = false;
+                continue;
+            };
+            seen.insert(path, SeenFile { fingerprint, since: Instant::now(), is_settled: true });
         }
         all_settled
     }
