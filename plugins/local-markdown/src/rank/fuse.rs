@@ -3,17 +3,13 @@
 //! Neither is divided by its best: the best of what nobody can tell apart would count as much as a good answer. Words
 //! are held against a passage that has all words of the question, and meaning against what vectors reach by chance. A
 //! part that knows nothing of the answer is therefore small in every record, and leaves the order to the other one. Words
-//! in a record that is not near, where another one is, are likely about something else, and count less.
+//! in a record that is no nearer than chance, where another one is, are likely about something else, and count less.
 
 use std::collections::HashMap;
 
 use crate::config::Ranking;
 use crate::index::DocId;
 use crate::meaning::Nearest;
-
-/// What words lose at the most where the meaning is another one: a record with all of the question's words is still a
-/// good answer.
-const OTHER_SENSE: f32 = 0.5;
 
 /// Both parts of a record's own score; those of the best record add up to 1.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,8 +79,8 @@ fn add_meaning(weight: f32, nearest: &Nearest, own: &mut HashMap<DocId, Own>) {
     for near in &nearest.records {
         let meaning = weight * (near.cosine - chance) / (1.0 - chance);
         if let Some(found) = own.get_mut(&near.doc) {
-            let nearness = ((near.cosine - nearest.usual) / (top - nearest.usual)).clamp(0.0, 1.0);
-            found.words *= 1.0 - OTHER_SENSE * is_sure * (1.0 - nearness);
+            let by_chance = ((chance - near.cosine) / nearest.chance).clamp(0.0, 1.0);
+            found.words *= 1.0 - is_sure * by_chance;
         } else if meaning <= 0.0 {
             continue;
         }
@@ -123,6 +119,15 @@ mod tests {
         assert_eq!(order(&words, 10.0, &nearest(&[0.1, 0.2, 1.0], 0.0, 1.1)), [0, 1, 2]);
         // One common word of a long question in the wrong record.
         assert_eq!(order(&[(0, 1.0)], 20.0, &nearest(&[0.1, 0.7, 0.5], 0.1, 0.2)), [1, 2, 0]);
+    }
+
+    #[test]
+    fn words_count_less_where_the_meaning_is_elsewhere() {
+        let words = [(0, 8.0), (1, 6.0)];
+        // The first one is no nearer than any, the second one is beyond chance, and the third one is what is meant.
+        assert_eq!(order(&words, 10.0, &nearest(&[0.1, 0.35, 0.9], 0.1, 0.2)), [1, 2, 0]);
+        // Nothing is near: words may well be about what is asked.
+        assert_eq!(order(&words, 10.0, &nearest(&[0.1, 0.25, 0.2], 0.1, 0.2)), [0, 1]);
     }
 
     #[test]
