@@ -268,11 +268,12 @@ impl Jobs {
     }
 }
 
-/// The provider's own name of a job, at its binding.
+/// Which of the locks of a kind this one takes.
 fn stripe(id: uuid::Uuid) -> usize {
     usize::try_from(id.as_u64_pair().1).unwrap_or(0) % STRIPES
 }
 
+/// The provider's own name of a job, at its binding.
 fn name_key(job: &Job) -> Vec<u8> {
     store::company_key(&job.company_id, &[job.binding_id.0.as_bytes(), job.provider_job_id.as_bytes()].concat())
 }

@@ -2,9 +2,13 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::error::PluginError;
 use crate::sandbox::{AdmissionError, MAX_COMPONENT_BYTES};
+
+/// For how long a file is to be as it is before it is read: looks that follow each other more closely prove nothing.
+pub(super) const SETTLE: Duration = Duration::from_millis(200);
 
 /// What a file is told by without reading it. Whoever writes to it, replaces it or renames another one over it changes
 /// one of these.

@@ -16,10 +16,9 @@ use tokio::sync::broadcast;
 use super::builtin;
 use super::change::{PluginChange, PluginOutcome};
 use super::error::PluginError;
-use super::files::{self, Fingerprint};
+use super::files::{self, Fingerprint, SETTLE};
 use super::kept::KeptComponents;
 use super::trust::{Signed, Trust};
-use super::watch::SETTLE;
 use crate::contract::{Digest, ProviderKey};
 use crate::sandbox::{CacheKey, Component, Sandbox};
 
@@ -117,10 +116,8 @@ pub struct Plugins {
 /// What is known of a file.
 struct SeenFile {
     fingerprint: Fingerprint,
-    /// When it was first seen like that.
-    since: Instant,
-    /// It has been looked at as it is now.
-    is_settled: bool,
+    /// When it was first seen like that; none once it has been looked at.
+    waits_since: Option<Instant>,
 }
 
 impl Plugins {
@@ -195,17 +192,15 @@ impl Plugins {
         }
         let (mut ready, mut all_settled) = (Vec::new(), true);
         for (path, fingerprint) in listed {
-            match seen.get(&path) {
-                Some(known) if known.fingerprint == fingerprint && known.is_settled => {}
+            match seen.get(&path).filter(|known| known.fingerprint == fingerprint).map(|known| known.waits_since) {
+                Some(None) => {}
                 // As it has been for a while: whoever wrote it has finished.
-                Some(known) if known.fingerprint == fingerprint && known.since.elapsed() >= SETTLE => {
-                    ready.push((path, fingerprint));
-                }
-                Some(known) if known.fingerprint == fingerprint => all_settled = false,
-                _ if is_first => ready.push((path, fingerprint)),
-                _ => {
+                Some(Some(since)) if since.elapsed() >= SETTLE => ready.push((path, fingerprint)),
+                Some(Some(_)) => all_settled = false,
+                None if is_first => ready.push((path, fingerprint)),
+                None => {
                     all_settled = false;
-                    seen.insert(path, SeenFile { fingerprint, since: Instant::now(), is_settled: false });
+                    seen.insert(path, SeenFile { fingerprint, waits_since: Some(Instant::now()) });
                 }
             }
         }
@@ -214,7 +209,7 @@ impl Plugins {
                 all_settled = false;
                 continue;
             };
-            seen.insert(path, SeenFile { fingerprint, since: Instant::now(), is_settled: true });
+            seen.insert(path, SeenFile { fingerprint, waits_since: None });
         }
         all_settled
     }

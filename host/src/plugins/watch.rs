@@ -7,12 +7,11 @@ use notify::event::AccessKind;
 use notify::{EventKind, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
+use super::files::SETTLE;
 use super::registry::Plugins;
 
 /// Copying a file is many events.
 const DEBOUNCE: Duration = Duration::from_millis(50);
-/// For how long a file is to be as it is before it is read: looks that follow each other more closely prove nothing.
-pub(super) const SETTLE: Duration = Duration::from_millis(200);
 /// How often the directory is looked at without being told to: network file systems tell nothing.
 const PERIOD: Duration = Duration::from_secs(5);
 

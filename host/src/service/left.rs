@@ -1,4 +1,4 @@
-//! Jobs that a write left at its provider where the answer cannot say so: only a capture's can.
+//! Jobs that an operation left at its provider: a capture's answer says which, and after other writes the provider is asked.
 
 use std::sync::Arc;
 

@@ -79,7 +79,8 @@ fn add_meaning(weight: f32, nearest: &Nearest, own: &mut HashMap<DocId, Own>) {
     for near in &nearest.records {
         let meaning = weight * (near.cosine - chance) / (1.0 - chance);
         if let Some(found) = own.get_mut(&near.doc) {
-            let by_chance = ((chance - near.cosine) / nearest.chance).clamp(0.0, 1.0);
+            // Of a single vector nothing is known by chance.
+            let by_chance = ((chance - near.cosine) / nearest.chance.max(f32::EPSILON)).clamp(0.0, 1.0);
             found.words *= 1.0 - is_sure * by_chance;
         } else if meaning <= 0.0 {
             continue;
