@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use memhost::server::{AdminToken, router};
+use memhost_server::{AdminToken, router};
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, caller, upsert};
 
@@ -19,7 +19,11 @@ const COUNT: usize = 200;
 
 /// Serves on two threads of its own.
 fn listen(host: &TestHost) -> SocketAddr {
-    let router = router(Arc::clone(host.service()), AdminToken::known(TOKEN).unwrap());
+    let router = router(
+        Arc::clone(host.service()),
+        AdminToken::known(TOKEN).unwrap(),
+        &memhost_server::ServerOptions::default(),
+    );
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();

@@ -8,17 +8,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use memhost::access::{Act, Known, Tokens};
-use memhost::bindings::{Bindings, NewBinding};
-use memhost::contract::{
-    Binding, BindingLimits, BindingPolicy, Clock, Grants, HookEvent, JsonObject, OperationFilter, OperationKind,
-    Outcome, Scope, SourceKind, SystemClock, VersionChoice,
-};
-use memhost::service::{Caller, CreateToken};
-use memhost::store::{SledOptions, SledStore, Store, Transacted};
+use memhost_core::access::{Act, Known, Tokens};
+use memhost_core::bindings::{Bindings, NewBinding};
+use memhost_core::service::{Caller, CreateToken};
+use memhost_ports::{Clock, SystemClock};
+use memhost_store::{SledOptions, SledStore, Store, Transacted};
 use memhost_tests::measure::{Timings, show, table};
 use memhost_tests::operations::{FIRST_MS, fill};
 use memhost_tests::{TestHost, caller, parse};
+use memhost_types::{
+    Binding, BindingLimits, BindingPolicy, Grants, HookEvent, JsonObject, OperationFilter, OperationKind, Outcome,
+    Scope, SourceKind, VersionChoice,
+};
 use serde_json::json;
 
 #[tokio::main]

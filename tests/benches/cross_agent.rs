@@ -5,10 +5,10 @@
 
 use std::time::Instant;
 
-use memhost::contract::{BindingLimits, Grants, Intent, JsonObject, QueryRequest, RecordWrite, VersionChoice};
-use memhost::service::CreateBinding;
+use memhost_core::service::CreateBinding;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
+use memhost_types::{BindingLimits, Grants, Intent, JsonObject, QueryRequest, RecordWrite, VersionChoice};
 use serde_json::json;
 
 /// Projects that share the binding.
@@ -57,7 +57,7 @@ struct Measured {
 async fn measure(items: usize, projects: u64) -> Measured {
     let mut host = TestHost::new(&["cross-agent"]).await.unwrap();
     let binding = CreateBinding {
-        policy: memhost::contract::BindingPolicy::default(),
+        policy: memhost_types::BindingPolicy::default(),
         key: parse("shared"),
         provider_key: parse("cross-agent"),
         config: JsonObject::new(),

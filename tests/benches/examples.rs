@@ -5,9 +5,9 @@
 
 use std::time::{Duration, Instant};
 
-use memhost::contract::BindingLimits;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{TestHost, example_file, guest_file};
+use memhost_types::BindingLimits;
 
 /// Notes that a query has to look through.
 const NOTES: usize = 20;

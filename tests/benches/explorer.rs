@@ -10,13 +10,13 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use http::{Request, StatusCode};
-use memhost::contract::{CompanyId, OperationFilter};
-use memhost::server::{AdminToken, router};
-use memhost::service::{Service, ServiceOptions};
-use memhost::store::{SledOptions, SledStore};
+use memhost_core::service::{Service, ServiceOptions};
+use memhost_server::{AdminToken, router};
+use memhost_store::{SledOptions, SledStore};
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::operations::{FIRST_MS, fill};
 use memhost_tests::parse;
+use memhost_types::{CompanyId, OperationFilter};
 use tower::ServiceExt;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
@@ -69,7 +69,8 @@ async fn main() {
     });
     written.await.unwrap();
     let service = Service::open(ServiceOptions::new(directory.path())).await.unwrap();
-    let router = router(Arc::clone(&service), AdminToken::known(TOKEN).unwrap());
+    let router =
+        router(Arc::clone(&service), AdminToken::known(TOKEN).unwrap(), &memhost_server::ServerOptions::default());
     let cookies = sign_in(&router).await;
     let company: CompanyId = parse("acme");
     let mut floor = Vec::with_capacity(SAMPLES);

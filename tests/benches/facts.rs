@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use memhost::contract::{BindingLimits, Intent, QueryRequest, RecordWrite, Scope};
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{TestHost, caller, query, scope, upsert};
+use memhost_types::{BindingLimits, Intent, QueryRequest, RecordWrite, Scope};
 
 const CALLS: usize = 5_000;
 
@@ -37,7 +37,7 @@ async fn measure() {
     host.bind("acme", "facts", BindingLimits::default()).await.unwrap();
     let write = async |scope: Scope, count: usize| {
         let started = Instant::now();
-        let request = memhost::contract::UpsertRequest { scope, records: facts(count), ..upsert("acme", &[]) };
+        let request = memhost_types::UpsertRequest { scope, records: facts(count), ..upsert("acme", &[]) };
         host.service().upsert(&caller(), request).await.unwrap();
         started.elapsed()
     };

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::post;
-use memhost::contract::BindingLimits;
-use memhost::server::{AdminToken, router};
-use memhost::service::Audit;
+use memhost_core::service::Audit;
+use memhost_server::{AdminToken, router};
 use memhost_tests::TestHost;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{caller, query};
+use memhost_types::BindingLimits;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 const PATH: &str = "/runtime/v1/companies/acme/query";
@@ -53,7 +53,11 @@ fn main() {
         host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
         host
     });
-    let ours = listen(router(Arc::clone(host.service()), AdminToken::known(TOKEN).unwrap()));
+    let ours = listen(router(
+        Arc::clone(host.service()),
+        AdminToken::known(TOKEN).unwrap(),
+        &memhost_server::ServerOptions::default(),
+    ));
     let (_, answer) = ask(ours);
     let bare = Router::new().route(PATH, post(move |_: axum::body::Bytes| async move { answer.clone() }));
     let bare = listen(bare);

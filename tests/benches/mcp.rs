@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use memhost::contract::BindingLimits;
-use memhost::server::{AdminToken, router};
-use memhost::service::Audit;
+use memhost_core::service::Audit;
+use memhost_server::{AdminToken, router};
 use memhost_tests::TestHost;
 use memhost_tests::measure::{Timings, ratio, show, table};
+use memhost_types::BindingLimits;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 const COUNT: usize = 3_000;
@@ -80,7 +80,11 @@ fn main() {
         host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
         host
     });
-    let address = listen(router(Arc::clone(host.service()), AdminToken::known(TOKEN).unwrap()));
+    let address = listen(router(
+        Arc::clone(host.service()),
+        AdminToken::known(TOKEN).unwrap(),
+        &memhost_server::ServerOptions::default(),
+    ));
     let mut rounds: Vec<[Timings; 3]> = (0..5)
         .map(|_| {
             let plain = over_http(address, "/runtime/v1/companies/acme/query", QUERY);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use memhost::contract::BindingLimits;
-use memhost::service::Audit;
+use memhost_core::service::Audit;
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, caller, query};
+use memhost_types::BindingLimits;
 
 /// Every guest that misbehaves in a query; the others do not get that far.
 const GUESTS: [&str; 22] = [

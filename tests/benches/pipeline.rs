@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost::contract::{BindingLimits, limits};
-use memhost::service::Audit;
+use memhost_core::service::Audit;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{TestHost, caller, guest_file, query};
+use memhost_types::{BindingLimits, limits};
 use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -193,13 +193,13 @@ async fn fresh(raw: &Raw) {
         raw.call(&mut store, &provider).await;
     })
     .await;
-    let sandbox = memhost::sandbox::Sandbox::new(memhost::sandbox::SandboxOptions::default()).unwrap();
+    let sandbox = memhost_sandbox::Sandbox::new(memhost_sandbox::SandboxOptions::default()).unwrap();
     let bytes = std::fs::read(guest_file("echo")).unwrap();
-    let component = memhost::sandbox::Component::admit(&sandbox, bytes, None).await.unwrap();
+    let component = memhost_sandbox::Component::admit(&sandbox, bytes, None).await.unwrap();
     let request = query("acme", "hello");
     let ours = repeat(2_000, || async {
-        let setup = memhost::sandbox::InstanceSetup::without_grants(BindingLimits::default());
-        let instances = memhost::sandbox::Instances::new(&sandbox, &component, setup);
+        let setup = memhost_sandbox::InstanceSetup::without_grants(BindingLimits::default());
+        let instances = memhost_sandbox::Instances::new(&sandbox, &component, setup);
         assert_eq!(instances.query(&request).await.unwrap().value.snippets.len(), 5);
     })
     .await;

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use memhost::contract::{BindingLimits, Grants, VersionChoice};
-use memhost::sandbox::{Component, Sandbox, SandboxOptions};
-use memhost::service::{Audit, CreateBinding};
+use memhost_core::service::{Audit, CreateBinding};
+use memhost_sandbox::{Component, Sandbox, SandboxOptions};
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, caller, guest_file, parse, query, stamped};
+use memhost_types::{BindingLimits, Grants, VersionChoice};
 use serde_json::json;
 
 const BINDINGS: usize = 10_000;
@@ -97,7 +97,7 @@ async fn many_bindings() -> Vec<Vec<String>> {
         let service = Arc::clone(host.service());
         tasks.spawn(async move {
             let request = CreateBinding {
-                policy: memhost::contract::BindingPolicy::default(),
+                policy: memhost_types::BindingPolicy::default(),
                 key: parse("default"),
                 provider_key: parse("echo"),
                 version: VersionChoice::default(),

@@ -4,10 +4,10 @@
 
 use std::time::Instant;
 
-use memhost::contract::{BindingLimits, Grants, RecordWrite, VersionChoice};
-use memhost::service::CreateBinding;
+use memhost_core::service::CreateBinding;
 use memhost_tests::measure::{repeat, show, table};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
+use memhost_types::{BindingLimits, Grants, RecordWrite, VersionChoice};
 
 /// Words with a long tail, as language has them.
 fn word(state: &mut u64) -> String {
@@ -28,7 +28,7 @@ fn text(state: &mut u64) -> String {
 async fn measure(records: usize) -> Vec<String> {
     let mut host = TestHost::new(&[]).await.unwrap();
     let binding = CreateBinding {
-        policy: memhost::contract::BindingPolicy::default(),
+        policy: memhost_types::BindingPolicy::default(),
         key: parse("default"),
         provider_key: parse("local-markdown"),
         // The benchmark does not wait for its own disk.

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use memhost::contract::{
-    CompanyId, Operation, OperationId, OperationKind, Outcome, RecordHandle, Scope, SourceKind, SourceRef,
-};
-use memhost::store::{SledOptions, SledStore, Store};
+use memhost_store::{SledOptions, SledStore, Store};
 use memhost_tests::measure::table;
 use memhost_tests::parse;
+use memhost_types::{
+    CompanyId, Operation, OperationId, OperationKind, Outcome, RecordHandle, Scope, SourceKind, SourceRef,
+};
 
 const SECONDS: u64 = 4;
 

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost::contract::{
+use memhost_core::service::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
+use memhost_server::{InProcess, ServerOptions};
+use memhost_types::{
     AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest,
     GetRequest, Grants, Intent, JsonObject, ListRequest, Operation, OperationFilter, QueryRequest, RecordHandle,
     RecordWrite, Scope, SourceKind, SourcePayload, SourceRef, TextId, UpsertRequest, VersionChoice,
 };
-use memhost::service::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
 use tempfile::TempDir;
 
 /// The repository's root.
@@ -92,6 +93,7 @@ pub struct TestHost {
     /// The host. `None` between [`TestHost::stop`] and [`TestHost::start`].
     service: Option<Arc<Service>>,
     options: ServiceOptions,
+    surfaces: ServerOptions,
     directory: TempDir,
 }
 
@@ -116,9 +118,21 @@ impl TestHost {
         options.plugins_dir = Some(plugins);
         options.compiled_dir = Some(compiled_dir());
         change(&mut options);
-        let mut host = Self { service: None, options, directory };
+        let mut host = Self { service: None, options, surfaces: ServerOptions::default(), directory };
         host.start().await?;
         Ok(host)
+    }
+
+    /// The same host with its surfaces set up.
+    #[must_use]
+    pub fn surfaces(mut self, change: impl FnOnce(&mut ServerOptions)) -> Self {
+        change(&mut self.surfaces);
+        self
+    }
+
+    /// Its routes, without a network.
+    pub fn in_process(&self) -> InProcess {
+        InProcess::with(Arc::clone(self.service()), &self.surfaces)
     }
 
     /// Opens the host on what its directory holds.
@@ -182,7 +196,7 @@ impl TestHost {
     }
 
     /// Asks a company's default binding.
-    pub async fn query(&self, company: &str, text: &str) -> Result<Vec<memhost::contract::Snippet>, ServiceError> {
+    pub async fn query(&self, company: &str, text: &str) -> Result<Vec<memhost_types::Snippet>, ServiceError> {
         Ok(self.service().query(&caller(), query(company, text)).await?.snippets)
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost::contract::{Operation, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef};
-use memhost::store::{SledStore, Store};
+use memhost_store::{SledStore, Store};
+use memhost_types::{Operation, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef};
 
 use crate::parse;
 
@@ -21,7 +21,7 @@ const KINDS: [OperationKind; 5] = [
 ];
 
 fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
-    let company = parse::<memhost::contract::CompanyId>("acme");
+    let company = parse::<memhost_types::CompanyId>("acme");
     let mixed = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let rare = sequence.is_multiple_of(50_000);
     let started = jiff::Timestamp::from_millisecond(i64::try_from(started_ms)?)?;

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use memhost::sandbox::{Component, Sandbox, SandboxOptions};
+use memhost_sandbox::{Component, Sandbox, SandboxOptions};
 use tokio::runtime::Runtime;
 
 struct Host {

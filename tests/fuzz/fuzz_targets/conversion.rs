@@ -5,8 +5,8 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use memhost::contract::BindingLimits;
-use memhost::service::Audit;
+use memhost_types::BindingLimits;
+use memhost_core::service::Audit;
 use memhost_tests::{TestHost, caller, query};
 use tokio::runtime::Runtime;
 

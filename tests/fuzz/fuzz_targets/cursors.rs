@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use memhost::contract::{CursorKey, QueryDigest};
+use memhost_types::{CursorKey, QueryDigest};
 
 fuzz_target!(|input: (Vec<u8>, String, Vec<u8>, Vec<u8>)| {
     let (position, forged, one, other) = input;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use memhost::contract::{HttpTarget, Origin};
+use memhost_types::{HttpTarget, Origin};
 
 fuzz_target!(|input: (String, String)| {
     let (origin, authority) = input;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use memhost::sandbox::{Secret, Secrets};
+use memhost_sandbox::{Secret, Secrets};
 
 const VALUE: &str = "s3cr3t/\"value\\ 4711";
 

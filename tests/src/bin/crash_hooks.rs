@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost::contract::HookEvent;
-use memhost::service::{Service, ServiceOptions};
+use memhost_core::service::{Service, ServiceOptions};
 use memhost_tests::caller;
+use memhost_types::HookEvent;
 use serde_json::json;
 
 #[tokio::main]

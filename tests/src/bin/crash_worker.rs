@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use memhost::service::{Service, ServiceError, ServiceOptions};
+use memhost_core::service::{Service, ServiceError, ServiceOptions};
 use memhost_tests::{caller, capture, forget, query, upsert};
 
 /// One company for each provider that keeps something.
@@ -57,7 +57,7 @@ async fn step(service: &Service, company: &str, name: &str) -> Result<(), Servic
     Ok(())
 }
 
-fn id(records: &[memhost::contract::RecordHandle]) -> &str {
+fn id(records: &[memhost_types::RecordHandle]) -> &str {
     records.first().map_or("-", |handle| handle.provider_record_id.as_str())
 }
 

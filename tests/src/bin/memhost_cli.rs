@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use memhost::cli;
+use memhost_cli as cli;
 
 fn main() -> ExitCode {
     if cli::is_hook() {

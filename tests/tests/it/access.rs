@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use memhost::server::Method;
+use memhost_server::Method;
 use memhost_tests::{TestHost, parse, repository};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use memhost::server::{self, AdminToken};
+use memhost_server::{self as server, AdminToken};
 use memhost_tests::{TestHost, repository};
 use serde_json::{Value, json};
 
@@ -113,7 +113,13 @@ pub(crate) async fn serve(host: &TestHost, address: SocketAddr) -> SocketAddr {
     let endpoint = server::Endpoint::bind(&address.into(), server::Surfaces::All).await.unwrap();
     let server::Address::Tcp(address) = *endpoint.address() else { panic!("it has a port") };
     let token = AdminToken::known(TOKEN).unwrap();
-    tokio::spawn(server::run(vec![endpoint], Arc::clone(host.service()), token, std::future::pending()));
+    tokio::spawn(server::run(
+        vec![endpoint],
+        Arc::clone(host.service()),
+        token,
+        memhost_server::ServerOptions::default(),
+        std::future::pending(),
+    ));
     address
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
-use memhost::service::{OpenError, Service, ServiceOptions};
-use memhost::store::StoreError;
+use memhost_core::service::{OpenError, Service, ServiceOptions};
+use memhost_sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
+use memhost_store::StoreError;
 use memhost_tests::{TestHost, guest_file};
 use tempfile::TempDir;
 
@@ -160,7 +160,7 @@ async fn a_changed_compiled_component_is_not_run() {
     }
     host.start().await.unwrap();
     assert_eq!(host.service().plugins().admitted.len(), 2);
-    host.bind("acme", "echo", memhost::contract::BindingLimits::default()).await.unwrap();
+    host.bind("acme", "echo", memhost_types::BindingLimits::default()).await.unwrap();
     assert_eq!(host.query("acme", "x").await.unwrap().len(), 5);
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use memhost::server::{AdminToken, Endpoint, Surfaces};
+use memhost_server::{AdminToken, Endpoint, Surfaces};
 use memhost_tests::{TestHost, repository};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -32,7 +32,13 @@ impl Place {
         let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
         let url = endpoint.address().to_string();
         let token = AdminToken::known(TOKEN).unwrap();
-        let serving = memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, std::future::pending());
+        let serving = memhost_server::run(
+            vec![endpoint],
+            Arc::clone(host.service()),
+            token,
+            memhost_server::ServerOptions::default(),
+            std::future::pending(),
+        );
         tokio::spawn(serving);
         Self { _host: host, api, url, directory: tempfile::tempdir().unwrap() }
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost::server::{AdminToken, Endpoint, Surfaces};
+use memhost_server::{AdminToken, Endpoint, Surfaces};
 use memhost_tests::{TestHost, repository};
 use tokio::sync::oneshot;
 
@@ -67,9 +67,15 @@ async fn a_person_finds_and_does_everything_in_a_browser() {
     let address = endpoint.address().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
     let token = AdminToken::known(TOKEN).unwrap();
-    let serving = tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
-        let _ = stopped.await;
-    }));
+    let serving = tokio::spawn(memhost_server::run(
+        vec![endpoint],
+        Arc::clone(host.service()),
+        token,
+        memhost_server::ServerOptions::default(),
+        async move {
+            let _ = stopped.await;
+        },
+    ));
     // The pictures stay there, to be looked at.
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
     let mut command = Command::new(node);

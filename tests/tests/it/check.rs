@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use memhost::check::{
+use memhost_conformance::{
     CheckOptions, Finding, Kit, Mode, Outcome, Report, Rule, Selection, Source, Status, handbook, rules,
 };
 use memhost_tests::{cache_dir, compiled_dir, guest_file, marked, repository};

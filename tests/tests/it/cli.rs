@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use memhost::server::{AdminToken, Endpoint, Surfaces};
+use memhost_server::{AdminToken, Endpoint, Surfaces};
 use memhost_tests::{TestHost, eventually};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -37,9 +37,15 @@ impl Terminal {
         let url = endpoint.address().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let token = AdminToken::known(TOKEN).unwrap();
-        tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
-            let _ = stopped.await;
-        }));
+        tokio::spawn(memhost_server::run(
+            vec![endpoint],
+            Arc::clone(host.service()),
+            token,
+            memhost_server::ServerOptions::default(),
+            async move {
+                let _ = stopped.await;
+            },
+        ));
         let home = tempfile::tempdir().unwrap();
         Self { host, home, url, stop: Some(stop) }
     }

@@ -1,7 +1,7 @@
 //! The memory routes of PageSpace and Apropos: their JSON, whose records they show, and who may use them.
 
-use memhost::contract::CompatOptions;
-use memhost::server::Method;
+use memhost_integrations::CompatOptions;
+use memhost_server::Method;
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn options() -> CompatOptions {
 }
 
 async fn host() -> (TestHost, Api) {
-    let host = TestHost::with(&[], |host| host.compat = options()).await.unwrap();
+    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.compat = options());
     let api = Api::new(&host);
     (host, api)
 }
@@ -312,7 +312,7 @@ async fn ids_go_where_the_configuration_says() {
     let configured = json!({"pagespace": {"company": "acme", "binding": "notes", "user": "namespace", "drive": "project_id",
         "user_header": "x-page-user"}, "apropos": {"company": "acme", "binding": "notes", "project": "subject_id"}});
     let compat = serde_json::from_value(configured).unwrap();
-    let host = TestHost::with(&[], |host| host.compat = compat).await.unwrap();
+    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.compat = compat);
     let api = Api::new(&host);
     let headers = [("x-page-user", "u1")];
     let add = |path: &'static str| api.send(Method::Post, path, Some(json!({"fact": "x"}).to_string()), &headers);

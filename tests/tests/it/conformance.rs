@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use memhost::contract::{
+use memhost_core::service::ServiceError;
+use memhost_tests::{TestHost, agent_scope, at, caller, capture, forget, get, list, parse, query, scope, upsert};
+use memhost_types::{
     BindingLimits, CorrectRequest, CorrectionPatch, ForgetEffect, JsonObject, OperationErrorCode, RecordHandle,
     RecordWrite, ScoreKind, SourceKind, SourceRef, UpsertRequest,
 };
-use memhost::service::ServiceError;
-use memhost_tests::{TestHost, agent_scope, at, caller, capture, forget, get, list, parse, query, scope, upsert};
 
 /// Runs a test against each provider.
 macro_rules! for_each_provider {
@@ -94,7 +94,7 @@ async fn companies_and_agents_are_isolated(host: TestHost, _: &str) {
     let mut private = upsert("acme", &["ada's parking secret"]);
     private.scope = agent_scope("acme", "ada");
     let private = host.service().upsert(&caller(), private).await.unwrap().records[0].clone();
-    let texts = |scope: memhost::contract::Scope| {
+    let texts = |scope: memhost_types::Scope| {
         let service = host.service();
         async move {
             let mut request = query("acme", "parking");
@@ -164,8 +164,8 @@ async fn writing_under_an_id_replaces(host: TestHost, _: &str) {
 async fn a_repeated_hook_makes_no_second_record(host: TestHost, _: &str) {
     let request = || {
         let mut request = capture("acme", "the run found a leak");
-        request.hook = Some(memhost::contract::HookContext {
-            hook_kind: memhost::contract::HookKind::PostRunCapture,
+        request.hook = Some(memhost_types::HookContext {
+            hook_kind: memhost_types::HookKind::PostRunCapture,
             hook_id: "hook-1".to_owned(),
             triggered_at: "2026-01-02T03:04:05Z".parse().unwrap(),
             actor_agent_id: None,

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use memhost::check::{CheckOptions, Kit, Mode, Outcome, Selection, Source, Status};
-use memhost::contract::BindingLimits;
-use memhost::sandbox::OptionalInterface;
+use memhost_conformance::{CheckOptions, Kit, Mode, Outcome, Selection, Source, Status};
+use memhost_sandbox::OptionalInterface;
 use memhost_tests::{TestHost, compiled_dir, repository};
+use memhost_types::BindingLimits;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Component, Instance, Linker, Val};
 use wasmtime::{Engine, Store, StoreContextMut};

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use memhost::contract::{BindingLimits, OperationFilter, OperationId, Outcome};
 use memhost_tests::{TestHost, caller, list, parse};
+use memhost_types::{BindingLimits, OperationFilter, OperationId, Outcome};
 use serde_json::{Value, json};
 
 use super::support::Api;

@@ -1,6 +1,6 @@
 //! The four success criteria of the cross-agent memory core, on the provider `cross-agent` through a real host.
 
-use memhost::server::Method;
+use memhost_server::Method;
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
@@ -11,9 +11,8 @@ const MEMORY: &str = "/api/projects/p1/memory";
 /// A host with the provider as a company's default, and Apropos' routes on it.
 async fn host(config: &Value) -> (TestHost, Api) {
     let compat = json!({"apropos": {"company": "acme", "binding": "shared"}});
-    let host = TestHost::with(&["cross-agent"], |options| options.compat = serde_json::from_value(compat).unwrap())
-        .await
-        .unwrap();
+    let host = TestHost::new(&["cross-agent"]).await.unwrap();
+    let host = host.surfaces(|surfaces| surfaces.compat = serde_json::from_value(compat).unwrap());
     let api = Api::new(&host);
     bind(&api, config).await;
     (host, api)

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use memhost::contract::{BindingLimits, Grants, HttpGrant, VersionChoice};
-use memhost::service::{CreateBinding, SetSecret};
+use memhost_core::service::{CreateBinding, SetSecret};
 use memhost_tests::{TestHost, caller, parse, stamped};
+use memhost_types::{BindingLimits, Grants, HttpGrant, VersionChoice};
 use serde_json::{Value, json};
 
 const SECRET: &str = "s3cr3t/value-of-the-test";
@@ -101,7 +101,7 @@ impl Setup {
 
     async fn bind(&self, company: &str, grants: Option<Grants>, limits: BindingLimits) {
         let request = CreateBinding {
-            policy: memhost::contract::BindingPolicy::default(),
+            policy: memhost_types::BindingPolicy::default(),
             key: parse("default"),
             provider_key: parse("sends"),
             version: VersionChoice::default(),

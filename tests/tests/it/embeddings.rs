@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use memhost::contract::{
+use memhost_core::service::CreateBinding;
+use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
+use memhost_tests::{TestHost, caller, capture, eventually, parse, query, scope};
+use memhost_types::{
     BindingLimits, BindingPolicy, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest, Grants, ImportRequest,
     Intent, JobFilter, JsonObject, Microcents, OperationKind, QueryRequest, RecordWrite, VersionChoice,
 };
-use memhost::embeddings::{EmbeddingsOptions, EndpointOptions};
-use memhost::service::CreateBinding;
-use memhost_tests::{TestHost, caller, capture, eventually, parse, query, scope};
 use serde_json::{Value, json};
 
 /// Answers a text with the vector (3, 4), one that is about doors with (4, -3), and a token a character, until the process

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use memhost::check::{CheckOptions, Kit, Mode, Outcome, Selection, Source};
-use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
+use memhost_conformance::{CheckOptions, Kit, Mode, Outcome, Selection, Source};
+use memhost_sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
 use memhost_tests::{TestHost, compiled_dir, example_file, repository};
 
 /// Checks an example by every rule of the contract.
@@ -59,7 +59,7 @@ async fn they_serve_with_nothing_but_storage() {
     }
     host.service().scan_plugins().await;
     for (name, _) in &found {
-        host.bind(name, &format!("notes-{name}"), memhost::contract::BindingLimits::default()).await.unwrap();
+        host.bind(name, &format!("notes-{name}"), memhost_types::BindingLimits::default()).await.unwrap();
         let text = "Die Bäckerei öffnet um 7 Uhr — 営業時間 🥐";
         let written = host.write(name, text).await.unwrap();
         let hit = &host.query(name, "営業時間 BÄCKEREI").await.unwrap()[0];

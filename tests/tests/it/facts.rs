@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use memhost::contract::{CompatOptions, Intent, OperationErrorCode, QueryRequest, Scope};
-use memhost::server::Method;
-use memhost::service::ServiceError;
+use memhost_core::service::ServiceError;
+use memhost_integrations::CompatOptions;
+use memhost_server::Method;
 use memhost_tests::{TestHost, caller, list, query, scope, upsert};
+use memhost_types::{Intent, OperationErrorCode, QueryRequest, Scope};
 use serde_json::{Value, json};
 
 use super::mcp_http::{Client, listening, token};
@@ -15,7 +16,7 @@ use super::support::Api;
 /// A host with the provider as the default of two companies, PageSpace's routes, and `save_memory`.
 async fn host(config: Value) -> (TestHost, Api) {
     let compat: CompatOptions = serde_json::from_value(json!({"pagespace": {"company": "acme"}})).unwrap();
-    let host = TestHost::with(&["facts"], |options| options.compat = compat).await.unwrap();
+    let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.compat = compat);
     let api = Api::new(&host);
     for company in ["acme", "zeta"] {
         let body = json!({"key": "facts", "providerKey": "facts", "default": true, "config": config,
@@ -31,7 +32,7 @@ fn of(subject: &str, project: &str) -> Scope {
 }
 
 async fn write(host: &TestHost, scope: &Scope, text: &str) -> Result<(), ServiceError> {
-    let request = memhost::contract::UpsertRequest { scope: scope.clone(), ..upsert("acme", &[text]) };
+    let request = memhost_types::UpsertRequest { scope: scope.clone(), ..upsert("acme", &[text]) };
     host.service().upsert(&caller(), request).await.map(drop)
 }
 
@@ -41,7 +42,7 @@ async fn preamble(host: &TestHost, scope: Scope) -> Option<String> {
 }
 
 async fn count(host: &TestHost, scope: Scope) -> usize {
-    let request = memhost::contract::ListRequest { scope, ..list("acme", 1_000, None) };
+    let request = memhost_types::ListRequest { scope, ..list("acme", 1_000, None) };
     host.service().list(&caller(), request).await.unwrap().items.len()
 }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memhost::contract::{
+use memhost_core::service::{CreateBinding, ServiceError};
+use memhost_sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
+use memhost_tests::{TestHost, caller, capture, eventually, guest_file, list, parse, upsert};
+use memhost_types::{
     BindingLimits, Grants, JsonObject, OperationErrorCode, OperationErrorCode as Code, Outcome, VersionChoice,
 };
-use memhost::sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
-use memhost::service::{CreateBinding, ServiceError};
-use memhost_tests::{TestHost, caller, capture, eventually, guest_file, list, parse, upsert};
 
 /// Limits that a test does not wait long for.
 fn tight() -> BindingLimits {
@@ -356,7 +356,7 @@ async fn floods_directory() {
     let grants = Grants { directory_bytes: 1 << 20, ..Grants::default() };
     let limits = BindingLimits { directory_files: 100, ..BindingLimits::default() };
     let request = CreateBinding {
-        policy: memhost::contract::BindingPolicy::default(),
+        policy: memhost_types::BindingPolicy::default(),
         key: parse("default"),
         provider_key: parse("floods-directory"),
         version: VersionChoice::default(),

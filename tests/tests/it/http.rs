@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memhost::server::{AdminToken, Endpoint, InProcess, Method, Request, Surfaces};
+use memhost_server::{AdminToken, Endpoint, InProcess, Method, Request, Surfaces};
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
@@ -138,9 +138,15 @@ async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
     let address = endpoint.address().to_string();
     let token = AdminToken::known("a token of the test").unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
-        let _ = stopped.await;
-    }));
+    let serving = tokio::spawn(memhost_server::run(
+        vec![endpoint],
+        Arc::clone(host.service()),
+        token,
+        memhost_server::ServerOptions::default(),
+        async move {
+            let _ = stopped.await;
+        },
+    ));
     let of = move |path: &'static str, token: Option<&'static str>| {
         let address = address.clone();
         tokio::task::spawn_blocking(move || {

@@ -136,7 +136,7 @@ async fn a_job_of_a_deleted_binding_fails_and_says_why() {
     // It must not end before the binding does.
     let (_host, api) = extracting_with(100_000).await;
     let path = left(&api, "job unavailable 100000").await;
-    api.send(memhost::server::Method::Delete, "/control/v1/companies/acme/bindings/extracts", None, &[]).await.fine();
+    api.send(memhost_server::Method::Delete, "/control/v1/companies/acme/bindings/extracts", None, &[]).await.fine();
     let job = ended(&api, &path).await;
     assert!(job["error"].as_str().unwrap().contains("was deleted"), "{job}");
 }

@@ -1,8 +1,8 @@
 //! Looking into a provider: how a query came to its answer, and the provider's own tree.
 
-use memhost::contract::{BindingLimits, BindingPolicy, BrowseRequest, OperationErrorCode, OperationKind, ReviewPolicy};
-use memhost::service::{ServiceError, UpdateBinding};
+use memhost_core::service::{ServiceError, UpdateBinding};
 use memhost_tests::{TestHost, caller, parse, query, scope, upsert};
+use memhost_types::{BindingLimits, BindingPolicy, BrowseRequest, OperationErrorCode, OperationKind, ReviewPolicy};
 
 fn browse(path: &str, cursor: Option<String>) -> BrowseRequest {
     BrowseRequest { binding_key: None, scope: scope("acme"), path: path.to_owned(), cursor, limit: Some(2) }

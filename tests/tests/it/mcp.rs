@@ -1,7 +1,7 @@
 //! Memory over the Model Context Protocol, over real HTTP: which tools are there for whom, whose memory they reach, and
 //! what they leave on the record.
 
-use memhost::contract::BindingLimits;
+use memhost_types::BindingLimits;
 use serde_json::json;
 
 use crate::mcp_http::{ACCEPT, Client, OPERATOR, agent, host, last, token};
@@ -272,7 +272,7 @@ async fn what_is_no_request_of_the_protocol_is_refused_as_http() {
     let tokens = Api::new(&host).get("/control/v1/companies/acme/tokens").await;
     let id = tokens["items"][0]["id"].as_str().unwrap();
     let path = format!("/control/v1/companies/acme/tokens/{id}");
-    Api::new(&host).send(memhost::server::Method::Delete, &path, None, &[]).await.fine();
+    Api::new(&host).send(memhost_server::Method::Delete, &path, None, &[]).await.fine();
     assert_eq!(agent.send("POST", list).await.status, 401);
 }
 

@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use memhost::contract::Operation;
-use memhost::server::{AdminToken, router};
-use memhost::service::Service;
+use memhost_core::service::Service;
+use memhost_server::{AdminToken, router};
 use memhost_tests::TestHost;
+use memhost_types::Operation;
 use serde_json::{Value, json};
 
 use crate::support::Api;
@@ -19,7 +19,8 @@ pub(crate) const ACCEPT: &str = "application/json, text/event-stream";
 pub(crate) async fn listening(service: &Arc<Service>) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = router(Arc::clone(service), AdminToken::known(OPERATOR).unwrap());
+    let router =
+        router(Arc::clone(service), AdminToken::known(OPERATOR).unwrap(), &memhost_server::ServerOptions::default());
     tokio::spawn(async move { axum::serve(listener, router).await });
     address
 }

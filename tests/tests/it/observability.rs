@@ -3,10 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use memhost::contract::BindingLimits;
-use memhost::server::{InProcess, Method, Request};
-use memhost::service::{Check, Health};
+use memhost_core::service::{Check, Health};
+use memhost_server::{InProcess, Method, Request};
 use memhost_tests::{TestHost, parse};
+use memhost_types::BindingLimits;
 
 async fn get(host: &TestHost, path: &str) -> (u16, String) {
     let http = InProcess::new(Arc::clone(host.service()));

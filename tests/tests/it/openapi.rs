@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use memhost::server::{Method, openapi};
+use memhost_server::{Method, openapi};
 use memhost_tests::{TestHost, repository};
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! The operation log through the whole host: every operation leaves a record, whatever became of it.
 
-use memhost::contract::{BindingLimits, OperationErrorCode, OperationFilter, OperationKind, Outcome};
-use memhost::service::ServiceError;
+use memhost_core::service::ServiceError;
 use memhost_tests::{TestHost, agent_scope, caller, capture, eventually, forget, get, list, parse, query};
+use memhost_types::{BindingLimits, OperationErrorCode, OperationFilter, OperationKind, Outcome};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_is_recorded_with_its_provenance() {

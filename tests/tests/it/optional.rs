@@ -1,8 +1,8 @@
 //! What a provider does beside the operations: its summary of a scope, what it holds for a person, its own lines.
 
-use memhost::contract::OperationKind;
-use memhost::server::Method;
+use memhost_server::Method;
 use memhost_tests::TestHost;
+use memhost_types::OperationKind;
 use serde_json::{Value, json};
 
 use super::support::{Api, bind_provider};

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost::contract::{BindingKey, BindingLimits, Digest, Grants, OperationFilter, Outcome, VersionChoice};
-use memhost::plugins::{SigningKey, Trust};
-use memhost::service::{BindingView, CreateBinding, UpdateBinding};
+use memhost_core::plugins::{SigningKey, Trust};
+use memhost_core::service::{BindingView, CreateBinding, UpdateBinding};
 use memhost_tests::{TestHost, caller, capture, eventually, parse, query, stamped};
+use memhost_types::{BindingKey, BindingLimits, Digest, Grants, OperationFilter, Outcome, VersionChoice};
 use serde_json::{Value, json};
 
 fn build(version: &str, more: &Value) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn put(host: &TestHost, name: &str, bytes: &[u8]) {
 
 async fn bind(host: &TestHost, storage_bytes: u64) {
     let request = CreateBinding {
-        policy: memhost::contract::BindingPolicy::default(),
+        policy: memhost_types::BindingPolicy::default(),
         key: parse("default"),
         provider_key: parse("stamped"),
         version: VersionChoice::default(),
@@ -215,7 +215,7 @@ async fn a_version_whose_file_is_gone_serves_whom_it_served_and_nobody_new() {
     host.service().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0");
     let request = |version| CreateBinding {
-        policy: memhost::contract::BindingPolicy::default(),
+        policy: memhost_types::BindingPolicy::default(),
         key: parse("another"),
         provider_key: parse("stamped"),
         version,

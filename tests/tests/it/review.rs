@@ -1,6 +1,6 @@
 //! What a person must see first: records below their thresholds, and personal data on its way out.
 
-use memhost::server::Method;
+use memhost_server::Method;
 use serde_json::{Value, json};
 
 use super::support::{Api, bind, extracting};

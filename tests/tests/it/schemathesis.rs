@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use memhost::server::{AdminToken, Endpoint, Surfaces};
+use memhost_server::{AdminToken, Endpoint, Surfaces};
 use memhost_tests::{TestHost, repository};
 use tokio::sync::oneshot;
 
@@ -31,9 +31,15 @@ async fn the_host_keeps_to_its_document() {
     let address = endpoint.address().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
     let token = AdminToken::known(TOKEN).unwrap();
-    let serving = tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
-        let _ = stopped.await;
-    }));
+    let serving = tokio::spawn(memhost_server::run(
+        vec![endpoint],
+        Arc::clone(host.service()),
+        token,
+        memhost_server::ServerOptions::default(),
+        async move {
+            let _ = stopped.await;
+        },
+    ));
     // A part of what the recipe does: every operation, with the cases that follow from its schemas.
     let arguments = ["--phases", "examples,coverage", "--max-time", "35", "--no-shrink", "--seed", "1"];
     let mut command = std::process::Command::new(repository().join("tests/schemathesis/run"));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use memhost::contract::CompanyId;
-use memhost::server::{AdminToken, Endpoint, Method, Surfaces};
-use memhost::service::{Follower, Happened};
+use memhost_core::service::{Follower, Happened};
+use memhost_server::{AdminToken, Endpoint, Method, Surfaces};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
+use memhost_types::CompanyId;
 use serde_json::{Value, json};
 
 use super::support::{Api, extracting};
@@ -128,9 +128,15 @@ async fn a_stream_over_http_is_live_resumable_and_keeps_nobody_from_stopping() {
     let address = endpoint.address().to_string();
     let token = AdminToken::known("a token of the test").unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(memhost::server::run(vec![endpoint], Arc::clone(host.service()), token, async move {
-        let _ = stopped.await;
-    }));
+    let serving = tokio::spawn(memhost_server::run(
+        vec![endpoint],
+        Arc::clone(host.service()),
+        token,
+        memhost_server::ServerOptions::default(),
+        async move {
+            let _ = stopped.await;
+        },
+    ));
     const STREAM: &str = "/control/v1/companies/acme/stream?kinds=operation";
     let open = |after: Option<String>| {
         let address = address.clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost::server::{InProcess, Method, Request};
+use memhost_server::{InProcess, Method, Request};
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 impl Api {
     /// As the operator.
     pub(crate) fn new(host: &TestHost) -> Self {
-        Self { http: Arc::new(InProcess::new(Arc::clone(host.service()))), token: None }
+        Self { http: Arc::new(host.in_process()), token: None }
     }
 
     /// As the bearer of a token.

@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use memhost::contract::BindingLimits;
-use memhost::server::{Address, AdminToken, Endpoint, Method, Surfaces};
+use memhost_server::{Address, AdminToken, Endpoint, Method, Surfaces};
 use memhost_tests::TestHost;
+use memhost_types::BindingLimits;
 
 use super::support::Api;
 
@@ -40,9 +40,15 @@ async fn planes_listen_apart_and_sockets_are_taken_over_and_taken_away() {
     assert_eq!(std::fs::metadata(&runtime).unwrap().permissions().mode() & 0o777, 0o600);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let token = AdminToken::known(TOKEN).unwrap();
-    let serving = tokio::spawn(memhost::server::run(endpoints, Arc::clone(host.service()), token, async move {
-        let _ = stopped.await;
-    }));
+    let serving = tokio::spawn(memhost_server::run(
+        endpoints,
+        Arc::clone(host.service()),
+        token,
+        memhost_server::ServerOptions::default(),
+        async move {
+            let _ = stopped.await;
+        },
+    ));
     let statuses = {
         let (runtime, control) = (runtime.clone(), control.clone());
         tokio::task::spawn_blocking(move || {

@@ -1,6 +1,6 @@
 //! A company out of one host and into another.
 
-use memhost::server::Method;
+use memhost_server::Method;
 use memhost_tests::{TestHost, eventually, parse};
 use serde_json::{Value, json};
 

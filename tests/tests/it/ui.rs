@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost::contract::{LinkTemplate, SourceLinks};
-use memhost::server::Method;
+use memhost_explorer::{LinkTemplate, SourceLinks};
+use memhost_server::Method;
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
@@ -176,14 +176,12 @@ async fn more_operations_than_a_page_holds_are_on_the_next() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operations_page_shows_what_its_record_has() {
-    let host = TestHost::with(&["extracts"], |options| {
-        options.links = SourceLinks {
+    let host = TestHost::new(&["extracts"]).await.unwrap().surfaces(|surfaces| {
+        surfaces.links = SourceLinks {
             issue: Some(LinkTemplate::of_issue("https://paperclip.example/issues/{issueId}").unwrap()),
             run: Some(LinkTemplate::of_run("https://paperclip.example/{companyId}/runs/{runId}").unwrap()),
         };
-    })
-    .await
-    .unwrap();
+    });
     let api = Api::new(&host);
     bind(&api, "acme", "extracts", &json!({"retention": {"snapshots": "full"}})).await;
     let visitor = in_company(&api, "acme", "auditor").await;

@@ -1,6 +1,6 @@
 //! The explorer's pages of work, rules and the ledger: for whom they are, what their forms change, and what they never show.
 
-use memhost::server::Method;
+use memhost_server::Method;
 use serde_json::{Value, json};
 
 use super::support::{Answer, Api, bind, extracting};

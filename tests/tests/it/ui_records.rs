@@ -1,7 +1,7 @@
 //! The explorer's pages of what is remembered: records, questions, trees. For whom they are, and that what they do is done.
 
-use memhost::contract::BindingLimits;
 use memhost_tests::TestHost;
+use memhost_types::BindingLimits;
 use serde_json::{Value, json};
 
 use super::support::{Answer, Api, bind, extracting};

@@ -1,0 +1,183 @@
+//! One run: a binding for each conversation, each turn captured, each question asked.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::metrics::Tally;
+use super::{Category, Conversation, EvalError, Latency, Scores, Turn};
+use memhost_core::service::{Caller, CreateBinding, Service, ServiceError};
+use memhost_types::{
+    BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind,
+    IdError, Intent, Job, JobFilter, JobStatus, JsonObject, ProviderKey, QueryRequest, Scope, SourceKind,
+    SourcePayload, SourceRef, TextId, VersionChoice,
+};
+
+/// How many answers each question asks for: what the widest measure looks at.
+const TOP_K: u32 = 20;
+
+/// What is evaluated.
+#[derive(Debug, Clone)]
+pub struct EvalOptions {
+    /// Which provider.
+    pub provider: ProviderKey,
+    /// Its configuration.
+    pub config: JsonObject,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress {
+    /// A turn was captured.
+    Captured,
+    /// A question was asked.
+    Asked,
+}
+
+/// The outcome of a run.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Evaluation {
+    /// Which provider.
+    pub provider: ProviderKey,
+    /// The retrieval measures.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// Of the queries, from the caller's side.
+    pub query: Latency,
+    /// Of the captures, from the caller's side.
+    pub capture: Latency,
+    /// For each conversation and question the ranked ids of turns.
+    #[serde(skip)]
+    pub run: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+}
+
+/// Captures every conversation into a binding of its own and asks every question.
+///
+/// # Errors
+/// At the first operation that fails.
+pub async fn run(
+    service: &Service,
+    conversations: &[Conversation],
+    options: &EvalOptions,
+    mut progress: impl FnMut(Progress),
+) -> Result<Evaluation, EvalError> {
+    let caller = Caller::operator();
+    let company: CompanyId = id("company", "evaluation")?;
+    // The evaluation's data directory is its own: whoever chose the provider has chosen what it may reach in there.
+    let plugins = service.plugins().admitted;
+    let chosen = plugins.iter().find(|plugin| plugin.inspection.description.provider_key == options.provider);
+    let grants = chosen.map(|plugin| Grants::all_of(&plugin.inspection.description.permissions));
+    let mut tally = Tally::default();
+    let (mut captures, mut queries) = (Vec::new(), Vec::new());
+    let mut ranked: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    for (number, conversation) in conversations.iter().enumerate() {
+        let key: BindingKey = id("binding key", &format!("conversation-{number}"))?;
+        let binding = CreateBinding {
+            key: key.clone(),
+            provider_key: options.provider.clone(),
+            config: options.config.clone(),
+            version: VersionChoice::default(),
+            grants: grants.clone(),
+            limits: BindingLimits::default(),
+            policy: BindingPolicy::default(),
+            default: false,
+        };
+        let made = service.create_binding(&caller, &company, binding).await;
+        made.map_err(|error| operation("making a binding", error))?;
+        for turn in &conversation.turns {
+            let request = capture(&company, &key, &conversation.sample_id, turn);
+            let started = Instant::now();
+            let answer = service.capture(&caller, request).await;
+            answer.map_err(|error| operation(&format!("capturing {}", turn.id), error))?;
+            captures.push(started.elapsed());
+            progress(Progress::Captured);
+        }
+        settled(service, &company, &key).await?;
+        for question in &conversation.questions {
+            let request = query(&company, &key, &question.text);
+            let started = Instant::now();
+            let bundle = service.query(&caller, request).await;
+            let bundle = bundle.map_err(|error| operation(&format!("asking `{}`", question.text), error))?;
+            queries.push(started.elapsed());
+            let ids: Vec<String> = bundle
+                .snippets
+                .into_iter()
+                .filter_map(|snippet| snippet.source.and_then(|source| source.external_ref))
+                .collect();
+            tally.add(Category::new(question.category), &question.evidence, &ids);
+            let of_sample = ranked.entry(conversation.sample_id.clone()).or_default();
+            of_sample.insert(question.index.to_string(), ids);
+            progress(Progress::Asked);
+        }
+    }
+    Ok(Evaluation {
+        provider: options.provider.clone(),
+        scores: tally.averages(),
+        query: Latency::of(queries),
+        capture: Latency::of(captures),
+        run: ranked,
+    })
+}
+
+/// Waits until nothing that the captures left behind is still to be done.
+async fn settled(service: &Service, company: &CompanyId, key: &BindingKey) -> Result<(), EvalError> {
+    let filter = JobFilter { binding_key: Some(key.clone()), ..JobFilter::default() };
+    let mut cursor = None;
+    loop {
+        let page = service.jobs(company, &filter, cursor.as_deref(), Some(100));
+        let page = page.map_err(|error| operation("waiting for jobs", error))?;
+        let is_open = |job: &Job| matches!(job.status, JobStatus::Queued | JobStatus::Running);
+        cursor = match page.items.iter().any(is_open) {
+            true => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                None
+            }
+            false if page.next_cursor.is_none() => return Ok(()),
+            false => page.next_cursor,
+        };
+    }
+}
+
+/// The turn's text is the content; who spoke and when is provenance.
+fn capture(company: &CompanyId, key: &BindingKey, sample: &str, turn: &Turn) -> CaptureRequest {
+    let metadata = JsonObject::from_iter([("speaker".to_owned(), turn.speaker.clone().into())]);
+    CaptureRequest {
+        binding_key: Some(key.clone()),
+        scope: Scope { session_key: Some(format!("session_{}", turn.session)), ..Scope::company(company.clone()) },
+        source: SourceRef {
+            external_ref: Some(turn.id.clone()),
+            ..SourceRef::new(SourceKind::ExternalDocument, company.clone())
+        },
+        payload: SourcePayload { text: Some(turn.text.clone()), ..SourcePayload::default() },
+        hook: Some(HookContext {
+            hook_kind: HookKind::ManualCapture,
+            hook_id: format!("{sample}-{}", turn.id),
+            triggered_at: turn.at,
+            actor_agent_id: None,
+            heartbeat_run_id: None,
+        }),
+        mode: CaptureMode::CaptureRecord,
+        metadata: Some(metadata),
+    }
+}
+
+fn query(company: &CompanyId, key: &BindingKey, text: &str) -> QueryRequest {
+    QueryRequest {
+        binding_key: Some(key.clone()),
+        scope: Scope::company(company.clone()),
+        query: text.to_owned(),
+        top_k: Some(TOP_K),
+        intent: Intent::Answer,
+        metadata_filter: None,
+    }
+}
+
+fn id<T: TextId>(what: &str, text: &str) -> Result<T, EvalError> {
+    T::parse(text).map_err(|error: IdError| EvalError::Id { what: what.to_owned(), message: error.problem })
+}
+
+fn operation(what: &str, error: ServiceError) -> EvalError {
+    EvalError::Operation { what: what.to_owned(), error: Box::new(error) }
+}

@@ -1,0 +1,65 @@
+//! Makes the list of the files that `memhost plugin new` writes: the SDK and the contract as this host has them.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// What an author's project is made of.
+const KIT: [&str; 14] = [
+    "wit",
+    "sdk/src",
+    "sdk/examples",
+    "sdk/Cargo.toml",
+    "sdk/README.md",
+    "sdk/template/src",
+    "sdk/template/tests",
+    "sdk/template/project",
+    "sdk/template/Cargo.toml",
+    "Cargo.toml",
+    "Cargo.lock",
+    "rust-toolchain.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+];
+
+fn main() {
+    let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let workspace = manifest.ancestors().nth(2).map_or_else(|| fail("the workspace is not found"), Path::to_owned);
+    for watched in KIT {
+        println!("cargo::rerun-if-changed={}", workspace.join(watched).display());
+    }
+    embed_kit(&workspace, &out);
+}
+
+/// Writes the kit's files as one table, each under its path in this repository.
+fn embed_kit(workspace: &Path, out: &Path) {
+    let mut files = Vec::new();
+    KIT.iter().for_each(|name| collect(&workspace.join(name), &mut files));
+    files.sort();
+    let mut table = String::from("&[\n");
+    for file in &files {
+        let name = file.strip_prefix(workspace).unwrap_or(file);
+        table.push_str(&format!("    ({name:?}, include_str!({file:?})),\n"));
+    }
+    table.push(']');
+    if let Err(error) = std::fs::write(out.join("kit.rs"), table) {
+        fail(&format!("the list of the SDK's files could not be written: {error}"));
+    }
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries.flatten().for_each(|entry| collect(&entry.path(), files)),
+        Err(_) if path.is_file() => files.push(path.to_owned()),
+        Err(error) => fail(&format!("{} cannot be read: {error}", path.display())),
+    }
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| fail(&format!("cargo did not set {name}")))
+}
+
+fn fail(message: &str) -> ! {
+    println!("cargo::error={message}");
+    std::process::exit(1);
+}

@@ -1,0 +1,235 @@
+//! A row of claude-mem as a record of ours: Apropos' metadata, and beside it the row, so that it can go back as it was.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::claude_mem::Sessions;
+use memhost_types::check_id;
+
+/// A row by its columns.
+pub(super) type Row = Map<String, Value>;
+
+/// The longest row that is kept beside the record, in bytes of JSON; the host takes 256 KiB of metadata.
+const MAX_ROW: usize = 200 << 10;
+/// The longest project or session that is taken as it is, in bytes.
+const MAX_ID: usize = 128;
+/// How a row that was a record of ours says so.
+pub(super) const OURS: &str = "memhost:";
+
+/// What a row is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Observations,
+    Summaries,
+}
+
+impl Table {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Observations => "observations",
+            Self::Summaries => "session_summaries",
+        }
+    }
+
+    /// That of this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::Observations, Self::Summaries].into_iter().find(|table| table.name() == name)
+    }
+}
+
+/// The record of a row. None: there is nothing in it.
+pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) -> Option<Value> {
+    if let Some(record) = ours(row, project) {
+        return Some(record);
+    }
+    let memory_session = text(row, "memory_session_id").unwrap_or_default().to_owned();
+    let session = sessions.get(&memory_session);
+    let (body, kind, tags) = match table {
+        Table::Observations => (observation(row), kind(row), tags(row)),
+        Table::Summaries => (summary(row), "task_context", Vec::new()),
+    };
+    if body.trim().is_empty() {
+        return None;
+    }
+    // The hash is the row's name on every machine that claude-mem syncs; its number is not. A summary has its time.
+    let other = if table == Table::Summaries { "created_at_epoch" } else { "id" };
+    let other = row.get(other).map(Value::to_string).unwrap_or_default();
+    let name = text(row, "content_hash").map_or(other, str::to_owned);
+    let created = time(row, "created_at_epoch");
+    let mut metadata = json!({
+        "projectId": project,
+        "sessionId": session.map(session_id),
+        "agentKind": session.map_or_else(|| "claude".to_owned(), agent_kind),
+        "type": kind,
+        "tags": tags,
+        "visibility": "project",
+        "source": "imported",
+        "createdAt": created,
+        "updatedAt": created,
+        "externalRef": format!("claude-mem:{}/{memory_session}/{name}", table.name()),
+    });
+    let title = text(row, "title").or_else(|| text(row, "request")).map(str::to_owned);
+    let mut kept = json!({"table": table.name(), "session": session, "row": row});
+    if kept.to_string().len() > MAX_ROW {
+        kept = json!({"table": table.name()});
+    }
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.retain(|_, value| !value.is_null());
+        metadata.insert("claudeMem".to_owned(), kept);
+    }
+    let id = format!("claude-mem-{}", hash(&[project, table.name(), &memory_session, &name]));
+    Some(json!({"id": id, "text": body, "summary": title, "metadata": metadata}))
+}
+
+/// A record that an export of ours put there, as it was.
+fn ours(row: &Row, project: &str) -> Option<Value> {
+    let id = text(row, "content_hash")?.strip_prefix(OURS)?;
+    let kept: Value = serde_json::from_str(text(row, "metadata")?).ok()?;
+    let mut record = kept.get("memhost")?.clone();
+    let before = record.as_object_mut()?.remove("project");
+    // In another project it is another record: its own may be there as well.
+    record["id"] = match before.as_ref().and_then(Value::as_str) == Some(project) {
+        true => id.into(),
+        false => format!("claude-mem-{}", hash(&[project, id])).into(),
+    };
+    if let Some(metadata) = record["metadata"].as_object_mut()
+        && metadata.contains_key("projectId")
+    {
+        metadata.insert("projectId".to_owned(), project.into());
+    }
+    Some(record)
+}
+
+/// The text of a column that has some.
+pub(super) fn text<'a>(row: &'a Row, column: &str) -> Option<&'a str> {
+    row.get(column)?.as_str().map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// A column of milliseconds since 1970, as a time.
+pub(super) fn time(row: &Row, column: &str) -> Option<String> {
+    let at = row.get(column)?.as_i64()?;
+    Timestamp::from_millisecond(at).ok().map(|at| at.to_string())
+}
+
+/// A session's id: that of the tool.
+pub(super) fn session_id(row: &Row) -> String {
+    let id = text(row, "content_session_id").or_else(|| text(row, "memory_session_id"));
+    clean(id.unwrap_or("claude-mem"))
+}
+
+/// The tool of a session.
+pub(super) fn agent_kind(row: &Row) -> String {
+    clean(text(row, "platform_source").unwrap_or("claude"))
+}
+
+/// The project that a row names.
+pub(super) fn project_of(row: &Row) -> String {
+    clean(text(row, "merged_into_project").or_else(|| text(row, "project")).unwrap_or("claude-mem"))
+}
+
+/// As the host takes ids: what it does not take becomes a dash, and a hash keeps what was cut apart.
+pub(super) fn clean(id: &str) -> String {
+    let is_fine = |id: &str| id.len() <= MAX_ID && check_id("id", id).is_ok();
+    if is_fine(id) {
+        return id.to_owned();
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
+    let start: String = id.chars().take(64).map(plain).collect();
+    format!("{}-{}", start.trim_matches(['-', '.']), &hash(&[id])[..8]).trim_start_matches('-').to_owned()
+}
+
+/// A name for several texts, the same each time.
+pub(super) fn hash(parts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// Its types are of software work; ours are of memory.
+fn kind(row: &Row) -> &'static str {
+    match text(row, "type") {
+        Some("decision") => "decision",
+        Some("discovery") => "fact",
+        _ => "tool_observation",
+    }
+}
+
+fn strings(row: &Row, column: &str) -> Vec<String> {
+    text(row, column).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+fn tags(row: &Row) -> Vec<String> {
+    let mut tags = strings(row, "concepts");
+    tags.extend(text(row, "type").map(str::to_owned));
+    tags.dedup();
+    tags
+}
+
+fn observation(row: &Row) -> String {
+    let mut parts: Vec<String> = ["title", "subtitle", "narrative", "text"]
+        .iter()
+        .filter_map(|name| text(row, name).map(str::to_owned))
+        .collect();
+    let facts: Vec<String> = strings(row, "facts").iter().map(|fact| format!("- {fact}")).collect();
+    if !facts.is_empty() {
+        parts.push(facts.join("\n"));
+    }
+    parts.join("\n\n")
+}
+
+fn summary(row: &Row) -> String {
+    let parts = [
+        ("Request", "request"),
+        ("Investigated", "investigated"),
+        ("Learned", "learned"),
+        ("Completed", "completed"),
+        ("Next steps", "next_steps"),
+        ("Notes", "notes"),
+    ];
+    let part = |(name, column)| text(row, column).map(|text| format!("{name}: {text}"));
+    parts.into_iter().filter_map(part).collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(value: &Value) -> Row {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn an_observation_becomes_an_item() {
+        let session = row(&json!({"memory_session_id": "m", "content_session_id": "s/1", "platform_source": "codex"}));
+        let sessions = Sessions::from([("m".to_owned(), session)]);
+        let observed = row(&json!({"id": 7, "memory_session_id": "m", "type": "decision", "title": "SQLite",
+            "narrative": "Because it is a file.", "facts": "[\"WAL\"]", "concepts": "[\"storage\"]",
+            "created_at_epoch": 1_767_225_600_123_i64, "odd": 1}));
+        let record = item(Table::Observations, &observed, &sessions, "p").unwrap();
+        assert_eq!(record["text"], "SQLite\n\nBecause it is a file.\n\n- WAL");
+        let metadata = &record["metadata"];
+        assert_eq!((&metadata["agentKind"], &metadata["type"]), (&json!("codex"), &json!("decision")));
+        assert_eq!(
+            (&metadata["source"], &metadata["createdAt"]),
+            (&json!("imported"), &json!("2026-01-01T00:00:00.123Z"))
+        );
+        assert_eq!(metadata["tags"], json!(["storage", "decision"]));
+        assert_eq!(metadata["claudeMem"]["row"]["odd"], 1);
+        assert!(check_id("id", metadata["sessionId"].as_str().unwrap()).is_ok());
+        assert_eq!(item(Table::Observations, &observed, &sessions, "p").unwrap(), record);
+        assert_ne!(item(Table::Observations, &observed, &sessions, "q").unwrap()["id"], record["id"]);
+        assert!(item(Table::Observations, &row(&json!({"id": 1, "title": " "})), &sessions, "p").is_none());
+    }
+
+    #[test]
+    fn ids_are_as_the_host_takes_them() {
+        assert_eq!(clean("memhost"), "memhost");
+        for odd in ["a/b", "", " ", "/", &"x".repeat(500), "ü/é"] {
+            assert!(check_id("id", &clean(odd)).is_ok(), "{odd}: {}", clean(odd));
+        }
+        assert_ne!(clean("a/b"), clean("a-b"));
+    }
+}

@@ -1,0 +1,317 @@
+//! The configuration file of a host, TOML. A flag goes before an environment variable, that before the file, and the
+//! file before the default. A key that nobody knows stops the start: a limit that is misspelt is no limit.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::CliError;
+use memhost_core::plugins::{Trust, TrustedKey};
+use memhost_core::service::{Audit, ServiceOptions};
+use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
+use memhost_explorer::{LinkTemplate, SourceLinks};
+use memhost_integrations::CompatOptions;
+use memhost_sandbox::SandboxOptions;
+use memhost_server::{Address, ServerOptions};
+use memhost_types::Digest;
+
+/// What it says. Paths are relative to the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct HostConfig {
+    /// Where to listen.
+    pub(super) listen: Option<Address>,
+    /// Where the control plane listens, if it does so by itself.
+    pub(super) control_listen: Option<Address>,
+    /// Where everything is kept.
+    pub(super) data_dir: Option<PathBuf>,
+    plugins_dir: Option<PathBuf>,
+    trusted_keys: Vec<String>,
+    trusted_digests: Vec<Digest>,
+    require_signatures: bool,
+    vault_key_file: Option<PathBuf>,
+    outgoing_roots: Option<PathBuf>,
+    audit: Option<Audit>,
+    instances: Option<u32>,
+    max_memory_bytes: Option<u64>,
+    store_cache_bytes: Option<u64>,
+    store_max_batch: Option<usize>,
+    metrics_company_label: bool,
+    compat: CompatOptions,
+    issue_link: Option<String>,
+    run_link: Option<String>,
+    /// Where traces are sent to.
+    pub(super) otlp_endpoint: Option<String>,
+    embeddings: EmbeddingsConfig,
+}
+
+/// Where vectors come from; the installed model where the file says nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct EmbeddingsConfig {
+    off: bool,
+    endpoint: Option<EndpointOptions>,
+}
+
+/// Every key, as [`HostConfig`] has them.
+const KEYS: [&str; 20] = [
+    "listen",
+    "control_listen",
+    "data_dir",
+    "plugins_dir",
+    "trusted_keys",
+    "trusted_digests",
+    "require_signatures",
+    "vault_key_file",
+    "outgoing_roots",
+    "audit",
+    "instances",
+    "max_memory_bytes",
+    "store_cache_bytes",
+    "store_max_batch",
+    "metrics_company_label",
+    "compat",
+    "issue_link",
+    "run_link",
+    "otlp_endpoint",
+    "embeddings",
+];
+
+/// What a configuration file sets up.
+pub(super) struct HostOptions {
+    /// The host.
+    pub(super) service: ServiceOptions,
+    /// Its surfaces.
+    pub(super) server: ServerOptions,
+}
+
+impl HostConfig {
+    /// Reads the file, if one is named by the argument of this name.
+    pub(super) fn read(argument: &str, path: Option<&Path>) -> Result<Self, CliError> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let wrong = |message: String| CliError::input(argument, format!("{}: {message}", path.display()));
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| wrong(format!("it cannot be read: {error}; name another file, or leave it out")))?;
+        let mut config = parse(&text).map_err(wrong)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        let paths =
+            [&mut config.data_dir, &mut config.plugins_dir, &mut config.vault_key_file, &mut config.outgoing_roots];
+        for path in paths.into_iter().flatten() {
+            *path = base.join(&*path);
+        }
+        Ok(config)
+    }
+
+    /// What a host on `data_dir` is opened with.
+    pub(super) fn options(self, data_dir: &Path) -> Result<HostOptions, CliError> {
+        let mut options = ServiceOptions::new(data_dir);
+        let keys = self.trusted_keys.iter().enumerate().map(|(index, key)| {
+            key.parse::<TrustedKey>().map_err(|error| CliError::input(format!("trusted_keys.{index}"), error))
+        });
+        options.trust = Trust {
+            keys: keys.collect::<Result<_, _>>()?,
+            requires_signature: self.require_signatures,
+            digests: self.trusted_digests,
+        };
+        options.plugins_dir = self.plugins_dir;
+        options.vault_key_file = self.vault_key_file;
+        options.audit = self.audit.unwrap_or_default();
+        options.metrics_company_label = self.metrics_company_label;
+        options.embeddings = self.embeddings.options()?;
+        let links = SourceLinks {
+            issue: link("issue_link", self.issue_link, LinkTemplate::of_issue)?,
+            run: link("run_link", self.run_link, LinkTemplate::of_run)?,
+        };
+        let defaults = SandboxOptions::default();
+        options.sandbox = SandboxOptions {
+            instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,
+            max_memory_bytes: in_range(
+                "max_memory_bytes",
+                self.max_memory_bytes.unwrap_or(defaults.max_memory_bytes),
+                16 << 20,
+                4 << 30,
+            )?,
+            outgoing_roots: self.outgoing_roots,
+            meter: None,
+        };
+        if let Some(bytes) = self.store_cache_bytes {
+            options.store.cache_bytes = in_range("store_cache_bytes", bytes, 1 << 20, 1 << 40)?;
+        }
+        if let Some(batch) = self.store_max_batch {
+            options.store.max_batch = in_range("store_max_batch", batch, 1, 65_536)?;
+        }
+        Ok(HostOptions { service: options, server: ServerOptions { compat: self.compat, links } })
+    }
+}
+
+impl EmbeddingsConfig {
+    fn options(self) -> Result<EmbeddingsOptions, CliError> {
+        let Some(mut endpoint) = self.endpoint else {
+            return Ok(if self.off { EmbeddingsOptions::Off } else { EmbeddingsOptions::Installed });
+        };
+        if let Some(name) = &endpoint.key_env {
+            let missing = |_| format!("the environment variable `{name}` has no key; set it, or leave key_env out");
+            let key = std::env::var(name).map_err(missing);
+            endpoint.key = Some(key.map_err(|error| CliError::input("embeddings.endpoint.key_env", error))?);
+        }
+        Ok(if self.off { EmbeddingsOptions::Off } else { EmbeddingsOptions::Endpoint(endpoint) })
+    }
+}
+
+/// Adds a key to those that the file trusts, and leaves the rest of it as a person wrote it. Answers false where the key
+/// is there already.
+pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
+    let wrong = |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    parse(&text).map_err(wrong)?;
+    let mut document: toml_edit::DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
+    let keys = document.entry("trusted_keys").or_insert_with(|| toml_edit::value(toml_edit::Array::new()));
+    let Some(keys) = keys.as_array_mut() else { return Err(wrong("`trusted_keys` is no list".to_owned())) };
+    let is_there = |known: &toml_edit::Value| known.as_str().and_then(|known| known.parse().ok()).as_ref() == Some(key);
+    if keys.iter().any(is_there) {
+        return Ok(false);
+    }
+    keys.push(key.to_string());
+    // Whole or not at all: a host that starts meanwhile reads the one or the other.
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| wrong(error.to_string()))?;
+    std::io::Write::write_all(&mut file, document.to_string().as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    file.persist(path).map_err(|error| wrong(error.error.to_string()))?;
+    Ok(true)
+}
+
+fn parse(text: &str) -> Result<HostConfig, String> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
+    if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        let nearest = KEYS.into_iter().max_by(|a, b| near(a, unknown).total_cmp(&near(b, unknown))).unwrap_or_default();
+        return Err(format!("there is no key `{unknown}`; the nearest one is `{nearest}`"));
+    }
+    // From the text and not the table, so that an error shows its line.
+    toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+}
+
+fn near(known: &str, given: &str) -> f64 {
+    strsim::jaro_winkler(known, &given.replace('-', "_").to_lowercase())
+}
+
+fn in_range<T: Copy + PartialOrd + std::fmt::Display>(key: &str, value: T, min: T, max: T) -> Result<T, CliError> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    Err(CliError::input(key, format!("is {value}; {min} to {max} are allowed")))
+}
+
+fn link(
+    key: &str,
+    text: Option<String>,
+    read: fn(&str) -> Result<LinkTemplate, String>,
+) -> Result<Option<LinkTemplate>, CliError> {
+    text.map(|text| read(&text)).transpose().map_err(|error| CliError::input(key, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+        for (given, nearest) in [
+            ("require_signature", "require_signatures"),
+            ("data-dir", "data_dir"),
+            ("Listen", "listen"),
+            ("max_memory", "max_memory_bytes"),
+            ("plugin_dir", "plugins_dir"),
+        ] {
+            let error = parse(&format!("{given} = 1")).unwrap_err();
+            assert!(error.contains(&format!("`{given}`")) && error.contains(&format!("`{nearest}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_keys_is_the_structs() {
+        let error = toml::from_str::<HostConfig>("nothing = 1").unwrap_err().to_string();
+        let known: Vec<&str> = error.split('`').skip(1).step_by(2).filter(|key| *key != "nothing").collect();
+        assert_eq!(known, KEYS);
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_line_and_a_value_out_of_range_its_range() {
+        let error = parse("listen = \"127.0.0.1:1\"\naudit = \"sometimes\"").unwrap_err();
+        assert!(error.contains("line 2") && error.contains("durable"), "{error}");
+        let error = parse("instances = 1").unwrap().options(Path::new("d")).err().unwrap().to_string();
+        assert!(error.contains("instances") && error.contains("100000"), "{error}");
+        let error = parse("trusted_keys = [\"x\"]").unwrap().options(Path::new("d")).err().unwrap().to_string();
+        assert!(error.contains("trusted_keys.0"), "{error}");
+    }
+
+    #[test]
+    fn a_key_is_added_and_the_rest_stays_as_it_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memhost.toml");
+        let key = memhost_core::plugins::SigningKey::generate().unwrap().public();
+        assert!(trust(&path, &key).unwrap());
+        std::fs::write(
+            &path,
+            format!("# ours\naudit = \"relaxed\"   # fast\n{}", std::fs::read_to_string(&path).unwrap()),
+        )
+        .unwrap();
+        let other = memhost_core::plugins::SigningKey::generate().unwrap().public();
+        assert!(trust(&path, &other).unwrap() && !trust(&path, &key).unwrap());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# ours\naudit = \"relaxed\"   # fast\n"), "{text}");
+        let options = HostConfig::read("--config", Some(&path)).unwrap().options(Path::new("d")).unwrap().service;
+        assert_eq!(options.trust.keys, [key, other]);
+    }
+
+    #[test]
+    fn other_systems_routes_are_there_where_the_file_names_their_company() {
+        let text = "[compat.pagespace]\ncompany = \"acme\"\nuser = \"namespace\"\n[compat.apropos]\ncompany = \"b\"";
+        let compat = parse(text).unwrap().options(Path::new("d")).unwrap().server.compat;
+        assert_eq!(compat.pagespace.unwrap().user, memhost_integrations::ScopeField::Namespace);
+        assert_eq!(compat.apropos.unwrap().company.as_str(), "b");
+        assert!(parse("").unwrap().options(Path::new("d")).unwrap().server.compat.apropos.is_none());
+        for wrong in ["[compat.pagespace]", "[compat.mem0]\ncompany = \"a\"", "[compat.apropos]\ncompany = \"a/b\""] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn vectors_come_from_the_installed_model_an_endpoint_or_nowhere() {
+        let options =
+            |text: &str| parse(text).unwrap().options(Path::new("d")).map(|options| options.service.embeddings);
+        assert!(matches!(options(""), Ok(EmbeddingsOptions::Installed)));
+        assert!(matches!(options("[embeddings]\noff = true"), Ok(EmbeddingsOptions::Off)));
+        let endpoint = "[embeddings.endpoint]\nurl = \"https://a.example/v1\"\nmodel = \"m\"\ndimensions = 8\n";
+        assert!(matches!(options(endpoint), Ok(EmbeddingsOptions::Endpoint(_))));
+        let error = options(&format!("{endpoint}key_env = \"MEMHOST_NO_SUCH_KEY\"")).unwrap_err().to_string();
+        assert!(error.contains("embeddings.endpoint.key_env") && error.contains("MEMHOST_NO_SUCH_KEY"), "{error}");
+        assert!(parse(&format!("{endpoint}key = \"secret\"")).is_err(), "a key does not belong into the file");
+    }
+
+    #[test]
+    fn links_lead_to_web_pages_and_have_a_place_for_the_id() {
+        let options = |text: &str| parse(text).unwrap().options(Path::new("d"));
+        let links = options("issue_link = \"https://paperclip.example/issues/{issueId}\"").unwrap().server.links;
+        assert!(links.issue.is_some() && links.run.is_none());
+        let error = options("run_link = \"javascript:alert({runId})\"").err().unwrap().to_string();
+        assert!(error.contains("run_link"), "{error}");
+        assert!(options("run_link = \"https://paperclip.example/{issueId}\"").is_err());
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memhost.toml");
+        std::fs::write(&path, "data_dir = \"here\"\nplugins_dir = \"/there\"\nmetrics_company_label = true").unwrap();
+        let config = HostConfig::read("--config", Some(&path)).unwrap();
+        assert_eq!(config.data_dir.as_deref(), Some(directory.path().join("here").as_path()));
+        let options = config.options(Path::new("d")).unwrap().service;
+        assert_eq!(options.plugins_dir.as_deref(), Some(Path::new("/there")));
+        assert!(options.metrics_company_label);
+    }
+}

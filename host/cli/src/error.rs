@@ -1,0 +1,89 @@
+//! What commands fail with, and the exit code of each.
+
+use serde_json::Value;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The host answered with a problem.
+    #[error("{detail}{}", operation.as_ref().map(|id| format!(" (operation {id})")).unwrap_or_default())]
+    Problem {
+        /// Its status.
+        status: u16,
+        /// What it says.
+        detail: String,
+        /// Where it is recorded.
+        operation: Option<String>,
+    },
+    /// There is no host.
+    #[error(
+        "no host answers at {url}: {message}; start one with `memhost serve`, name another one with --url or --profile, \
+         or a data directory with --data-dir"
+    )]
+    Unreachable {
+        /// Where it should be.
+        url: String,
+        /// What the system said.
+        message: String,
+    },
+    /// An argument will not do.
+    #[error("{what}: {message}")]
+    Input {
+        /// Which.
+        what: String,
+        /// Why.
+        message: String,
+    },
+    /// The hooks of a tool were not installed or delivered.
+    #[error(transparent)]
+    Hooks(#[from] memhost_agent_hooks::HooksError),
+    /// The host does not open or serve.
+    #[error("{0}")]
+    Host(String),
+    /// A step of the demo or of a check did not come out as it should.
+    #[error("{0}")]
+    Failed(String),
+    /// Standard output cannot be written.
+    #[error("the output cannot be written: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl CliError {
+    /// The code that the process ends with; `memhost --help` lists them.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Problem { status, .. } => match status {
+                400 | 409 | 412 | 413 | 415 | 422 => 2,
+                404 | 410 => 3,
+                401..=403 => 4,
+                429 | 503 => 5,
+                _ => 1,
+            },
+            Self::Input { .. } | Self::Hooks(memhost_agent_hooks::HooksError::Input { .. }) => 2,
+            Self::Unreachable { .. } => 5,
+            Self::Hooks(_) | Self::Host(_) | Self::Failed(_) | Self::Output(_) => 1,
+        }
+    }
+
+    pub(super) fn input(what: impl Into<String>, message: impl std::fmt::Display) -> Self {
+        Self::Input { what: what.into(), message: message.to_string() }
+    }
+
+    pub(super) fn host(error: impl std::fmt::Display) -> Self {
+        Self::Host(error.to_string())
+    }
+
+    pub(super) fn runtime(error: impl std::fmt::Display) -> Self {
+        Self::Host(format!("the runtime does not start: {error}"))
+    }
+
+    /// From a problem's body; a body that is none is shown as it is.
+    pub(super) fn problem(status: u16, body: &[u8]) -> Self {
+        let json: Option<Value> = serde_json::from_slice(body).ok();
+        let text = |name: &str| json.as_ref().and_then(|json| json.get(name)?.as_str().map(str::to_owned));
+        let field = text("field").map(|field| format!("{field}: ")).unwrap_or_default();
+        let detail = text("detail").unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+        let detail = if detail.starts_with(&field) { detail } else { format!("{field}{detail}") };
+        Self::Problem { status, detail, operation: text("operationId") }
+    }
+}

@@ -1,0 +1,124 @@
+//! Recall on a benchmark.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::args::OutputArgs;
+use super::output::{line, table};
+use super::{CliError, directories};
+use memhost_benchmark::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
+use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, Plugins};
+use memhost_core::service::{Audit, Service, ServiceOptions};
+use memhost_embeddings::EmbeddingsOptions;
+use memhost_sandbox::{Sandbox, SandboxOptions};
+use memhost_types::{ProviderKey, TextId};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum EvalCommand {
+    /// LoCoMo: conversations over many sessions, and questions whose answers are somewhere in them.
+    Locomo(LocomoArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LocomoArgs {
+    /// The benchmark's file, JSON.
+    file: PathBuf,
+    /// A component to measure instead of the built-in provider.
+    #[arg(long, value_name = "FILE")]
+    plugin: Option<PathBuf>,
+    /// The provider's configuration, a JSON object.
+    #[arg(long, default_value = "{}", value_name = "JSON")]
+    config: String,
+    /// A directory with an installed embedding model, such as `embeddings` in a host's data directory; without it the
+    /// provider has none.
+    #[arg(long, value_name = "DIR")]
+    model_dir: Option<PathBuf>,
+    /// Write the ranked ids of every question into this file.
+    #[arg(long, value_name = "FILE")]
+    run: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
+    let EvalCommand::Locomo(args) = command;
+    let read = std::fs::read_to_string(&args.file);
+    let text = read.map_err(|error| CliError::input(args.file.display().to_string(), error))?;
+    let conversations = read_locomo(&args.file.display().to_string(), &text).map_err(CliError::host)?;
+    let config = serde_json::from_str(&args.config)
+        .map_err(|error| CliError::input("--config", format!("is no JSON object: {error}")))?;
+    let directory = scratch()?;
+    let outcome = measure(&args, &directory, &conversations, config).await;
+    let _ = std::fs::remove_dir_all(&directory);
+    let evaluation = outcome?;
+    if let Some(file) = &args.run {
+        let text = serde_json::to_string(&evaluation.run).map_err(CliError::host)?;
+        std::fs::write(file, text).map_err(|error| CliError::input(file.display().to_string(), error))?;
+    }
+    let answer = serde_json::to_value(&evaluation).map_err(CliError::host)?;
+    line(&args.output.format().render(&answer, "", |_| shown(&evaluation))?)
+}
+
+async fn measure(
+    args: &LocomoArgs,
+    directory: &std::path::Path,
+    conversations: &[memhost_benchmark::Conversation],
+    config: memhost_types::JsonObject,
+) -> Result<Evaluation, CliError> {
+    let mut options = ServiceOptions::new(directory.join("data"));
+    options.compiled_dir = directories::compiled();
+    options.audit = Audit::Relaxed;
+    options.embeddings = args.model_dir.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
+    let mut provider = ProviderKey::parse(LOCAL_MARKDOWN_KEY).map_err(CliError::host)?;
+    if let Some(file) = &args.plugin {
+        let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;
+        let named = |error: &dyn std::fmt::Display| CliError::input(file.display().to_string(), error);
+        let component = Plugins::inspect(&sandbox, file).await.map_err(|error| named(&error))?;
+        provider = component.description().provider_key.clone();
+        let plugins = directory.join("plugins");
+        std::fs::create_dir_all(&plugins)?;
+        std::fs::copy(file, plugins.join("plugin.wasm")).map_err(|error| named(&error))?;
+        options.plugins_dir = Some(plugins);
+    }
+    let service = Service::open(options).await.map_err(CliError::host)?;
+    if let (Some(file), Some(refused)) = (&args.plugin, service.plugins().refused.first()) {
+        // Without this the built-in provider of the same key would be measured in its place.
+        return Err(CliError::input(file.display().to_string(), &refused.reason));
+    }
+    let steps: usize = conversations.iter().map(|c| c.turns.len() + c.questions.len()).sum();
+    let bar = if std::io::stderr().is_terminal() { ProgressBar::new(steps as u64) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}") {
+        bar.set_style(style);
+    }
+    let options = EvalOptions { provider, config };
+    let evaluation = evaluate(&service, conversations, &options, |_| bar.inc(1)).await;
+    bar.finish_and_clear();
+    evaluation.map_err(CliError::host)
+}
+
+fn scratch() -> Result<PathBuf, CliError> {
+    let directory = std::env::temp_dir().join(format!("memhost-eval-{}", uuid::Uuid::new_v4().simple()));
+    std::fs::create_dir_all(&directory)?;
+    Ok(directory)
+}
+
+fn shown(evaluation: &Evaluation) -> String {
+    let row = |name: &str, score: &Score| {
+        let shown = [score.recall_5, score.recall_10, score.recall_20, score.hit_10, score.ndcg_10, score.mrr];
+        let mut row = vec![name.to_owned(), score.questions.to_string()];
+        row.extend(shown.iter().map(|value| format!("{value:.3}")));
+        row
+    };
+    let mut rows: Vec<_> =
+        evaluation.scores.categories.iter().map(|(category, score)| row(category.as_str(), score)).collect();
+    rows.push(row("all", &evaluation.scores.overall));
+    let table = table(&["questions", "count", "recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR"], rows);
+    let (query, capture) = (evaluation.query, evaluation.capture);
+    format!(
+        "{} on LoCoMo\n\n{table}\n\nquery   p50 {:.2} ms, p99 {:.2} ms\ncapture p50 {:.2} ms, p99 {:.2} ms",
+        evaluation.provider, query.p50_ms, query.p99_ms, capture.p50_ms, capture.p99_ms
+    )
+}

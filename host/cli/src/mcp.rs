@@ -1,0 +1,312 @@
+//! `memhost mcp`: the Model Context Protocol on standard input and output, for clients that start a program. A thin bridge:
+//! every message goes to `/mcp` of a host, so that there is one server and one set of rules.
+
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::args::HostArgs;
+use super::output::escape;
+use super::profile::Target;
+use super::{Backend, CliError};
+use memhost_server::{Method, Request};
+
+/// The longest message, in bytes: the host takes no longer one.
+const MAX_MESSAGE: u64 = 8 << 20;
+/// How many messages are at the host at once.
+const AT_ONCE: usize = 32;
+/// The error code of an answer that the host did not give (JSON-RPC 2.0: `-32000` to `-32099` are the server's own).
+const NO_ANSWER: i64 = -32000;
+const PARSE_ERROR: i64 = -32700;
+
+#[derive(Debug, Args)]
+pub(super) struct McpArgs {
+    #[command(flatten)]
+    host: HostArgs,
+    /// The company; needed where the token is not one company's.
+    #[arg(long, short, env = "MEMHOST_COMPANY", value_name = "ID")]
+    company: Option<String>,
+    /// The agent that acts; an agent's token knows.
+    #[arg(long, env = "MEMHOST_AGENT", value_name = "ID")]
+    agent: Option<String>,
+    /// The project, as context.
+    #[arg(long, env = "MEMHOST_PROJECT", value_name = "ID")]
+    project: Option<String>,
+    /// The issue, as context.
+    #[arg(long, env = "MEMHOST_ISSUE", value_name = "ID")]
+    issue: Option<String>,
+    /// The run, as context.
+    #[arg(long, env = "MEMHOST_RUN", value_name = "ID")]
+    run: Option<String>,
+    /// An external or user identity.
+    #[arg(long, env = "MEMHOST_SUBJECT", value_name = "ID")]
+    subject: Option<String>,
+    /// The session.
+    #[arg(long, env = "MEMHOST_SESSION", value_name = "KEY")]
+    session: Option<String>,
+    /// An explicit partition.
+    #[arg(long, env = "MEMHOST_NAMESPACE", value_name = "NAME")]
+    namespace: Option<String>,
+    /// A binding instead of the one that is active.
+    #[arg(long, env = "MEMHOST_BINDING", value_name = "KEY")]
+    binding: Option<String>,
+    /// `memory.search`, or `memory_search` for clients whose models take no dots.
+    #[arg(long, env = "MEMHOST_TOOL_NAMES", value_enum, default_value = "dotted")]
+    tool_names: ToolNames,
+}
+
+/// How tools are called.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ToolNames {
+    Dotted,
+    Plain,
+}
+
+impl McpArgs {
+    /// What every request says of its scope.
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        let named = [
+            ("memhost-company-id", &self.company),
+            ("memhost-agent-id", &self.agent),
+            ("memhost-project-id", &self.project),
+            ("memhost-issue-id", &self.issue),
+            ("memhost-run-id", &self.run),
+            ("memhost-subject-id", &self.subject),
+            ("memhost-session-key", &self.session),
+            ("memhost-namespace", &self.namespace),
+            ("memhost-binding-key", &self.binding),
+        ];
+        let given = named.into_iter().filter_map(|(name, value)| Some((name, escape(value.as_deref()?))));
+        let tool_names = match self.tool_names {
+            ToolNames::Dotted => "dotted",
+            ToolNames::Plain => "plain",
+        };
+        let always = [("accept", "application/json, text/event-stream"), ("memhost-tool-names", tool_names)];
+        given.chain(always.map(|(name, value)| (name, value.to_owned()))).collect()
+    }
+}
+
+pub(super) async fn run(mut args: McpArgs) -> Result<(), CliError> {
+    let target = Target::of(&args.host)?;
+    args.company = args.company.or(target.company);
+    args.agent = args.agent.or(target.agent);
+    let bridge = Bridge {
+        backend: Backend::open(&args.host).await?,
+        headers: args.headers(),
+        client: Mutex::new(Client::default()),
+    };
+    relay(Arc::new(bridge), BufReader::new(tokio::io::stdin()), tokio::io::stdout()).await
+}
+
+/// What the client said of itself in `initialize`, and what was agreed on there.
+#[derive(Default, Clone)]
+struct Client {
+    name: Option<String>,
+    version: Option<String>,
+}
+
+struct Bridge {
+    backend: Backend,
+    headers: Vec<(&'static str, String)>,
+    client: Mutex<Client>,
+}
+
+/// Passes messages on until the input ends and what came in is answered.
+async fn relay(
+    bridge: Arc<Bridge>,
+    mut input: impl AsyncBufRead + Unpin,
+    mut output: impl AsyncWrite + Unpin + Send + 'static,
+) -> Result<(), CliError> {
+    let (answers, mut to_write) = mpsc::channel::<Vec<u8>>(AT_ONCE);
+    let writing = tokio::spawn(async move {
+        while let Some(mut line) = to_write.recv().await {
+            line.push(b'\n');
+            output.write_all(&line).await?;
+            output.flush().await?;
+        }
+        Ok::<_, std::io::Error>(())
+    });
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    while let Some(line) = next_line(&mut input).await? {
+        let message = line.and_then(|line| serde_json::from_slice(&line).map_err(|error| format!("no JSON: {error}")));
+        let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { break };
+        let (bridge, answers) = (Arc::clone(&bridge), answers.clone());
+        // What a client says of itself at first holds for everything after it.
+        if message.as_ref().is_ok_and(|message: &Value| message["method"] == "initialize") {
+            if let Some(answer) = bridge.answer(message).await {
+                let _ = answers.send(answer).await;
+            }
+            continue;
+        }
+        tokio::spawn(async move {
+            if let Some(answer) = bridge.answer(message).await {
+                // Where the client reads no more, the writing below has ended and says so.
+                let _ = answers.send(answer).await;
+            }
+            drop(turn);
+        });
+    }
+    drop(answers);
+    writing.await.map_err(CliError::runtime)?.map_err(CliError::from)
+}
+
+/// A line, or why it is none.
+type Line = Result<Vec<u8>, String>;
+
+/// The next line that is not empty; nothing at the end.
+async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Line>, CliError> {
+    loop {
+        let mut line = Vec::new();
+        let read = (&mut *input).take(MAX_MESSAGE + 1).read_until(b'\n', &mut line).await?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if line.last() != Some(&b'\n') && line.len() as u64 > MAX_MESSAGE {
+            // What is left of it is read away in parts.
+            while line.last() != Some(&b'\n') {
+                line.clear();
+                if (&mut *input).take(MAX_MESSAGE).read_until(b'\n', &mut line).await? == 0 {
+                    break;
+                }
+            }
+            return Ok(Some(Err("longer than 8 MiB".to_owned())));
+        }
+        if !line.trim_ascii().is_empty() {
+            return Ok(Some(Ok(line)));
+        }
+    }
+}
+
+impl Bridge {
+    /// What the host answers; nothing to what needs no answer.
+    async fn answer(&self, message: Result<Value, String>) -> Option<Vec<u8>> {
+        let message = match message {
+            Ok(message) => message,
+            Err(why) => return Some(refusal(&Value::Null, PARSE_ERROR, &format!("the message is {why}"))),
+        };
+        let method = message["method"].as_str().unwrap_or_default().to_owned();
+        // The host keeps nothing between two requests that a notification could be for.
+        if message.is_object() && message.get("id").is_none() {
+            return None;
+        }
+        let id = message["id"].clone();
+        let headers = self.headers_for(&method, &message);
+        let sent = self.backend.exchange(Request {
+            method: Method::Post,
+            path: "/mcp".to_owned(),
+            body: Some(message.to_string()),
+            headers,
+        });
+        match sent.await {
+            Ok((202, _)) => None,
+            Ok((_, body)) if is_message(&body) => {
+                if method == "initialize" {
+                    self.note_version(&body);
+                }
+                Some(body)
+            }
+            Ok((status, body)) => Some(unanswered(&id, &method, &CliError::problem(status, &body))),
+            Err(error) => Some(unanswered(&id, &method, &error)),
+        }
+    }
+
+    /// The headers of a message: the scope, and what the protocol wants to have repeated outside of the body.
+    fn headers_for(&self, method: &str, message: &Value) -> Vec<(&'static str, String)> {
+        let mut headers = self.headers.clone();
+        let params = &message["params"];
+        let client = {
+            let mut client = self.client.lock();
+            if method == "initialize" {
+                let told = |name: &str| params["clientInfo"][name].as_str().map(str::to_owned);
+                client.name = told("name").map(|name| format!("{name}/{}", told("version").unwrap_or_default()));
+                client.version = None;
+            }
+            client.clone()
+        };
+        let printable = |text: &str| text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').take(120).collect();
+        if let Some(name) = client.name {
+            headers.push(("user-agent", printable(&name)));
+        }
+        let told = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str().map(str::to_owned);
+        if let Some(version) = told.clone().or(client.version) {
+            headers.push(("mcp-protocol-version", printable(&version)));
+        }
+        if told.is_some() {
+            headers.push(("mcp-method", printable(method)));
+            let name = match method {
+                "tools/call" | "prompts/get" => params["name"].as_str(),
+                "resources/read" => params["uri"].as_str(),
+                _ => None,
+            };
+            headers.extend(name.map(|name| ("mcp-name", wrapped(name))));
+        }
+        headers
+    }
+
+    fn note_version(&self, body: &[u8]) {
+        let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+        self.client.lock().version = answer["result"]["protocolVersion"].as_str().map(str::to_owned);
+    }
+}
+
+/// A header's value for any text, as revision 2026-07-28 has it.
+fn wrapped(text: &str) -> String {
+    use base64::Engine as _;
+    let stands =
+        text.bytes().all(|byte| (0x20..=0x7e).contains(&byte)) && text.trim() == text && !text.starts_with("=?");
+    if stands {
+        return text.to_owned();
+    }
+    format!("=?base64?{}?=", base64::engine::general_purpose::STANDARD.encode(text))
+}
+
+fn is_message(body: &[u8]) -> bool {
+    !body.contains(&b'\n')
+        && serde_json::from_slice::<Value>(body).is_ok_and(|body| body.get("jsonrpc").is_some() || body.is_array())
+}
+
+/// What a client is told where the host gave no answer. A model reads the results of its tools and nothing else.
+fn unanswered(id: &Value, method: &str, error: &CliError) -> Vec<u8> {
+    tracing::error!(%error, method, "the host did not answer");
+    if method != "tools/call" {
+        return refusal(id, NO_ANSWER, &error.to_string());
+    }
+    let text =
+        format!("unavailable: {error}. Memory is not to be had now: go on with the task without it, and say so.");
+    let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
+    json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string().into_bytes()
+}
+
+fn refusal(id: &Value, code: i64, message: &str) -> Vec<u8> {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }).to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_fits_into_a_header() {
+        assert_eq!(wrapped("memory.search"), "memory.search");
+        assert_eq!(wrapped("ü"), "=?base64?w7w=?=");
+        for text in [" a", "a\n", "=?base64?w7w=?="] {
+            assert!(wrapped(text).starts_with("=?base64?") && wrapped(text) != text, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_taken_up_to_their_limit() {
+        let long = "x".repeat(9 << 20);
+        let text = format!("one\n\n  \n{long}\ntwo");
+        let mut input = BufReader::new(text.as_bytes());
+        let mut found = Vec::new();
+        while let Some(line) = next_line(&mut input).await.unwrap() {
+            found.push(line.map(|line| String::from_utf8(line).unwrap().trim().to_owned()).map_err(drop));
+        }
+        assert_eq!(found, [Ok("one".to_owned()), Err(()), Ok("two".to_owned())]);
+    }
+}

@@ -1,0 +1,115 @@
+//! Everything that a binding holds, into a file and out of one, in the provider's own lines.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::send;
+use crate::CliError;
+use crate::args::ScopeArgs;
+use crate::session::Session;
+use memhost_types::limits::MAX_TRANSFER_BYTES;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Write to this file, which must not be there; standard output without it.
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// An export of the same provider; `-` reads it from standard input.
+    file: PathBuf,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
+    let session = args.scope.open().await?;
+    let Some(path) = &args.to else {
+        return write_to(&session, &args.scope, &mut std::io::stdout().lock()).await.map(drop);
+    };
+    let wrong = |error: std::io::Error| CliError::input("--to", format!("{}: {error}", path.display()));
+    // Under another name until it is whole: nobody takes a part of it for the whole.
+    let part = path.with_added_extension("part");
+    if path.exists() {
+        return Err(CliError::input("--to", format!("{} is there already; name another file", path.display())));
+    }
+    let mut file = BufWriter::new(File::create(&part).map_err(wrong)?);
+    let count = write_to(&session, &args.scope, &mut file).await?;
+    file.into_inner().map_err(|error| wrong(error.into_error()))?.sync_all().map_err(wrong)?;
+    std::fs::rename(&part, path).map_err(wrong)?;
+    eprintln!("exported {count} lines to {}", path.display());
+    Ok(())
+}
+
+async fn write_to(session: &Session, scope: &ScopeArgs, out: &mut impl Write) -> Result<usize, CliError> {
+    let (mut cursor, mut count) = (Value::Null, 0);
+    loop {
+        let part = send(session, scope, "export", json!({ "cursor": cursor })).await?;
+        let lines = part["lines"].as_str().unwrap_or_default();
+        out.write_all(lines.as_bytes()).map_err(|error| CliError::input("the export", error))?;
+        count += lines.lines().count();
+        cursor = part["nextCursor"].clone();
+        if cursor.is_null() {
+            out.flush().map_err(|error| CliError::input("the export", error))?;
+            return Ok(count);
+        }
+    }
+}
+
+pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
+    let session = args.scope.open().await?;
+    let (mut taken, mut known, mut from) = (0, 0, 1);
+    let mut lines = open(&args.file)?;
+    loop {
+        let (part, count) = next_part(&mut *lines, &args.file)?;
+        if count == 0 {
+            break;
+        }
+        let answer = send(&session, &args.scope, "import", json!({ "lines": part })).await.inspect_err(|_| {
+            let until = from + count - 1;
+            eprintln!(
+                "lines {from} to {until} were not taken in, those before were; the same import again goes on there"
+            );
+        })?;
+        taken += answer["imported"].as_u64().unwrap_or_default();
+        known += answer["unchanged"].as_u64().unwrap_or_default();
+        from += count;
+    }
+    let summary = json!({ "imported": taken, "unchanged": known });
+    session.show(&summary, "", |_| format!("took {taken} lines in; {known} were there already"))
+}
+
+fn open(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdin().lock()));
+    }
+    let file = File::open(path).map_err(|error| CliError::input("FILE", format!("{}: {error}", path.display())))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+/// As many whole lines as one call takes.
+fn next_part(lines: &mut dyn BufRead, path: &Path) -> Result<(String, usize), CliError> {
+    let wrong = |message: String| CliError::input("FILE", format!("{}: {message}", path.display()));
+    let (mut part, mut count) = (String::new(), 0);
+    loop {
+        let buffered = lines.fill_buf().map_err(|error| wrong(error.to_string()))?;
+        // A line that is not in the buffer as a whole is read, and is too long only if it is so by itself.
+        let next = buffered.iter().position(|byte| *byte == b'\n').map_or(buffered.len(), |end| end + 1);
+        if next == 0 || (count > 0 && part.len() + next > MAX_TRANSFER_BYTES / 2) {
+            return Ok((part, count));
+        }
+        lines.read_line(&mut part).map_err(|error| wrong(error.to_string()))?;
+        count += 1;
+        if part.len() > MAX_TRANSFER_BYTES {
+            return Err(wrong(format!("has a line of more than {MAX_TRANSFER_BYTES} bytes")));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Records and what became of them, for people.
+
+use serde_json::Value;
+
+use crate::output::{clip, moment, provenance, table, text};
+use crate::page::items;
+
+/// What a search found.
+pub(crate) fn hits(answer: &Value) -> String {
+    let row = |snippet: &Value| {
+        let score = snippet["score"].as_f64().map(|score| format!("{score:.2}")).unwrap_or_default();
+        vec![score, clip(&text(snippet, "/text"), 80), provenance(snippet), id(snippet)]
+    };
+    table(&["score", "text", "from", "id"], items(answer, "snippets").iter().map(row).collect())
+}
+
+/// A page of records.
+pub(crate) fn records(answer: &Value) -> String {
+    let row = |item: &Value| {
+        vec![id(item), clip(&text(item, "/text"), 60), provenance(item), moment(&text(item, "/createdAt"))]
+    };
+    let shown = table(&["id", "text", "from", "created"], items(answer, "items").iter().map(row).collect());
+    match answer["truncated"] == true && answer["nextCursor"].is_null() {
+        true => format!("{shown}\n\nthere may be more that this provider cannot list"),
+        false => shown,
+    }
+}
+
+/// One record.
+pub(crate) fn record(answer: &Value) -> String {
+    let record = &answer["record"];
+    let mut lines = Vec::new();
+    for (label, value) in [
+        ("id", id(record)),
+        ("from", provenance(record)),
+        ("created", text(record, "/createdAt")),
+        ("updated", text(record, "/updatedAt")),
+        ("summary", text(record, "/summary")),
+        ("metadata", text(record, "/metadata")),
+    ] {
+        if !value.is_empty() {
+            lines.push(format!("{label:<9} {value}"));
+        }
+    }
+    format!("{}\n\n{}", lines.join("\n"), text(record, "/text"))
+}
+
+/// What became of records that were to be forgotten.
+pub(crate) fn forgotten(answer: &Value) -> String {
+    let row = |outcome: &Value| vec![id(outcome), text(outcome, "/effect")];
+    table(&["id", "effect"], items(answer, "outcomes").iter().map(row).collect())
+}
+
+/// What became of something that was written.
+pub(crate) fn written(what: &str, answer: &Value) -> String {
+    let records = items(answer, "records").iter();
+    let mut lines: Vec<String> =
+        records.map(|record| format!("{what} {}", text(record, "/providerRecordId"))).collect();
+    for job in items(answer, "jobs") {
+        lines.push(format!("queued the extraction job {}", text(job, "/providerJobId")));
+    }
+    if let Some(reason) = answer["held"]["reason"].as_str() {
+        lines.push(format!("held as delivery {}: {reason}", text(answer, "/held/deliveryId")));
+    }
+    lines.join("\n")
+}
+
+fn id(value: &Value) -> String {
+    text(value, "/handle/providerRecordId")
+}

@@ -1,0 +1,183 @@
+//! The calls of `plugin run`: a function and what it is asked, in words or as the route's JSON.
+
+use serde_json::{Map, Value, json};
+
+use super::inspected;
+use super::trial::id;
+use crate::CliError;
+use crate::memory::shown;
+use crate::output::{Format, text};
+use memhost_types::CompanyId;
+
+/// What can be called.
+const FUNCTIONS: &str = "describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget ID…, correct ID TEXT, \
+                         explain TEXT, browse [PATH]";
+
+/// One call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    /// The function, by the name that its user gave it.
+    pub(super) name: String,
+    arguments: Vec<String>,
+}
+
+impl Call {
+    /// Calls with `--` between them.
+    pub(super) fn all(words: &[String]) -> Result<Vec<Self>, CliError> {
+        let calls = words.split(|word| word == "--").filter(|words| !words.is_empty());
+        let calls: Vec<Self> =
+            calls.map(|words| Self { name: words[0].clone(), arguments: words[1..].to_vec() }).collect();
+        if calls.is_empty() {
+            return Err(CliError::input("CALL", format!("is missing; after `--` give one of {FUNCTIONS}")));
+        }
+        // What is wrong with the third is said before the first is made.
+        let company = id("dev")?;
+        calls.iter().try_for_each(|call| call.request(&company, None, "provider").map(drop))?;
+        Ok(calls)
+    }
+
+    /// Stands for the time that the host gives a provider for a job.
+    pub(super) fn of_a_job() -> Self {
+        Self { name: "extraction".to_owned(), arguments: Vec::new() }
+    }
+
+    /// The route of the runtime plane, and its request; none for `describe`, which is answered already.
+    pub(super) fn request(
+        &self,
+        company: &CompanyId,
+        agent: Option<&str>,
+        provider: &str,
+    ) -> Result<Option<(&'static str, Value)>, CliError> {
+        let handle = |id: &String| json!({ "providerKey": provider, "providerRecordId": id });
+        let words: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        let (route, body) = match (self.name.as_str(), words.as_slice()) {
+            ("describe", []) => return Ok(None),
+            (name, [json]) if json.trim_start().starts_with('{') => (route(name)?, self.json(json)?),
+            ("capture", [text]) => ("capture", json!({ "payload": { "text": text }, "mode": "capture_record" })),
+            ("upsert", [_, ..]) => {
+                let records: Vec<Value> = words.iter().map(|text| json!({ "text": text })).collect();
+                ("records", json!({ "records": records }))
+            }
+            (name @ ("query" | "explain"), [text]) => (route(name)?, json!({ "query": text })),
+            ("list", []) => ("list", json!({})),
+            ("get", [_]) => ("get", json!({ "handle": handle(&self.arguments[0]) })),
+            ("forget", [_, ..]) => {
+                ("forget", json!({ "handles": self.arguments.iter().map(handle).collect::<Vec<_>>() }))
+            }
+            ("correct", [_, text]) => {
+                let patch = json!({ "record": { "text": text } });
+                ("correct", json!({ "handle": handle(&self.arguments[0]), "patch": patch }))
+            }
+            ("browse", []) => ("browse", json!({ "path": "" })),
+            ("browse", [path]) => ("browse", json!({ "path": path })),
+            (name, _) => {
+                let known = route(name).map(|_| "has other arguments");
+                let problem = known.unwrap_or("is no function");
+                let message = format!("{problem}; there are {FUNCTIONS}, each also with the request as JSON");
+                return Err(CliError::input(name, message));
+            }
+        };
+        Ok(Some((route, completed(route, body, company, agent))))
+    }
+
+    fn json(&self, text: &str) -> Result<Value, CliError> {
+        serde_json::from_str(text)
+            .map_err(|error| CliError::input(&self.name, format!("is called with no JSON: {error}")))
+    }
+
+    /// An answer for people.
+    pub(super) fn shown(&self, answer: &Value) -> String {
+        match self.name.as_str() {
+            "describe" => inspected(answer),
+            "query" => shown::hits(answer),
+            "list" => shown::records(answer),
+            "get" if answer["record"].is_null() => "nothing".to_owned(),
+            "get" => shown::record(answer),
+            "forget" => shown::forgotten(answer),
+            "capture" => shown::written("captured", answer),
+            "upsert" => shown::written("written", answer),
+            "extraction" => format!("{}, {} records", text(answer, "/outcome"), text(answer, "/recordCount")),
+            _ => {
+                let mut answer = answer.clone();
+                answer.as_object_mut().map(|answer| answer.remove("operationId"));
+                Format::Yaml.render(&answer, "", |_| String::new()).unwrap_or_default()
+            }
+        }
+    }
+}
+
+fn route(name: &str) -> Result<&'static str, CliError> {
+    const ROUTES: [(&str, &str); 9] = [
+        ("capture", "capture"),
+        ("upsert", "records"),
+        ("query", "query"),
+        ("list", "list"),
+        ("get", "get"),
+        ("forget", "forget"),
+        ("correct", "correct"),
+        ("explain", "explain"),
+        ("browse", "browse"),
+    ];
+    let found = ROUTES.iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, route)| *route)
+        .ok_or_else(|| CliError::input(name, format!("is no function; there are {FUNCTIONS}")))
+}
+
+/// With whatever a request needs and its user did not say.
+fn completed(route: &str, mut body: Value, company: &CompanyId, agent: Option<&str>) -> Value {
+    let Some(members) = body.as_object_mut() else { return body };
+    let scope = members.entry("scope").or_insert_with(|| Value::Object(Map::new()));
+    if let Some(scope) = scope.as_object_mut() {
+        scope.entry("companyId").or_insert_with(|| company.as_str().into());
+        if let Some(agent) = agent {
+            scope.entry("agentId").or_insert_with(|| agent.into());
+        }
+    }
+    if route == "capture" {
+        members.entry("source").or_insert_with(|| json!({ "kind": "manual_note", "companyId": company }));
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(|word| word.replace('_', " ")).collect()
+    }
+
+    #[test]
+    fn several_calls_have_two_dashes_between_them() {
+        let calls = Call::all(&words("capture the_gate -- query gate? -- describe")).unwrap();
+        let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+        assert_eq!(names, ["capture", "query", "describe"]);
+        let company = id("dev").unwrap();
+        let (route, body) = calls[0].request(&company, Some("ada"), "notes").unwrap().unwrap();
+        assert_eq!((route, &body["payload"]["text"]), ("capture", &json!("the gate")));
+        assert_eq!(body["scope"], json!({ "companyId": "dev", "agentId": "ada" }));
+        assert!(calls[2].request(&company, None, "notes").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_request_may_be_given_as_json_and_keeps_what_it_says() {
+        let given = r#"query {"query":"a","topK":3,"scope":{"companyId":"dev","agentId":"bob"}}"#;
+        let calls = Call::all(&words(given)).unwrap();
+        let (_, body) = calls[0].request(&id("dev").unwrap(), Some("ada"), "notes").unwrap().unwrap();
+        assert_eq!((&body["topK"], &body["scope"]["agentId"]), (&json!(3), &json!("bob")));
+    }
+
+    #[test]
+    fn what_cannot_be_called_is_said_before_anything_is() {
+        for (line, problem) in [
+            ("capture a -- ask b", "ask: is no function"),
+            ("get", "get: has other arguments"),
+            ("query {no", "query: is called with no JSON"),
+            ("--", "CALL: is missing"),
+        ] {
+            let error = Call::all(&words(line)).unwrap_err().to_string();
+            assert!(error.starts_with(problem), "{line}: {error}");
+        }
+    }
+}

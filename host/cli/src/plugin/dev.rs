@@ -1,0 +1,114 @@
+//! A provider while it is being written: every change is built, swapped into a running host, and its log is shown.
+
+mod build;
+mod change;
+mod swap;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use self::build::Build;
+use self::change::Changes;
+use self::swap::{Place, Swapped};
+use crate::args::CompanyArgs;
+use crate::output::{clip, is_plain, line, text};
+use crate::page::items;
+use crate::session::Session;
+use crate::{CliError, serve, tail};
+
+#[derive(Debug, Args)]
+pub(crate) struct DevArgs {
+    /// The project.
+    #[arg(default_value = ".")]
+    project: PathBuf,
+    /// The plugins directory of a host that runs: each build is copied there. Absent: a host is run for it, with its data
+    /// in `target/memhost-dev` of the project or in --data-dir.
+    #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
+    into: Option<PathBuf>,
+    /// What builds the component, run by `sh`; `cargo build --release --target wasm32-wasip2` where absent.
+    #[arg(long, value_name = "COMMAND", requires = "artifact")]
+    build_command: Option<String>,
+    /// With --build-command: the component that it makes.
+    #[arg(long, value_name = "FILE", requires = "build_command")]
+    artifact: Option<PathBuf>,
+    /// The provider's configuration, a JSON object, for the host that is run for it.
+    #[arg(long, default_value = "{}", value_name = "JSON")]
+    config: String,
+    /// Where that host listens.
+    #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    #[command(flatten)]
+    company: CompanyArgs,
+}
+
+pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
+    let project = std::fs::canonicalize(&args.project)
+        .map_err(|error| CliError::input("PROJECT", format!("{}: {error}", args.project.display())))?;
+    let build = Build::of(&project, args.build_command.as_deref(), args.artifact.as_deref())?;
+    let place = Place::open(&args, &project).await?;
+    let mut changes = Changes::of(&project, build.artifact())?;
+    let (told, mut events) = mpsc::channel(256);
+    let (mut stopped, mut build_now, mut is_followed) = (Box::pin(serve::stop()), None, false);
+    loop {
+        // What is changed meanwhile is built after it.
+        let round = async {
+            let Some(component) = build.run().await? else { return Ok(None) };
+            place.swap(&component).await
+        };
+        let swapped = tokio::select! {
+            () = &mut stopped => return place.end().await,
+            swapped = round => swapped?,
+        };
+        match swapped {
+            None => line("the build failed; what served before goes on")?,
+            Some(swapped) => {
+                line(&swapped.said)?;
+                build_now = Some(swapped);
+                if !is_followed {
+                    is_followed = true;
+                    let (session, told) = (place.session().await?, told.clone());
+                    follow(session, told);
+                }
+            }
+        }
+        loop {
+            tokio::select! {
+                () = &mut stopped => return place.end().await,
+                () = changes.next() => break,
+                Some(event) = events.recv() => show(&event?, &place, &mut build_now).await?,
+            }
+        }
+    }
+}
+
+/// Follows the host in a thread of its own, which is inside a read most of the time.
+fn follow(session: Session, told: mpsc::Sender<Result<tail::Event, CliError>>) {
+    let path = if session.company.is_empty() { "/control/v1/stream".to_owned() } else { session.path("stream") };
+    std::thread::spawn(move || tail::follow(&session.host, &path, &told));
+}
+
+/// An operation of the provider, with what it logged; and once, that the build failed what the one before could do.
+async fn show(event: &tail::Event, place: &Place, build: &mut Option<Swapped>) -> Result<(), CliError> {
+    let Ok(value) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
+    let Some(known) = build.as_ref().filter(|known| value["providerKey"] == *known.provider) else { return Ok(()) };
+    if event.name != "operation" {
+        return Ok(());
+    }
+    line(&tail::operation(&value, is_plain()))?;
+    for logged in items(&value, "log") {
+        line(&format!("              {:<6} {}", text(logged, "/level"), clip(&text(logged, "/text"), 1_000)))?;
+    }
+    if !known.is_given_up
+        && let Some(why) = place.gone_back(&text(&value, "/bindingKey"), known.digest).await?
+    {
+        line(&why)?;
+        if let Some(known) = build {
+            known.is_given_up = true;
+        }
+    }
+    Ok(())
+}

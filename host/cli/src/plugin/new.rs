@@ -1,0 +1,125 @@
+//! A project to begin a provider with.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::kit::{self, Sdk};
+use crate::CliError;
+use crate::output::line;
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// What it is called: the provider key and the package's name, of a-z, 0-9 and -.
+    #[arg(value_parser = name)]
+    name: String,
+    /// Where the project will be, a directory that is not there yet; its name in the current directory where absent.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// With a workflow for GitHub that tests and builds it.
+    #[arg(long)]
+    ci: bool,
+    /// Take the SDK from this directory, of a checkout for example, instead of the copy that this host carries.
+    #[arg(long, value_name = "DIR")]
+    sdk: Option<PathBuf>,
+}
+
+/// What a provider key may be, and cargo takes for a package.
+fn name(text: &str) -> Result<String, String> {
+    const RESERVED: [&str; 7] = ["memhost-sdk", "test", "core", "std", "alloc", "proc-macro", "local-markdown"];
+    let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let problem = match text.as_bytes() {
+        _ if text.is_empty() || text.len() > 64 => "has to have 1 to 64 characters",
+        [first, ..] if !first.is_ascii_lowercase() => "has to begin with a letter of a-z",
+        bytes if !bytes.iter().all(|b| is_fine(*b)) => "may have the characters a-z, 0-9 and - only",
+        bytes if bytes.ends_with(b"-") => "must not end with -",
+        _ if RESERVED.contains(&text) => "is taken already",
+        _ => return Ok(text.to_owned()),
+    };
+    Err(format!("{problem}; choose another name, such as `red-thread`"))
+}
+
+pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
+    let place = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
+    let sdk = args.sdk.as_deref().map_or(Ok(Sdk::Vendored), checked)?;
+    let files = kit::project(&args.name, &sdk, args.ci).map_err(CliError::host)?;
+    write(&place, &files).map_err(|message| CliError::input("--dir", message))?;
+    let (shown, component) = (place.display(), kit::underscored(&args.name));
+    line(&format!(
+        "{shown} is a provider that works; {count} files\n\n  \
+         cd {shown}\n  \
+         cargo test\n  \
+         cargo wasm\n  \
+         memhost plugin check target/wasm32-wasip2/release/{component}.wasm\n\n\
+         memhost plugin dev in there builds it anew with every change, for a host that runs",
+        count = files.len(),
+    ))
+}
+
+/// The SDK's directory as a project elsewhere can name it.
+fn checked(sdk: &Path) -> Result<Sdk, CliError> {
+    let wrong = |message: String| CliError::input("--sdk", format!("{}: {message}", sdk.display()));
+    let path = std::fs::canonicalize(sdk).map_err(|error| wrong(error.to_string()))?;
+    let is_it = std::fs::read_to_string(path.join("Cargo.toml")).is_ok_and(|text| text.contains("\"memhost-sdk\""));
+    if !is_it || !path.join("../wit").is_dir() {
+        return Err(wrong(
+            "is not the SDK; name the directory `sdk` of a checkout, which has `wit` beside it".to_owned(),
+        ));
+    }
+    Ok(Sdk::At(path.display().to_string()))
+}
+
+/// All of it or nothing: a directory that is there is not touched.
+fn write(place: &Path, files: &std::collections::BTreeMap<String, String>) -> Result<(), String> {
+    let wrong = |error: std::io::Error| format!("{} cannot be made: {error}", place.display());
+    let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if place.symlink_metadata().is_ok() {
+        return Err(format!("{} is there already; name another directory, or remove it", place.display()));
+    }
+    std::fs::create_dir_all(parent).map_err(wrong)?;
+    let made = tempfile::Builder::new().prefix(".memhost-new-").tempdir_in(parent).map_err(wrong)?;
+    for (path, text) in files {
+        let path = made.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap_or(made.path())).map_err(wrong)?;
+        std::fs::write(path, text).map_err(wrong)?;
+    }
+    // A temporary directory is its owner's alone; a project need not be.
+    #[cfg(unix)]
+    std::fs::set_permissions(made.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).map_err(wrong)?;
+    std::fs::rename(made.path(), place).map_err(wrong)?;
+    // It is not where it was made any more, so there is nothing to remove.
+    let _ = made.keep();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_a_host_and_cargo_take() {
+        for good in ["a", "red-thread", "notes2", &"n".repeat(64)] {
+            assert_eq!(name(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "2nd", "-a", "a-", "Red", "a_b", "a b", "é", "../a", "test", "local-markdown", &"n".repeat(65)]
+        {
+            assert!(name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_there_is_left_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, file) = (directory.path().join("here"), directory.path().join("here/mine"));
+        std::fs::create_dir(&place).unwrap();
+        std::fs::write(&file, "mine").unwrap();
+        let files = kit::project("here", &Sdk::Vendored, false).unwrap();
+        assert!(write(&place, &files).unwrap_err().contains("is there already"));
+        assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1);
+        let fresh = directory.path().join("below/fresh");
+        write(&fresh, &files).unwrap();
+        assert_eq!(std::fs::read_to_string(fresh.join("src/lib.rs")).unwrap(), files["src/lib.rs"]);
+        let left: Vec<_> = std::fs::read_dir(directory.path().join("below")).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "nothing half-made is left: {left:?}");
+    }
+}

@@ -1,0 +1,193 @@
+//! A recorded operation, asked of another build, and what is different then.
+
+mod recorded;
+mod state;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use self::recorded::Recorded;
+use self::state::State;
+use super::run::measured;
+use super::trial::{Called, Setup, Trial, id, took};
+use crate::CliError;
+use crate::args::CompanyArgs;
+use crate::output::{Format, escape, line, text};
+use crate::page::items;
+use memhost_sandbox::Metered;
+use memhost_types::{BindingLimits, JsonObject};
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The operation's id.
+    id: String,
+    /// The build that is asked, `.wasm`.
+    file: PathBuf,
+    /// The build to compare with. Absent: with --data-dir or --backup the one that answered last; otherwise what the record
+    /// says of the answer.
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Begin with nothing stored, instead of with the records that the host lists.
+    #[arg(long, conflicts_with_all = ["data_dir", "backup"])]
+    empty: bool,
+    /// Instead: a backup.
+    #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
+    backup: Option<PathBuf>,
+    /// Also grant what reaches outside: the network and the secrets that it asks for. What stays inside is granted anyway.
+    #[arg(long)]
+    grant_network: bool,
+    #[command(flatten)]
+    company: CompanyArgs,
+}
+
+/// What one build said, or the record of what it said.
+struct Side {
+    title: String,
+    said: Value,
+    took: Option<Metered>,
+}
+
+pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
+    let scratch = tempfile::Builder::new().prefix("memhost-replay-").tempdir()?;
+    let state = State::take(&args, scratch.path()).await?;
+    let recorded = Recorded::of(&state.operation, &state.binding)?;
+    let answered_by = format!(
+        "{} {}, as recorded",
+        text(&state.operation, "/providerKey"),
+        text(&state.operation, "/providerVersion")
+    );
+    let after = ask(&args, &state, &recorded, &args.file, &scratch.path().join("after")).await?;
+    let before = match args.against.clone().or_else(|| state.build.clone()) {
+        Some(file) => Some(ask(&args, &state, &recorded, &file, &scratch.path().join("before")).await?),
+        None => None,
+    };
+    let (before, after) = match before {
+        Some((before, called)) => {
+            let (mut before, mut after) = (side(before, &called), side(after.0, &after.1));
+            if before.title == after.title {
+                (before.title, after.title) =
+                    (format!("{} (before)", before.title), format!("{} (after)", after.title));
+            }
+            (before, after)
+        }
+        // The record has less than an answer: of both what a record has.
+        None => {
+            let (title, called) = after;
+            let recorded = Side { title: answered_by, said: recorded::outline(&state.operation), took: None };
+            (recorded, Side { title, said: recorded::outline(&called.operation), took: Some(called.took) })
+        }
+    };
+    show(&args, &state, &before, &after)
+}
+
+/// Asks a build, on a copy of the state that is its own.
+async fn ask(
+    args: &ReplayArgs,
+    state: &State,
+    recorded: &Recorded,
+    file: &Path,
+    directory: &Path,
+) -> Result<(String, Called), CliError> {
+    let read = |what: &str| state.binding.get(what).cloned();
+    let wrong = |error: serde_json::Error| CliError::host(format!("the host's binding cannot be read: {error}"));
+    let config: Option<JsonObject> = read("config").map(serde_json::from_value).transpose().map_err(wrong)?;
+    let limits: Option<BindingLimits> = read("limits").map(serde_json::from_value).transpose().map_err(wrong)?;
+    let setup = Setup {
+        file: file.to_owned(),
+        company: id(&text(&state.operation, "/companyId"))?,
+        key: id(&text(&state.binding, "/key"))?,
+        config,
+        limits,
+        reaches_outside: args.grant_network,
+        // A copied host has jobs and deliveries that are due there and not here.
+        has_background: false,
+    };
+    let trial = Trial::open(directory, setup).await?;
+    state.fill(&trial).await?;
+    trial.warm().await;
+    let mut called = trial.call(recorded.route, &recorded.request).await?;
+    if let Ok(answer) = &mut called.answer {
+        read_back(&trial, recorded, answer).await?;
+    }
+    let description = &trial.inspection.description;
+    let title = format!("{} {}, {}", description.provider_key, description.version, trial.inspection.digest.short());
+    trial.end().await?;
+    Ok((title, called))
+}
+
+/// What a write left, beside the ids that it answers.
+async fn read_back(trial: &Trial, recorded: &Recorded, answer: &mut Value) -> Result<(), CliError> {
+    let handles = items(answer, "records").iter().chain(answer.get("record").filter(|_| recorded.route == "correct"));
+    let mut written = Vec::new();
+    for handle in handles.cloned().collect::<Vec<_>>() {
+        let body = json!({ "scope": recorded.request["scope"], "bindingKey": trial.key, "handle": handle });
+        let read =
+            trial.host.post(&format!("/runtime/v1/companies/{}/get", escape(trial.company.as_str())), &body).await;
+        written.push(read.map_or_else(|error| error.to_string().into(), |read| read["record"].clone()));
+    }
+    if !written.is_empty() {
+        answer["written"] = written.into();
+    }
+    Ok(())
+}
+
+fn side(title: String, called: &Called) -> Side {
+    let answer = match &called.answer {
+        Ok(answer) => answer.clone(),
+        Err(error) => json!({ "error": error.to_string() }),
+    };
+    let said = recorded::settled(&answer, &text(&called.operation, "/id"));
+    Side { title, said, took: Some(called.took) }
+}
+
+fn show(args: &ReplayArgs, state: &State, before: &Side, after: &Side) -> Result<(), CliError> {
+    let format = args.company.host.output.format();
+    if format != Format::Table {
+        let side = |side: &Side| json!({ "build": side.title, "answer": side.said, "took": side.took.map(took) });
+        let answer = json!({
+            "operationId": args.id, "state": state.about, "isSame": before.said == after.said,
+            "before": side(before), "after": side(after),
+        });
+        return line(&format.render(&answer, "", |_| String::new())?);
+    }
+    line(&format!("{} {}, on {}", text(&state.operation, "/kind"), args.id, state.about))?;
+    for side in [before, after] {
+        if let Some(took) = side.took {
+            line(&format!("{}: {}", side.title, measured(took)))?;
+        }
+    }
+    line(&difference(before, after)?)
+}
+
+fn difference(before: &Side, after: &Side) -> Result<String, CliError> {
+    if before.said == after.said {
+        let what = if before.took.is_some() { "the answers are the same" } else { "the answer is as recorded" };
+        return Ok(format!("\n{what}"));
+    }
+    let written = |side: &Side| Format::Yaml.render(&side.said, "", |_| String::new()).map(|text| text + "\n");
+    let (old, new) = (written(before)?, written(after)?);
+    let diff = similar::TextDiff::from_lines(&old, &new);
+    let shown = diff.unified_diff().context_radius(3).header(&before.title, &after.title).to_string();
+    Ok(format!("\n{}", shown.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(title: &str, said: Value) -> Side {
+        Side { title: title.to_owned(), said, took: None }
+    }
+
+    #[test]
+    fn a_difference_names_both_builds_and_shows_what_changed() {
+        let before = said("notes 1", json!({ "snippets": [{ "text": "the gate is green", "score": 0.5 }] }));
+        let after = said("notes 2", json!({ "snippets": [{ "text": "the gate is green", "score": 1.0 }] }));
+        let shown = difference(&before, &after).unwrap();
+        assert!(shown.contains("--- notes 1\n+++ notes 2"), "{shown}");
+        assert!(shown.contains("0.5") && shown.contains("1.0"), "{shown}");
+        assert_eq!(difference(&before, &before).unwrap(), "\nthe answer is as recorded");
+    }
+}

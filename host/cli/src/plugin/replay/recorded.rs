@@ -1,0 +1,127 @@
+//! What a record keeps of an operation: what was asked, and the outline of what was answered.
+
+use serde_json::{Value, json};
+
+use crate::CliError;
+use crate::output::text;
+
+/// An operation that can be asked again.
+pub(super) struct Recorded {
+    /// The route of the runtime plane.
+    pub(super) route: &'static str,
+    /// Its request.
+    pub(super) request: Value,
+}
+
+impl Recorded {
+    /// Out of a record, where that has all of what was asked.
+    pub(super) fn of(operation: &Value, binding: &Value) -> Result<Self, CliError> {
+        let (id, kind) = (text(operation, "/id"), text(operation, "/kind"));
+        let wrong = |message: String| CliError::input("OPERATION", format!("{id} {message}"));
+        let route = match kind.as_str() {
+            "capture" => "capture",
+            "record_upsert" => "records",
+            "query" => "query",
+            "list" => "list",
+            "get" => "get",
+            "forget" => "forget",
+            "correct" => "correct",
+            "explain" => "explain",
+            "browse" => "browse",
+            _ => {
+                return Err(wrong(format!(
+                    "is of the kind {kind}, which nobody asked of a provider; choose another one"
+                )));
+            }
+        };
+        let key = text(binding, "/key");
+        let how = format!(
+            "the policy of the binding `{key}` has to have `{{\"retention\":{{\"snapshots\":\"full\"}}}}` when it is made; \
+             `memhost binding update {key} --policy JSON` sets the policy as a whole"
+        );
+        let kept = operation["payload"]["text"]
+            .as_str()
+            .ok_or_else(|| wrong(format!("has nothing of what was asked: {how}")))?;
+        let bytes = operation["payload"]["bytes"].as_u64().unwrap_or_default();
+        if bytes > kept.len() as u64 {
+            return Err(wrong(format!("has only {} of {bytes} bytes of what was asked: {how}", kept.len())));
+        }
+        let mut request: Value =
+            serde_json::from_str(kept).map_err(|error| wrong(format!("has a request that cannot be read: {error}")))?;
+        if let Some(members) = request.as_object_mut() {
+            members.retain(|_, value| !value.is_null());
+            // A cursor is good for the host that made it.
+            members.remove("cursor");
+            members.insert("bindingKey".to_owned(), key.into());
+        }
+        Ok(Self { route, request })
+    }
+}
+
+/// What a record says of an answer: which records, how many, and how it ended.
+pub(super) fn outline(operation: &Value) -> Value {
+    let outline = json!({
+        "outcome": operation["outcome"],
+        "recordCount": operation["recordCount"],
+        "records": operation.get("records").cloned().unwrap_or_else(|| json!([])),
+        "error": operation["error"],
+    });
+    without_id(&outline, &text(operation, "/id"))
+}
+
+/// An answer without what differs each time: its operation's id, also in ids that are made of it, and times.
+pub(super) fn settled(answer: &Value, id: &str) -> Value {
+    let mut answer = answer.clone();
+    if let Some(members) = answer.as_object_mut() {
+        members.remove("operationId");
+        members.remove("nextCursor");
+    }
+    let records = answer.get_mut("written").and_then(Value::as_array_mut);
+    for record in records.into_iter().flatten().filter_map(Value::as_object_mut) {
+        record.remove("updatedAt");
+    }
+    without_id(&answer, id)
+}
+
+fn without_id(value: &Value, id: &str) -> Value {
+    match value {
+        Value::String(text) if !id.is_empty() => text.replace(id, "OPERATION").into(),
+        Value::Array(items) => items.iter().map(|item| without_id(item, id)).collect(),
+        Value::Object(members) => members.iter().map(|(name, member)| (name.clone(), without_id(member, id))).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(kind: &str, text: &str, bytes: u64) -> Value {
+        json!({ "id": "op-7", "kind": kind, "payload": { "text": text, "bytes": bytes } })
+    }
+
+    #[test]
+    fn a_request_comes_back_without_what_is_of_its_host() {
+        let asked = r#"{"query":"gate","cursor":"x","bindingKey":null}"#;
+        let found = Recorded::of(&operation("list", asked, asked.len() as u64), &json!({ "key": "notes" })).unwrap();
+        assert_eq!((found.route, found.request), ("list", json!({ "query": "gate", "bindingKey": "notes" })));
+    }
+
+    #[test]
+    fn a_record_without_a_whole_request_says_how_to_keep_one() {
+        let binding = json!({ "key": "notes" });
+        let cut = Recorded::of(&operation("query", "{", 3_000), &binding).err().unwrap().to_string();
+        assert!(cut.contains("1 of 3000 bytes") && cut.contains("snapshots"), "{cut}");
+        let none = json!({ "id": "op-7", "kind": "query" });
+        let none = Recorded::of(&none, &binding).err().unwrap().to_string();
+        assert!(none.contains("op-7 has nothing of what was asked") && none.contains("binding update notes"), "{none}");
+        assert!(Recorded::of(&operation("extraction", "{}", 2), &binding).is_err());
+    }
+
+    #[test]
+    fn ids_that_are_made_of_the_operation_are_no_difference() {
+        let answer = |id: &str| json!({ "operationId": id, "records": [{ "providerRecordId": format!("{id}-0") }] });
+        assert_eq!(settled(&answer("op-1"), "op-1"), settled(&answer("op-2"), "op-2"));
+        assert_ne!(settled(&answer("op-1"), "op-1"), settled(&json!({ "records": [] }), "op-2"));
+    }
+}

@@ -1,0 +1,162 @@
+//! One build, called: the answer, what it logged, and what it took.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::trial::{Called, Setup, Trial, took};
+use crate::CliError;
+use crate::args::OutputArgs;
+use crate::output::{Format, line, micros, text};
+use crate::page::items;
+use memhost_sandbox::Metered;
+use memhost_types::JsonObject;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The component, `.wasm`.
+    file: PathBuf,
+    /// What is called, after `--`: describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget ID…, correct ID
+    /// TEXT, explain TEXT or browse [PATH]; each also with the request of its route as JSON. Several calls have `--`
+    /// between them.
+    #[arg(last = true, required = true, value_name = "CALL")]
+    calls: Vec<String>,
+    /// The provider's configuration, a JSON object.
+    #[arg(long, value_name = "JSON")]
+    config: Option<String>,
+    /// The agent that acts.
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
+    #[arg(long, value_name = "JSON")]
+    limits: Option<String>,
+    /// Also grant what reaches outside: the network and the secrets that it asks for. What stays inside is granted anyway.
+    #[arg(long)]
+    grant_network: bool,
+    /// Keep what it stores in this directory, for the next call; thrown away otherwise.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
+    let calls = Call::all(&args.calls)?;
+    let read = |name: &str, text: &Option<String>| -> Result<Option<JsonObject>, CliError> {
+        let read = text.as_deref().map(serde_json::from_str).transpose();
+        read.map_err(|error| CliError::input(name, format!("is no JSON object: {error}")))
+    };
+    let mut setup = Setup::of(&args.file)?;
+    setup.config = read("--config", &args.config)?;
+    setup.limits = match read("--limits", &args.limits)? {
+        Some(limits) => {
+            Some(serde_json::from_value(Value::Object(limits)).map_err(|error| CliError::input("--limits", error))?)
+        }
+        None => None,
+    };
+    setup.reaches_outside = args.grant_network;
+    let scratch = tempfile::Builder::new().prefix("memhost-run-").tempdir()?;
+    let directory = args.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
+    let trial = Trial::open(&directory, setup).await?;
+    let (format, mut all, mut failed) = (args.output.format(), Vec::new(), None);
+    let mut worked_before = trial.jobs().await?.0.len();
+    for call in &calls {
+        let provider = trial.inspection.description.provider_key.as_str();
+        let Some((route, body)) = call.request(&trial.company, args.agent.as_deref(), provider)? else {
+            let answer = serde_json::to_value(&trial.inspection).map_err(CliError::host)?;
+            show(
+                format,
+                call,
+                &Called { answer: Ok(answer), operation: Value::Null, took: Metered::default() },
+                &mut all,
+            )?;
+            continue;
+        };
+        let called = trial.call(route, &body).await?;
+        show(format, call, &called, &mut all)?;
+        // The host gives the provider time for what a capture left to be done.
+        let leaves_jobs = called.answer.as_ref().is_ok_and(|answer| !items(answer, "jobs").is_empty());
+        if leaves_jobs {
+            let (worked, took) = trial.jobs().await?;
+            let job = Call::of_a_job();
+            for (number, operation) in worked.iter().skip(worked_before).enumerate() {
+                let took = if number == 0 { took } else { Metered::default() };
+                let called = Called { answer: Ok(operation.clone()), operation: operation.clone(), took };
+                show(format, &job, &called, &mut all)?;
+            }
+            worked_before = worked.len();
+        }
+        if let Err(error) = called.answer {
+            failed = Some(error);
+            break;
+        }
+    }
+    if format != Format::Table {
+        line(&format.render(&json!({ "calls": all }), "calls", |_| String::new())?)?;
+    }
+    trial.end().await?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// To people at once; for programs it is gathered.
+fn show(format: Format, call: &Call, called: &Called, all: &mut Vec<Value>) -> Result<(), CliError> {
+    if format == Format::Table {
+        return line(&shown(call, called));
+    }
+    let (answer, error) = match &called.answer {
+        Ok(answer) => (answer.clone(), Value::Null),
+        Err(error) => (Value::Null, error.to_string().into()),
+    };
+    all.push(json!({
+        "call": call.name, "answer": answer, "error": error, "operation": called.operation, "took": took(called.took),
+    }));
+    Ok(())
+}
+
+fn shown(call: &Call, called: &Called) -> String {
+    let mut lines = vec![format!("{}:", call.name)];
+    // The error of the last call is the command's own.
+    if let Ok(answer) = &called.answer {
+        lines.extend(call.shown(answer).lines().map(|line| format!("  {line}")));
+    }
+    for logged in items(&called.operation, "log") {
+        lines.push(format!("  {:<6} {}", text(logged, "/level"), text(logged, "/text")));
+    }
+    if called.took.instructions > 0 {
+        lines.push(format!("  {}", measured(called.took)));
+    }
+    lines.join("\n")
+}
+
+/// What a call took, in one line.
+pub(super) fn measured(took: Metered) -> String {
+    format!(
+        "took {} in the provider, {} instructions, {:.1} MiB of memory at most",
+        micros(Some(&took.provider_us.into())),
+        grouped(took.instructions),
+        took.memory_bytes as f64 / f64::from(1 << 20),
+    )
+}
+
+/// Digits by threes.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let groups = digits.as_bytes()[first..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let head = (first > 0).then(|| digits[..first].to_owned());
+    head.into_iter().chain(groups).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_can_be_read() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A throwaway host for one build: the same admission, pipeline and sandbox as everywhere, in a directory of its own, and
+//! what each call takes is counted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::output::{escape, text};
+use crate::page::items;
+use crate::{Backend, CliError, directories};
+use memhost_core::plugins::Plugins;
+use memhost_core::service::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
+use memhost_sandbox::{Inspection, Meter, Metered, Sandbox, SandboxOptions};
+use memhost_types::{
+    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest, TextId, VersionChoice,
+};
+
+/// How long jobs that a capture left are waited for.
+const JOBS_END_WITHIN: Duration = Duration::from_secs(120);
+
+/// A build to be tried, and how.
+pub(super) struct Setup {
+    /// The component.
+    pub(super) file: PathBuf,
+    /// Whose memory, and which binding.
+    pub(super) company: CompanyId,
+    pub(super) key: BindingKey,
+    /// The provider's configuration; none: the one that the binding has, or an empty one.
+    pub(super) config: Option<JsonObject>,
+    /// What it may use; none: the defaults.
+    pub(super) limits: Option<BindingLimits>,
+    /// Whether it also gets what reaches outside.
+    pub(super) reaches_outside: bool,
+    /// Whether jobs and deliveries that are due are begun.
+    pub(super) has_background: bool,
+}
+
+impl Setup {
+    /// Of a file, for the company `dev` and its binding `default`.
+    pub(super) fn of(file: &Path) -> Result<Self, CliError> {
+        Ok(Self {
+            file: file.to_owned(),
+            company: id("dev")?,
+            key: id("default")?,
+            config: None,
+            limits: None,
+            reaches_outside: false,
+            has_background: true,
+        })
+    }
+}
+
+/// The host, with the build bound.
+pub(super) struct Trial {
+    pub(super) host: Backend,
+    pub(super) inspection: Inspection,
+    pub(super) company: CompanyId,
+    pub(super) key: BindingKey,
+    service: Arc<Service>,
+    meter: Meter,
+}
+
+/// One call, with what is known of it.
+pub(super) struct Called {
+    /// What came back, or why nothing did.
+    pub(super) answer: Result<Value, CliError>,
+    /// Its record, with what the guest logged; null where there is none.
+    pub(super) operation: Value,
+    /// What it took.
+    pub(super) took: Metered,
+}
+
+impl Trial {
+    /// Opens a host on `directory`, where a host may have been before, and binds the build to what is there.
+    pub(super) async fn open(directory: &Path, setup: Setup) -> Result<Self, CliError> {
+        let named = |error: &dyn std::fmt::Display| CliError::input(setup.file.display().to_string(), error);
+        let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;
+        let component = Plugins::inspect(&sandbox, &setup.file).await.map_err(|error| named(&error))?;
+        let inspection = component.inspection().clone();
+        // In a directory of its own: whatever else a copied host has is not what is tried.
+        let plugins = directory.join("tried");
+        std::fs::create_dir_all(&plugins)?;
+        std::fs::copy(&setup.file, plugins.join("plugin.wasm")).map_err(|error| named(&error))?;
+        let (service, meter) = host(directory, &plugins, setup.has_background).await?;
+        if let Some(refused) = service.plugins().refused.first() {
+            return Err(named(&refused.reason));
+        }
+        let trial = Self {
+            host: Backend::of(Arc::clone(&service)),
+            inspection,
+            company: setup.company.clone(),
+            key: setup.key.clone(),
+            service,
+            meter,
+        };
+        trial.bind(setup).await?;
+        Ok(trial)
+    }
+
+    /// A binding that is there gets this very build, whatever its version; where there is none it is made.
+    async fn bind(&self, setup: Setup) -> Result<(), CliError> {
+        let (caller, description) = (Caller::operator(), &self.inspection.description);
+        let version = VersionChoice::Pin(self.inspection.digest);
+        let Ok(present) = self.service.binding(&self.company, &self.key) else {
+            let request = CreateBinding {
+                key: setup.key,
+                provider_key: description.provider_key.clone(),
+                version,
+                config: setup.config.unwrap_or_default(),
+                grants: Some(within(Grants::all_of(&description.permissions), setup.reaches_outside)),
+                limits: setup.limits.unwrap_or_default(),
+                policy: BindingPolicy::default(),
+                default: true,
+            };
+            let made = self.service.create_binding(&caller, &self.company, request).await;
+            return made.map(drop).map_err(CliError::host);
+        };
+        let of = &present.binding.provider_key;
+        if *of != description.provider_key {
+            let message = format!(
+                "is the provider `{}`, and what is stored there is of `{of}`; take another directory, or a build of `{of}`",
+                description.provider_key
+            );
+            return Err(CliError::input(setup.file.display().to_string(), message));
+        }
+        let granted = within(given(present.binding.grants, &description.permissions), setup.reaches_outside);
+        let request = UpdateBinding {
+            version: Some(version),
+            config: setup.config,
+            limits: setup.limits,
+            enabled: Some(true),
+            ..UpdateBinding::default()
+        };
+        let changed = self.service.update_binding(&caller, &self.company, &self.key, request).await;
+        changed.map_err(CliError::host)?;
+        // Decided about anew, so that a build that asks for more does not wait.
+        let grants = self.service.set_grants(&caller, &self.company, &self.key, None, granted).await;
+        grants.map(drop).map_err(CliError::host)
+    }
+
+    /// Has the build take over what is there, so that the next call is nothing but itself.
+    pub(super) async fn warm(&self) {
+        let body = json!({ "scope": { "companyId": self.company }, "bindingKey": self.key, "limit": 1 });
+        // Whatever is wrong with the build is said by the call that is meant.
+        let path = format!("/runtime/v1/companies/{}/list", escape(self.company.as_str()));
+        drop(self.host.post(&path, &body).await);
+    }
+
+    /// Why the host keeps the build from what is there, if it does: then another build has answered, or none.
+    fn kept_from(&self) -> Option<CliError> {
+        let binding = self.service.binding(&self.company, &self.key).ok()?;
+        let kept = binding.kept_from.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
+        Some(CliError::Failed(format!("version {} does not do it: {}", kept.version, kept.reason)))
+    }
+
+    /// Calls a route of the runtime plane.
+    pub(super) async fn call(&self, route: &str, body: &Value) -> Result<Called, CliError> {
+        self.meter.take();
+        let path = format!("/runtime/v1/companies/{}/{route}", escape(self.company.as_str()));
+        let answer = self.host.post(&path, body).await;
+        // Before a job that it left begins.
+        let took = self.took();
+        let id = match &answer {
+            Ok(answer) => answer["operationId"].as_str().map(str::to_owned),
+            Err(CliError::Problem { operation, .. }) => operation.clone(),
+            Err(_) => None,
+        };
+        let operation = match id {
+            Some(id) => self.host.get(&self.path(&format!("operations/{}", escape(&id)))).await?,
+            None => Value::Null,
+        };
+        let answer = self.kept_from().map_or(answer, Err);
+        Ok(Called { answer, operation, took })
+    }
+
+    /// Waits for the jobs that a capture left; answers the operations that worked on them, oldest first.
+    pub(super) async fn jobs(&self) -> Result<(Vec<Value>, Metered), CliError> {
+        let until = Instant::now() + JOBS_END_WITHIN;
+        loop {
+            let jobs = self.host.get(&self.path("jobs?limit=100")).await?;
+            let goes_on = |job: &Value| matches!(text(job, "/status").as_str(), "queued" | "running");
+            if !items(&jobs, "items").iter().any(goes_on) || Instant::now() > until {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let worked = self.host.get(&self.path("operations?kind=extraction&limit=100")).await?;
+        Ok((items(&worked, "items").iter().rev().cloned().collect(), self.took()))
+    }
+
+    /// What everything since the last time took together.
+    fn took(&self) -> Metered {
+        self.meter.take().into_iter().fold(Metered::default(), |sum, call| Metered {
+            instructions: sum.instructions + call.instructions,
+            memory_bytes: sum.memory_bytes.max(call.memory_bytes),
+            provider_us: sum.provider_us + call.provider_us,
+        })
+    }
+
+    /// Below the company's control plane.
+    pub(super) fn path(&self, rest: &str) -> String {
+        format!("/control/v1/companies/{}/{rest}", escape(self.company.as_str()))
+    }
+
+    /// Everything is on disk when this returns.
+    pub(super) async fn end(self) -> Result<(), CliError> {
+        self.service.rest(Duration::from_secs(10)).await;
+        self.service.flush().await.map_err(CliError::host)
+    }
+}
+
+async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<(Arc<Service>, Meter), CliError> {
+    let meter = Meter::default();
+    let mut options = ServiceOptions::new(directory.join("data"));
+    options.plugins_dir = Some(plugins.to_owned());
+    options.compiled_dir = directories::compiled();
+    options.audit = Audit::Relaxed;
+    options.has_background = has_background;
+    options.sandbox.meter = Some(meter.clone());
+    Ok((Service::open(options).await.map_err(CliError::host)?, meter))
+}
+
+/// A host on a directory where one was before, that begins nothing by itself and has no builds but those that it kept.
+pub(super) async fn quiet(directory: &Path) -> Result<Arc<Service>, CliError> {
+    let plugins = directory.join("tried");
+    std::fs::create_dir_all(&plugins)?;
+    Ok(host(directory, &plugins, false).await?.0)
+}
+
+/// Nobody outside is reached from a throwaway host unless its user said so: what is tried may send what it is given.
+fn within(grants: Grants, reaches_outside: bool) -> Grants {
+    if reaches_outside { grants } else { Grants { http: Vec::new(), secrets: Vec::new(), ..grants } }
+}
+
+/// What a binding has, and what a newer build asks for beside it that stays in here.
+fn given(granted: Grants, asked: &[PermissionRequest]) -> Grants {
+    let asked = Grants::all_of(asked);
+    Grants {
+        storage_bytes: granted.storage_bytes.max(asked.storage_bytes),
+        directory_bytes: granted.directory_bytes.max(asked.directory_bytes),
+        embeddings: granted.embeddings || asked.embeddings,
+        clock: granted.clock || asked.clock,
+        ..granted
+    }
+}
+
+/// Reads an id.
+pub(super) fn id<T: TextId>(text: &str) -> Result<T, CliError> {
+    T::parse(text).map_err(|error| CliError::input(text, error))
+}
+
+/// As an object of JSON, for people and programs.
+pub(super) fn took(took: Metered) -> Value {
+    json!({ "instructions": took.instructions, "memoryBytes": took.memory_bytes, "providerUs": took.provider_us })
+}

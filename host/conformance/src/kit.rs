@@ -1,0 +1,289 @@
+//! The host of a check: opened in a temporary directory, with the provider in it, and a binding for each rule.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::report::{Finding, Outcome, Report};
+use super::rule::{Mode, Rule, Run, Stop, Verdict};
+use super::subject::Subject;
+use super::{CheckError, rules};
+use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
+use memhost_core::service::{
+    Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret, schema_problem,
+};
+use memhost_sandbox::{AdmissionError, Component};
+use memhost_types::{
+    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, TextId,
+    VersionChoice,
+};
+
+/// What is checked.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// A component.
+    File(PathBuf),
+    /// The provider that is part of the host.
+    Builtin,
+}
+
+/// What the provider under check is given.
+#[derive(Debug, Clone, Default)]
+pub struct CheckOptions {
+    /// Its configuration.
+    pub config: JsonObject,
+    /// What every record of the check gets as metadata, for providers that need some.
+    pub metadata: JsonObject,
+    /// Whether it gets the origins and secrets that it asks for.
+    pub allow_network: bool,
+    /// Permissions that it does not get although it asks, by the name of their kind: `storage`, `directory`,
+    /// `embeddings`, `clock`.
+    pub deny: Vec<String>,
+    /// The values of secrets, by name.
+    pub secrets: Vec<(String, String)>,
+}
+
+/// Which rules are tried.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// Those of this mode and below.
+    pub mode: Mode,
+    /// Only these; empty: all.
+    pub rules: Vec<String>,
+}
+
+impl Selection {
+    fn of_rules(&self) -> Result<Vec<&'static Rule>, CheckError> {
+        if let Some(id) = self.rules.iter().find(|id| !rules::all().any(|rule| rule.id == **id)) {
+            return Err(CheckError::NoRule { id: id.clone() });
+        }
+        let is_asked = |rule: &&Rule| match self.rules.as_slice() {
+            [] => rule.mode <= self.mode,
+            named => named.iter().any(|id| id == rule.id),
+        };
+        Ok(rules::all().filter(is_asked).collect())
+    }
+}
+
+/// A component that was admitted and serves nobody yet.
+pub(super) struct Candidate {
+    pub(super) service: Arc<Service>,
+    pub(super) component: Component,
+    pub(super) config: JsonObject,
+}
+
+/// A host with the provider under check.
+pub struct Kit {
+    admitted: Result<Component, AdmissionError>,
+    service: Arc<Service>,
+    company: CompanyId,
+    /// Tells the ids of this check from those of every other: a provider may keep what it is told in a system elsewhere.
+    run: String,
+    bindings: AtomicU64,
+    /// Behind the service: its files are open until it is dropped.
+    directory: Scratch,
+}
+
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays in a temporary directory harms nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Kit {
+    /// Opens a host and has it admit the provider. A provider that is not admitted has broken a rule. `compiled_dir` is as
+    /// in [`ServiceOptions`]: with one, what was checked before is not compiled again.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or the host does not open.
+    pub async fn open(source: &Source, compiled_dir: Option<PathBuf>) -> Result<Self, CheckError> {
+        let run = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
+        let directory = Scratch(std::env::temp_dir().join(format!("memhost-check-{run}")));
+        let plugins = directory.0.join("plugins");
+        let mut options = ServiceOptions::new(directory.0.join("data"));
+        options.audit = Audit::Relaxed;
+        options.zero_config = false;
+        options.plugins_dir = Some(plugins.clone());
+        options.compiled_dir = compiled_dir;
+        let file = |path: &Path, error: std::io::Error| CheckError::File {
+            path: path.display().to_string(),
+            message: error.to_string(),
+        };
+        std::fs::create_dir_all(&plugins).map_err(|error| file(&plugins, error))?;
+        if let Source::File(path) = source {
+            std::fs::copy(path, plugins.join("provider.wasm")).map_err(|error| file(path, error))?;
+        }
+        let service = Service::open(options).await?;
+        let admitted = match source {
+            Source::Builtin => builtin(&service)?,
+            Source::File(_) => admitted(&service, &plugins.join("provider.wasm")).await?,
+        };
+        let company = CompanyId::parse("check").map_err(|error| CheckError::KeptOut(error.problem))?;
+        Ok(Self { admitted, service, company, run, bindings: AtomicU64::new(0), directory })
+    }
+
+    /// Tries the rules, one after the other.
+    ///
+    /// # Errors
+    /// Where a rule is not known, or the provider does not accept the configuration.
+    pub async fn check(&self, options: &CheckOptions, selection: &Selection) -> Result<Report, CheckError> {
+        let started = Instant::now();
+        let selected = selection.of_rules()?;
+        if let Ok(component) = &self.admitted {
+            self.prepare(component, options, &selected).await?;
+        }
+        let mut findings = Vec::with_capacity(selected.len());
+        for rule in selected {
+            let began = Instant::now();
+            let outcome = match self.run(rule, options).await {
+                Ok(()) => Outcome::Passed,
+                Err(Stop::Failed(saw)) => Outcome::Failed { saw },
+                Err(Stop::Skipped(why)) => Outcome::Skipped { why },
+            };
+            findings.push(Finding { rule: *rule, outcome, took: began.elapsed() });
+        }
+        let inspection = self.admitted.as_ref().ok().map(Component::inspection);
+        Ok(Report::new(inspection, selection, findings, started.elapsed()))
+    }
+
+    /// Ends what the host does by itself, and removes what it has written.
+    pub async fn close(self) {
+        self.service.rest(Duration::from_secs(2)).await;
+        drop(self.service);
+        drop(self.directory);
+    }
+
+    /// A configuration or secret that will not do is the caller's mistake, and not a broken rule.
+    async fn prepare(
+        &self,
+        component: &Component,
+        options: &CheckOptions,
+        selected: &[&Rule],
+    ) -> Result<(), CheckError> {
+        let schema = component.description().config_schema.as_ref();
+        if !selected.iter().any(|rule| matches!(rule.run, Run::Binding(_))) || schema.and_then(schema_problem).is_some()
+        {
+            return Ok(());
+        }
+        for (name, value) in &options.secrets {
+            let asked = Grants::all_of(&component.description().permissions).http;
+            let origins = asked.into_iter().map(|grant| grant.origin).collect();
+            let request = SetSecret { value: value.clone(), origins, in_body: false };
+            let set = self.service.set_secret(&Caller::operator(), &self.company, name, request).await;
+            set.map_err(Box::new)?;
+        }
+        self.bind(component, options, true).await.map_err(Box::new)?;
+        Ok(())
+    }
+
+    async fn run(&self, rule: &Rule, options: &CheckOptions) -> Verdict {
+        let component = match &self.admitted {
+            Ok(component) => component,
+            Err(error) if (rule.refusal)(error) => return Err(Stop::Failed(error.to_string())),
+            Err(error) => return Err(Stop::Skipped(format!("the component is not admitted: {error}"))),
+        };
+        if let Some(interface) = rule.interface.filter(|interface| !component.exports(*interface)) {
+            return Err(Stop::Skipped(format!("the component does not export `{}`", rules::name(interface))));
+        }
+        match rule.run {
+            Run::Admission => Ok(()),
+            Run::Component(trial) => {
+                let (service, component) = (Arc::clone(&self.service), component.clone());
+                trial(&Candidate { service, component, config: options.config.clone() }).await
+            }
+            Run::Binding(trial) => trial(&self.subject(component, rule, options).await?).await,
+        }
+    }
+
+    async fn subject(&self, component: &Component, rule: &Rule, options: &CheckOptions) -> Result<Subject, Stop> {
+        let none = |error: ServiceError| Stop::Skipped(format!("no binding can be made: {error}"));
+        let key = self.bind(component, options, rule.id != rules::WITHOUT_OPTIONAL).await.map_err(none)?;
+        let bench = self.service.workbench(&self.company, &key).await.map_err(none)?;
+        Ok(Subject {
+            service: Arc::clone(&self.service),
+            company: self.company.clone(),
+            tag: format!("{}-{key}", self.run),
+            key,
+            description: Arc::new(component.description().clone()),
+            interfaces: Arc::new(component.inspection().interfaces.iter().copied().collect::<BTreeSet<_>>()),
+            metadata: Arc::new(options.metadata.clone()),
+            numbers: Arc::new(AtomicU64::new(1)),
+            bench,
+        })
+    }
+
+    async fn bind(
+        &self,
+        component: &Component,
+        options: &CheckOptions,
+        with_optional: bool,
+    ) -> Result<BindingKey, ServiceError> {
+        let number = self.bindings.fetch_add(1, Ordering::Relaxed);
+        let host = |error: memhost_types::IdError| ServiceError::Host(error.problem);
+        let key = BindingKey::parse(&format!("b{number}")).map_err(host)?;
+        let description = component.description();
+        let is_given = |request: &&PermissionRequest| {
+            (with_optional || !request.optional)
+                && match &request.permission {
+                    Permission::Http(_) | Permission::Secret(_) => options.allow_network,
+                    permission => !options.deny.iter().any(|kind| kind == kind_of(permission)),
+                }
+        };
+        let given: Vec<PermissionRequest> = description.permissions.iter().filter(is_given).cloned().collect();
+        let mut grants = Grants::all_of(&given);
+        for grant in &mut grants.http {
+            // A stand-in for a vendor's system runs on the author's own machine.
+            grant.private_ranges = ["127.0.0.0/8", "::1/128"].iter().filter_map(|range| range.parse().ok()).collect();
+        }
+        let request = CreateBinding {
+            key: key.clone(),
+            provider_key: description.provider_key.clone(),
+            version: VersionChoice::Pin(component.inspection().digest),
+            config: options.config.clone(),
+            grants: Some(grants),
+            limits: BindingLimits::default(),
+            policy: BindingPolicy::default(),
+            default: false,
+        };
+        self.service.create_binding(&Caller::operator(), &self.company, request).await?;
+        Ok(key)
+    }
+}
+
+fn kind_of(permission: &Permission) -> &'static str {
+    match permission {
+        Permission::Storage(_) => "storage",
+        Permission::Directory(_) => "directory",
+        Permission::Embeddings => "embeddings",
+        Permission::Http(_) => "http",
+        Permission::Secret(_) => "secret",
+        Permission::Clock => "clock",
+    }
+}
+
+fn builtin(service: &Service) -> Result<Result<Component, AdmissionError>, CheckError> {
+    let plugins = service.plugins().admitted.into_iter();
+    let mut own = plugins.filter(|plugin| plugin.inspection.description.provider_key.as_str() == LOCAL_MARKDOWN_KEY);
+    let component = own.find_map(|plugin| service.component(plugin.inspection.digest));
+    component.map(Ok).ok_or_else(|| CheckError::KeptOut("the built-in provider is not there".to_owned()))
+}
+
+/// What the host made of the file.
+async fn admitted(service: &Service, file: &Path) -> Result<Result<Component, AdmissionError>, CheckError> {
+    let plugins = service.plugins();
+    let Some(refused) = plugins.refused.first() else {
+        let of_file = |component: &Component| component.description().provider_key.as_str() != LOCAL_MARKDOWN_KEY;
+        let mut all = plugins.admitted.iter().filter_map(|plugin| service.component(plugin.inspection.digest));
+        return all.find(of_file).map(Ok).ok_or_else(|| CheckError::KeptOut("the host has not seen it".to_owned()));
+    };
+    // The list of refused files has the reason for people; once more for what it was.
+    match Plugins::inspect(service.sandbox(), file).await {
+        Err(PluginError::Admission(error)) => Ok(Err(error)),
+        _ => Err(CheckError::KeptOut(refused.reason.clone())),
+    }
+}

@@ -1,0 +1,135 @@
+//! What a rule is.
+
+use std::pin::Pin;
+
+use serde::Serialize;
+
+use super::kit::Candidate;
+use super::subject::Subject;
+use memhost_sandbox::{AdmissionError, OptionalInterface};
+
+/// Where the contract says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sentence {
+    /// The file, from the repository's root.
+    pub file: &'static str,
+    /// The function, type or field that the sentence stands at.
+    pub item: &'static str,
+    /// The sentence, word by word.
+    pub text: &'static str,
+}
+
+/// Which checks ask for the rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Every one.
+    Quick,
+    /// Only thorough ones: it takes long, or much room.
+    Thorough,
+}
+
+/// Why a rule did not come out well.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It is broken: what was seen.
+    Failed(String),
+    /// It cannot be tried on this provider: why.
+    Skipped(String),
+}
+
+pub(super) type Verdict = Result<(), Stop>;
+pub(super) type Trial<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
+
+/// How a rule is tried.
+#[derive(Clone, Copy)]
+pub(super) enum Run {
+    /// Admission looks at it, and nothing else has to.
+    Admission,
+    /// On the component, which serves nobody yet.
+    Component(for<'a> fn(&'a Candidate) -> Trial<'a>),
+    /// On a binding of its own.
+    Binding(for<'a> fn(&'a Subject) -> Trial<'a>),
+}
+
+/// One rule of the contract.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// Stable: the number of a rule that is gone is not given again.
+    pub id: &'static str,
+    /// What holds, in one line.
+    pub title: &'static str,
+    /// What the kit does, and what must come of it.
+    pub expects: &'static str,
+    /// Where the contract says it.
+    pub contract: Sentence,
+    /// Which checks ask for it.
+    pub mode: Mode,
+    /// The optional interface that it is about; none: every provider.
+    pub interface: Option<OptionalInterface>,
+    pub(super) run: Run,
+    /// Whether a component that is kept out for this reason breaks the rule.
+    pub(super) refusal: fn(&AdmissionError) -> bool,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.id)
+    }
+}
+
+impl Rule {
+    pub(super) const fn new(
+        id: &'static str,
+        title: &'static str,
+        expects: &'static str,
+        contract: Sentence,
+        run: Run,
+    ) -> Self {
+        Self { id, title, expects, contract, mode: Mode::Quick, interface: None, run, refusal: |_| false }
+    }
+
+    pub(super) const fn of(mut self, interface: OptionalInterface) -> Self {
+        self.interface = Some(interface);
+        self
+    }
+
+    pub(super) const fn refused_with(mut self, refusal: fn(&AdmissionError) -> bool) -> Self {
+        self.refusal = refusal;
+        self
+    }
+
+    pub(super) const fn thorough(mut self) -> Self {
+        self.mode = Mode::Thorough;
+        self
+    }
+}
+
+pub(super) const fn provider(item: &'static str, text: &'static str) -> Sentence {
+    Sentence { file: "wit/provider.wit", item, text }
+}
+
+pub(super) const fn optional(item: &'static str, text: &'static str) -> Sentence {
+    Sentence { file: "wit/optional.wit", item, text }
+}
+
+pub(super) const fn types(item: &'static str, text: &'static str) -> Sentence {
+    Sentence { file: "wit/types.wit", item, text }
+}
+
+pub(super) const fn world(item: &'static str, text: &'static str) -> Sentence {
+    Sentence { file: "wit/worlds.wit", item, text }
+}
+
+pub(super) fn failed<T>(saw: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Failed(saw.into()))
+}
+
+pub(super) fn skipped<T>(why: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Skipped(why.into()))
+}
+
+/// Holds, or what was seen instead.
+pub(super) fn holds(is_so: bool, saw: impl FnOnce() -> String) -> Verdict {
+    if is_so { Ok(()) } else { failed(saw()) }
+}

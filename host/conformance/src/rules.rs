@@ -1,0 +1,106 @@
+//! All rules, in the order in which they are tried.
+
+mod admission;
+mod browse;
+mod capture;
+mod configuration;
+mod correction;
+mod errors;
+mod explain;
+mod extraction;
+mod forget;
+mod get;
+mod list;
+mod migration;
+mod partition;
+mod profile;
+mod query;
+mod restart;
+mod review;
+mod transfer;
+mod upsert;
+
+use std::fmt::Write as _;
+
+use super::rule::{Mode, Rule};
+use memhost_sandbox::OptionalInterface;
+
+/// The rule whose binding has nothing granted that is asked for as optional.
+pub(super) const WITHOUT_OPTIONAL: &str = configuration::WITHOUT_OPTIONAL;
+
+/// What a group is about, and its rules.
+const GROUPS: &[(&str, &[Rule])] = &[
+    ("Admission and description", admission::RULES),
+    ("Configuration and permissions", configuration::RULES),
+    ("Capture", capture::RULES),
+    ("Curated writes", upsert::RULES),
+    ("Queries", query::RULES),
+    ("Partitions", partition::RULES),
+    ("Lists", list::RULES),
+    ("Single records", get::RULES),
+    ("Forgetting", forget::RULES),
+    ("Instances that come and go", restart::RULES),
+    ("Errors", errors::RULES),
+    ("Correction", correction::RULES),
+    ("Summaries", profile::RULES),
+    ("Extraction", extraction::RULES),
+    ("Explanation", explain::RULES),
+    ("Browsing", browse::RULES),
+    ("Review", review::RULES),
+    ("Export and import", transfer::RULES),
+    ("Migration", migration::RULES),
+];
+
+/// Every rule.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    GROUPS.iter().flat_map(|(_, rules)| rules.iter())
+}
+
+/// Whether the rule needs a record to be written by the provider's main way in.
+pub(super) fn is_about_writing(rule: &Rule) -> bool {
+    let mut writing = capture::RULES.iter().chain(upsert::RULES);
+    writing.any(|known| known.id == rule.id)
+}
+
+/// The contract's name of an interface.
+pub(super) fn name(interface: OptionalInterface) -> &'static str {
+    match interface {
+        OptionalInterface::Correction => "correction",
+        OptionalInterface::Profile => "profile",
+        OptionalInterface::Extraction => "extraction",
+        OptionalInterface::Explain => "explain",
+        OptionalInterface::Browse => "browse",
+        OptionalInterface::Review => "review",
+        OptionalInterface::Transfer => "transfer",
+        OptionalInterface::Migration => "migration",
+    }
+}
+
+/// Every rule with what it expects and where the contract says it, as Markdown.
+pub fn handbook() -> String {
+    let mut text = String::from(
+        "# Rules that a provider keeps\n\n`memhost plugin check FILE.wasm` tries them, and this page is written by \
+         `memhost plugin check --list-rules`. An id is never given to another rule. Rules of optional interfaces are \
+         tried where the component exports the interface; those marked *thorough* need `--thorough`.\n",
+    );
+    for (title, rules) in GROUPS {
+        // Writing to a text does not fail.
+        let _ = write!(text, "\n## {title}\n");
+        for rule in *rules {
+            let mut marks = String::new();
+            if let Some(interface) = rule.interface {
+                let _ = write!(marks, " (`{}`)", name(interface));
+            }
+            if rule.mode == Mode::Thorough {
+                marks.push_str(" (*thorough*)");
+            }
+            let contract = &rule.contract;
+            let _ = write!(
+                text,
+                "\n**{}** {}{marks}. {}\n> {} `{}`, {}\n",
+                rule.id, rule.title, rule.expects, contract.text, contract.item, contract.file
+            );
+        }
+    }
+    text
+}

@@ -1,0 +1,136 @@
+//! What admission looks at, and what `describe` answers.
+
+use crate::kit::Candidate;
+use crate::rule::{Rule, Run, Verdict, failed, holds, provider, skipped, world};
+use memhost_core::service::schema_problem;
+use memhost_sandbox::AdmissionError;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "ADM-01",
+        "It is a component of this contract",
+        "The file is a component that exports `paperclip:memory/provider` in a version that this host serves.",
+        world("memory-provider", "What every provider is built for."),
+        Run::Admission,
+    )
+    .refused_with(|error| {
+        matches!(
+            error,
+            AdmissionError::TooLarge { .. }
+                | AdmissionError::NativeCode
+                | AdmissionError::CoreModule
+                | AdmissionError::NotWasm { .. }
+                | AdmissionError::Malformed(_)
+                | AdmissionError::NoProvider { .. }
+                | AdmissionError::UnknownContract { .. }
+        )
+    }),
+    Rule::new(
+        "ADM-02",
+        "It needs nothing but the contract and WASI",
+        "Everything that it imports is offered by the host.",
+        world(
+            "memory-provider",
+            "A component imports only what it uses of it, and beside it whatever of WASI 0.2 its language's runtime needs.",
+        ),
+        Run::Admission,
+    )
+    .refused_with(|error| matches!(error, AdmissionError::Unlinkable(_) | AdmissionError::TooDemanding { .. })),
+    Rule::new(
+        "DSC-01",
+        "It says what it is",
+        "`describe` answers on a fresh instance without any grant, within a second, with a name, a summary and \
+         permissions that the contract allows.",
+        provider("describe", "A component whose `describe` fails is not admitted."),
+        Run::Admission,
+    )
+    .refused_with(|error| {
+        matches!(error, AdmissionError::Describe(_)) || is_of(error, "name") || is_of(error, "summary") || is_of(error, "permissions")
+    }),
+    Rule::new(
+        "DSC-02",
+        "Its key is one",
+        "`describe` answers a provider key of the contract's form.",
+        provider("description.provider-key", "Stable across versions: `[a-z0-9-]`, 1 to 64 bytes."),
+        Run::Admission,
+    )
+    .refused_with(|error| is_of(error, "providerKey")),
+    Rule::new(
+        "DSC-03",
+        "Its version is semantic",
+        "`describe` answers a semantic version.",
+        provider("description.version", "Semantic version of this build, such as `1.4.0`."),
+        Run::Admission,
+    )
+    .refused_with(|error| is_of(error, "version")),
+    Rule::new(
+        "DSC-04",
+        "It always says the same of itself",
+        "Three fresh instances answer `describe` alike.",
+        provider("describe", "Pure: the same answer every time, without any grant, in at most 1 s."),
+        Run::Component(|candidate| Box::pin(same_description(candidate))),
+    ),
+    Rule::new(
+        "DSC-05",
+        "Its schema is a JSON Schema",
+        "The schema of the configuration, if there is one, is JSON, and valid as JSON Schema 2020-12.",
+        provider("description.config-schema", "JSON Schema (2020-12) of the configuration; none: no configuration."),
+        Run::Component(|candidate| Box::pin(schema(candidate))),
+    )
+    .refused_with(|error| is_of(error, "configSchema")),
+    Rule::new(
+        "DSC-06",
+        "At least one instance may serve",
+        "`describe` answers a `max-concurrency` of 1 or more.",
+        provider("description.max-concurrency", "How many instances may serve one binding at once, from 1."),
+        Run::Admission,
+    )
+    .refused_with(|error| is_of(error, "maxConcurrency")),
+    Rule::new(
+        "DSC-07",
+        "Whoever decides is told why",
+        "Each permission that it asks for has a reason.",
+        provider("permission-request.reason", "For the person who decides, in one sentence."),
+        Run::Component(|candidate| Box::pin(reasons(candidate))),
+    ),
+];
+
+fn is_of(error: &AdmissionError, wanted: &str) -> bool {
+    matches!(error, AdmissionError::Description { field, .. } if *field == wanted)
+}
+
+async fn same_description(candidate: &Candidate) -> Verdict {
+    let known = candidate.component.description();
+    for _ in 0..3 {
+        match candidate.component.describe(candidate.service.sandbox()).await {
+            Ok(again) => holds(again == *known, || {
+                let json = |value| serde_json::to_string(value).unwrap_or_default();
+                format!("at first {}, then {}", json(known), json(&again))
+            })?,
+            Err(error) => return failed(format!("it answered at admission, and then: {error}")),
+        }
+    }
+    Ok(())
+}
+
+async fn schema(candidate: &Candidate) -> Verdict {
+    let Some(schema) = &candidate.component.description().config_schema else {
+        return skipped("it has no configuration");
+    };
+    match schema_problem(schema) {
+        None => Ok(()),
+        Some(problem) => failed(problem),
+    }
+}
+
+async fn reasons(candidate: &Candidate) -> Verdict {
+    let asked = &candidate.component.description().permissions;
+    if asked.is_empty() {
+        return skipped("it asks for nothing");
+    }
+    let silent = asked.iter().find(|request| request.reason.trim().is_empty());
+    holds(silent.is_none(), || match silent {
+        Some(request) => format!("{} has no reason", request.permission),
+        None => String::new(),
+    })
+}

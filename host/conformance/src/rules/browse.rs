@@ -1,0 +1,158 @@
+//! `browse`: the whole of a small tree is walked.
+
+use super::query::several;
+use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
+use crate::subject::{Subject, answered};
+use memhost_sandbox::{CallError, OptionalInterface};
+use memhost_types::{BrowseNode, ProviderError, RecordHandle, Scope};
+
+/// A tree of a few records with more nodes than this is not walked to its end.
+const MOST_NODES: usize = 200;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "BRW-01",
+        "Children have an order",
+        "The children of each node come in the same order three times.",
+        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000."),
+        Run::Binding(|subject| Box::pin(order(subject))),
+    )
+    .of(OptionalInterface::Browse),
+    Rule::new(
+        "BRW-02",
+        "A path that is gone is not found",
+        "`list-children` of a path that the provider never gave answers `not-found`.",
+        optional("list-children", "`not-found` for a path that is gone."),
+        Run::Binding(|subject| Box::pin(gone(subject))),
+    )
+    .of(OptionalInterface::Browse),
+    Rule::new(
+        "BRW-03",
+        "Each child comes once",
+        "The children of each node, one to a page, are the same as all on one page.",
+        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000."),
+        Run::Binding(|subject| Box::pin(pages(subject))),
+    )
+    .of(OptionalInterface::Browse),
+    Rule::new(
+        "BRW-04",
+        "The record behind a node exists",
+        "Each record that a node names is there for `get-record`.",
+        optional("node.record-id", "The record behind the node, if there is one."),
+        Run::Binding(|subject| Box::pin(records(subject))),
+    )
+    .of(OptionalInterface::Browse),
+    Rule::new(
+        "BRW-05",
+        "A tree keeps partitions apart",
+        "No node of another agent's tree names one of this agent's records.",
+        types("scope", "a record written with one of them set must not be returned to a scope that has that field set to something else."),
+        Run::Binding(|subject| Box::pin(partitions(subject))),
+    )
+    .of(OptionalInterface::Browse),
+    Rule::new(
+        "BRW-06",
+        "Labels are short",
+        "With a record of a long line, no label is over 512 bytes and no path over 4 KiB.",
+        optional("node.label", "At most 512 bytes."),
+        Run::Binding(|subject| Box::pin(labels(subject))),
+    )
+    .of(OptionalInterface::Browse),
+];
+
+async fn children(subject: &Subject, scope: Scope, path: &str, limit: u32) -> Result<Vec<BrowseNode>, Stop> {
+    let (mut all, mut cursor) = (Vec::new(), None::<String>);
+    while all.len() <= MOST_NODES {
+        let page = subject.browse(scope.clone(), path, cursor.as_deref(), limit).await;
+        let page = answered("list-children", page)?;
+        all.extend(page.nodes);
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(all),
+        }
+    }
+    failed(format!("the children of {path:?} have no end: {} nodes", all.len()))
+}
+
+/// Every node of the tree, and the paths that have children.
+async fn walked(subject: &Subject, scope: Scope) -> Result<(Vec<BrowseNode>, Vec<String>), Stop> {
+    let (mut all, mut open, mut seen) = (Vec::new(), vec![String::new()], Vec::new());
+    while let Some(path) = open.pop() {
+        let found = children(subject, scope.clone(), &path, 100).await?;
+        open.extend(found.iter().filter(|node| node.has_children).map(|node| node.path.clone()));
+        all.extend(found);
+        seen.push(path);
+        if all.len() > MOST_NODES {
+            return skipped(format!("the tree of a few records has more than {MOST_NODES} nodes"));
+        }
+    }
+    Ok((all, seen))
+}
+
+async fn order(subject: &Subject) -> Verdict {
+    several(subject, 4).await?;
+    let (_, paths) = walked(subject, subject.scope()).await?;
+    for path in paths {
+        let first = children(subject, subject.scope(), &path, 100).await?;
+        for _ in 0..2 {
+            let again = children(subject, subject.scope(), &path, 100).await?;
+            holds(first == again, || format!("the children of {path:?} come in another order"))?;
+        }
+    }
+    Ok(())
+}
+
+async fn gone(subject: &Subject) -> Verdict {
+    several(subject, 1).await?;
+    match subject.browse(subject.scope(), "no-such-node/at-all", None, 10).await {
+        Err(CallError::Provider(ProviderError::NotFound(_))) => Ok(()),
+        Err(error) => failed(error.to_string()),
+        Ok(page) => failed(format!("a page of {} nodes", page.nodes.len())),
+    }
+}
+
+async fn pages(subject: &Subject) -> Verdict {
+    several(subject, 4).await?;
+    let (_, paths) = walked(subject, subject.scope()).await?;
+    for path in paths {
+        let all = children(subject, subject.scope(), &path, 100).await?;
+        let one_by_one = children(subject, subject.scope(), &path, 1).await?;
+        holds(all == one_by_one, || {
+            format!("{path:?} has {} children on one page, and {} one by one", all.len(), one_by_one.len())
+        })?;
+    }
+    Ok(())
+}
+
+async fn records(subject: &Subject) -> Verdict {
+    several(subject, 3).await?;
+    let (nodes, _) = walked(subject, subject.scope()).await?;
+    let named: Vec<RecordHandle> = nodes.into_iter().filter_map(|node| node.record).collect();
+    if named.is_empty() {
+        return skipped("no node names a record");
+    }
+    for handle in named {
+        let found = subject.get(subject.scope(), &handle).await?;
+        holds(found.is_some(), || format!("`get-record` has no `{}`", handle.provider_record_id))?;
+    }
+    Ok(())
+}
+
+async fn partitions(subject: &Subject) -> Verdict {
+    let (_, handles) = several(subject, 3).await?;
+    let (nodes, _) = walked(subject, subject.other_agent()).await?;
+    let strange = nodes.iter().find(|node| node.record.as_ref().is_some_and(|record| handles.contains(record)));
+    match strange {
+        None => Ok(()),
+        Some(node) => failed(format!("the node {:?} names one", node.path)),
+    }
+}
+
+async fn labels(subject: &Subject) -> Verdict {
+    // As long as narrow providers take it.
+    let long = "incomprehensibilities ".repeat(9);
+    subject.put(subject.scope(), long.trim_end()).await?;
+    // Longer ones were refused by the host before this.
+    let (nodes, _) = walked(subject, subject.scope()).await?;
+    if nodes.is_empty() { skipped("the tree is empty") } else { Ok(()) }
+}

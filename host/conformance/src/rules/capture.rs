@@ -1,0 +1,192 @@
+//! `capture`.
+
+use crate::material::{clip, text};
+use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, skipped, types};
+use crate::subject::{Subject, answered};
+use memhost_sandbox::CallError;
+use memhost_types::{
+    CaptureMode, CaptureRequest, HookContext, HookKind, OperationId, ProviderError, RecordHandle, SourcePayload,
+};
+
+const ONCE: &str = "the same `operation-id`, or the same `hook-id`, must not make a second record.";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "CAP-01",
+        "What a capture answers exists",
+        "Each record that `capture` answers is there for `get-record`.",
+        provider("capture-response.records", "The records that exist because of this capture, new or changed."),
+        Run::Binding(|subject| Box::pin(exists(subject))),
+    ),
+    Rule::new(
+        "CAP-02",
+        "The same operation is captured once",
+        "A capture is delivered three times with the same `operation-id`: the list has as many records as after the first.",
+        provider("capture", ONCE),
+        Run::Binding(|subject| Box::pin(same_operation(subject))),
+    ),
+    Rule::new(
+        "CAP-03",
+        "The same event is captured once",
+        "A capture is delivered three times with the same `hook-id` and other operation ids: the list has as many \
+         records as after the first.",
+        provider("capture", ONCE),
+        Run::Binding(|subject| Box::pin(same_hook(subject))),
+    ),
+    Rule::new(
+        "CAP-04",
+        "A capture of a record keeps the payload",
+        "In the mode `capture-record` one of the records has the payload's text in it.",
+        provider("capture-mode.capture-record", "The payload is itself the record to keep."),
+        Run::Binding(|subject| Box::pin(keeps_payload(subject))),
+    ),
+    Rule::new(
+        "CAP-05",
+        "Jobs are announced",
+        "Captures in both modes answer no job unless `describe` says `async-extraction`.",
+        provider("capture-response.jobs", "Empty unless `capabilities.async-extraction`."),
+        Run::Binding(|subject| Box::pin(announced(subject))),
+    ),
+    Rule::new(
+        "CAP-06",
+        "Captures may be late",
+        "Of two captures of one source the one that happened first comes last: both are taken in.",
+        provider(
+            "capture",
+            "captures of one source may arrive out of order; `hook.triggered-at` says when things happened.",
+        ),
+        Run::Binding(|subject| Box::pin(late(subject))),
+    ),
+    Rule::new(
+        "CAP-07",
+        "An unknown kind of hook is a capture by hand",
+        "A capture with a hook kind that nobody knows is taken in.",
+        types("hook-kind", "a provider that does not know one treats it as `manual-capture`."),
+        Run::Binding(|subject| Box::pin(unknown_kind(subject))),
+    ),
+    Rule::new(
+        "CAP-08",
+        "A payload may be an object",
+        "A capture whose payload has no text but an object is answered, be it with `unsupported` or `invalid-request`.",
+        types("source-payload", "text, or a structured object, or both."),
+        Run::Binding(|subject| Box::pin(object_only(subject))),
+    ),
+    Rule::new(
+        "CAP-09",
+        "A captured record knows its source",
+        "The source of a capture comes back with its record, every field of it.",
+        types("source-ref", "Kept with a record and returned with it unchanged."),
+        Run::Binding(|subject| Box::pin(source(subject))),
+    ),
+];
+
+/// Captures a text as a record; the records that there are at once.
+async fn captured(subject: &Subject, request: &CaptureRequest) -> Result<Vec<RecordHandle>, Stop> {
+    let answer = subject.capture(subject.operation(), request).await?;
+    match answer.records.is_empty() {
+        true => skipped("`capture` makes no record at once"),
+        false => Ok(answer.records),
+    }
+}
+
+async fn exists(subject: &Subject) -> Verdict {
+    for mode in [CaptureMode::CaptureRecord, CaptureMode::CaptureResidue] {
+        let answer = subject.capture(subject.operation(), &subject.capture_of(&text(0), mode)).await?;
+        for handle in answer.records {
+            subject.got(&handle).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Delivers a capture once under each of the ids.
+async fn once(subject: &Subject, request: &CaptureRequest, ids: [OperationId; 3]) -> Verdict {
+    let mut counts = Vec::new();
+    for id in ids {
+        subject.capture(id, request).await?;
+        counts.push(subject.list(subject.scope()).await?.len());
+    }
+    holds(counts.first() == counts.last(), || {
+        format!("{} records after the first delivery, {} after the third", counts[0], counts[2])
+    })
+}
+
+async fn same_operation(subject: &Subject) -> Verdict {
+    for mode in [CaptureMode::CaptureRecord, CaptureMode::CaptureResidue] {
+        let id = subject.operation();
+        once(subject, &subject.capture_of(&text(0), mode), [id; 3]).await?;
+    }
+    Ok(())
+}
+
+async fn same_hook(subject: &Subject) -> Verdict {
+    let mut request = subject.capture_of(&text(0), CaptureMode::CaptureRecord);
+    request.hook = Some(subject.hook("hook", "2026-01-02T03:04:05Z")?);
+    once(subject, &request, [subject.operation(), subject.operation(), subject.operation()]).await
+}
+
+async fn keeps_payload(subject: &Subject) -> Verdict {
+    let request = subject.capture_of(&text(1), CaptureMode::CaptureRecord);
+    let mut seen = Vec::new();
+    for handle in captured(subject, &request).await? {
+        let record = subject.got(&handle).await?;
+        if record.text.contains(&text(1)) {
+            return Ok(());
+        }
+        seen.push(clip(&record.text));
+    }
+    failed(format!("{} was captured, and there is {}", clip(&text(1)), seen.join(", ")))
+}
+
+async fn announced(subject: &Subject) -> Verdict {
+    if subject.description.capabilities.async_extraction {
+        return Ok(());
+    }
+    for mode in [CaptureMode::CaptureRecord, CaptureMode::CaptureResidue] {
+        let answer = subject.capture(subject.operation(), &subject.capture_of(&text(2), mode)).await?;
+        holds(answer.jobs.is_empty(), || format!("{} jobs, and no `async-extraction`", answer.jobs.len()))?;
+    }
+    Ok(())
+}
+
+async fn late(subject: &Subject) -> Verdict {
+    for (number, at) in [(0, "2026-03-02T12:00:00Z"), (1, "2026-03-01T12:00:00Z")] {
+        let mut request = subject.capture_of(&text(number), CaptureMode::CaptureRecord);
+        request.hook = Some(subject.hook(&format!("hook-{number}"), at)?);
+        for handle in subject.capture(subject.operation(), &request).await?.records {
+            subject.got(&handle).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn unknown_kind(subject: &Subject) -> Verdict {
+    let mut request = subject.capture_of(&text(3), CaptureMode::CaptureRecord);
+    let hook = subject.hook("hook", "2026-03-01T12:00:00Z")?;
+    request.hook = Some(HookContext { hook_kind: HookKind::Other("sprint_closed".to_owned()), ..hook });
+    subject.capture(subject.operation(), &request).await.map(drop)
+}
+
+async fn object_only(subject: &Subject) -> Verdict {
+    let object = serde_json::json!({ "title": text(4), "labels": ["one", "two"], "estimate": 3 });
+    let mut request = subject.capture_of("", CaptureMode::CaptureRecord);
+    request.payload = SourcePayload { object: object.as_object().cloned(), ..SourcePayload::default() };
+    match subject.try_capture(subject.operation(), &request).await {
+        Err(CallError::Provider(ProviderError::InvalidRequest { .. })) => Ok(()),
+        outcome => match answered("capture", outcome) {
+            Err(Stop::Failed(saw)) => failed(saw),
+            _ => Ok(()),
+        },
+    }
+}
+
+async fn source(subject: &Subject) -> Verdict {
+    let request = subject.capture_of(&text(5), CaptureMode::CaptureRecord);
+    for handle in captured(subject, &request).await? {
+        let found = subject.got(&handle).await?.source;
+        holds(found.as_ref() == Some(&request.source), || {
+            super::upsert::other_source(&request.source, found.as_ref())
+        })?;
+    }
+    Ok(())
+}

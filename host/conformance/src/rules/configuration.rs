@@ -1,0 +1,98 @@
+//! Configurations, and permissions that are not granted.
+
+use crate::kit::Candidate;
+use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, skipped};
+use crate::subject::Subject;
+use memhost_sandbox::{InstanceSetup, Instances};
+use memhost_types::BindingLimits;
+
+pub(super) const WITHOUT_OPTIONAL: &str = "PRM-01";
+/// No provider has a field of this name.
+const STRANGE_FIELD: &str = "memhost-check";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "CFG-01",
+        "It always says the same of a configuration",
+        "`validate-config` is asked three times about the configuration of the check and about the same one with a \
+         strange field: each time it answers the same.",
+        provider("validate-config", "Whether `config` (an object) will do. Pure, like `describe`."),
+        Run::Component(|candidate| Box::pin(same_complaints(candidate))),
+    ),
+    Rule::new(
+        "CFG-02",
+        "A complaint points at the value",
+        "Complaints about a configuration with a strange field, or with a text in the place of each field, have \
+         JSON Pointers and messages.",
+        provider("config-error.pointer", "JSON Pointer (RFC 6901) to the value at fault; empty for the whole."),
+        Run::Component(|candidate| Box::pin(pointers(candidate))),
+    ),
+    Rule::new(
+        WITHOUT_OPTIONAL,
+        "It works without what is optional",
+        "With none of the permissions granted that it calls optional, a write and a query are answered, be it with an \
+         error that says why; it does not crash.",
+        provider("permission-request.optional", "Whether the provider also works without it."),
+        Run::Binding(|subject| Box::pin(without_optional(subject))),
+    )
+    .thorough(),
+];
+
+type Complaints = Vec<(String, String)>;
+
+async fn complaints(candidate: &Candidate, config: &serde_json::Value) -> Result<Complaints, Stop> {
+    let setup = InstanceSetup::without_grants(BindingLimits::default());
+    let instances = Instances::new(candidate.service.sandbox(), &candidate.component, setup);
+    let answer = instances.validate_config(config.to_string()).await;
+    answer.map_err(|failure| Stop::Failed(format!("`validate-config`: {}", failure.error)))
+}
+
+fn with_field(candidate: &Candidate, name: &str, value: serde_json::Value) -> serde_json::Value {
+    let mut config = candidate.config.clone();
+    config.insert(name.to_owned(), value);
+    config.into()
+}
+
+async fn same_complaints(candidate: &Candidate) -> Verdict {
+    let given = serde_json::Value::Object(candidate.config.clone());
+    for config in [given, with_field(candidate, STRANGE_FIELD, true.into())] {
+        let first = complaints(candidate, &config).await?;
+        for _ in 0..2 {
+            let again = complaints(candidate, &config).await?;
+            holds(first == again, || format!("of {config} at first {first:?}, then {again:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+async fn pointers(candidate: &Candidate) -> Verdict {
+    let schema = candidate.component.description().config_schema.as_ref();
+    let fields = schema.and_then(|schema| schema.get("properties")?.as_object());
+    let known = fields.into_iter().flat_map(|fields| fields.keys().map(String::as_str));
+    let mut found = 0;
+    for field in known.chain([STRANGE_FIELD]) {
+        let config = with_field(candidate, field, "\u{0}neither this nor that".into());
+        for (pointer, message) in complaints(candidate, &config).await? {
+            found += 1;
+            let escapes_well = pointer.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
+            holds((pointer.is_empty() || pointer.starts_with('/')) && escapes_well, || {
+                format!("a complaint about `{field}` points at {pointer:?}")
+            })?;
+            holds(!message.trim().is_empty(), || format!("a complaint about `{field}` says nothing"))?;
+        }
+    }
+    if found == 0 { skipped("it complains about nothing") } else { Ok(()) }
+}
+
+async fn without_optional(subject: &Subject) -> Verdict {
+    if !subject.description.permissions.iter().any(|request| request.optional) {
+        return skipped("it asks for nothing optional");
+    }
+    let written = subject.upsert(subject.scope(), None, vec![subject.write("Granted or not")]).await.err();
+    let asked = subject.try_ask(&subject.question(subject.scope(), "granted")).await.err();
+    // An error variant is an answer; a crash or a limit is not.
+    match [written, asked].into_iter().flatten().find(|error| !error.is_providers_answer()) {
+        Some(error) => failed(error.to_string()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,134 @@
+//! `correction`, with records in the place of others: what a provider makes of an instruction is its own.
+
+use super::query::has;
+use crate::material::{clip, text};
+use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
+use crate::subject::{Subject, answered};
+use memhost_sandbox::{CallError, Correction, OptionalInterface};
+use memhost_types::{ProviderError, RecordHandle, RecordWrite};
+
+const NOW_HOLDS: &str =
+    "The record that now holds: the same id where it was changed in place, another where it was superseded.";
+const NOT_THERE: &str = "The thing named does not exist in this scope. Not retried.";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "COR-01",
+        "A corrected record says the new thing",
+        "The record that `correct` answers has the replacement's text.",
+        optional("correct-response.record-id", NOW_HOLDS),
+        Run::Binding(|subject| Box::pin(says_the_new(subject))),
+    )
+    .of(OptionalInterface::Correction),
+    Rule::new(
+        "COR-02",
+        "The same correction is made once",
+        "A correction is delivered three times with the same `operation-id`: the list has as many records as after the first.",
+        optional("correct", "Idempotent for one `operation-id`."),
+        Run::Binding(|subject| Box::pin(once(subject))),
+    )
+    .of(OptionalInterface::Correction),
+    Rule::new(
+        "COR-03",
+        "What no longer holds is not found",
+        "After a correction no query answers the old text.",
+        optional("correct-response.superseded", "The record that no longer holds, where it was superseded."),
+        Run::Binding(|subject| Box::pin(old_is_gone(subject))),
+    )
+    .of(OptionalInterface::Correction),
+    Rule::new(
+        "COR-04",
+        "A replacement's id is ignored",
+        "A replacement with an id of its own: the answer is not that id, and there is no record under it.",
+        optional("patch.replacement", "The record as it should be; an `id` in it is ignored."),
+        Run::Binding(|subject| Box::pin(id_is_ignored(subject))),
+    )
+    .of(OptionalInterface::Correction),
+    Rule::new(
+        "COR-05",
+        "What is not there cannot be corrected",
+        "The correction of an id that was never given is answered with `not-found`.",
+        types("error.not-found", NOT_THERE),
+        Run::Binding(|subject| Box::pin(unknown(subject))),
+    )
+    .of(OptionalInterface::Correction),
+    Rule::new(
+        "COR-06",
+        "Nobody corrects what is another one's",
+        "An agent corrects another agent's record: `not-found`, and the record says what it said.",
+        types("error.not-found", NOT_THERE),
+        Run::Binding(|subject| Box::pin(foreign(subject))),
+    )
+    .of(OptionalInterface::Correction),
+];
+
+async fn corrected(subject: &Subject, handle: &RecordHandle, record: RecordWrite) -> Result<Correction, Stop> {
+    answered("correct", subject.correct(subject.operation(), subject.scope(), handle, record).await)
+}
+
+async fn says_the_new(subject: &Subject) -> Verdict {
+    let handle = subject.put(subject.scope(), &text(0)).await?;
+    let correction = corrected(subject, &handle, subject.write(&text(1))).await?;
+    let found = subject.got(&correction.record).await?.text;
+    holds(found == text(1), || format!("it says {}", clip(&found)))
+}
+
+async fn once(subject: &Subject) -> Verdict {
+    let handle = subject.put(subject.scope(), &text(0)).await?;
+    let id = subject.operation();
+    let (mut records, mut counts) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let correction = subject.correct(id, subject.scope(), &handle, subject.write(&text(1))).await;
+        records.push(answered("correct", correction)?.record);
+        counts.push(subject.list(subject.scope()).await?.len());
+    }
+    let other = records.iter().find(|record| Some(*record) != records.first());
+    holds(other.is_none(), || format!("the answers are not one record: {records:?}"))?;
+    holds(counts.first() == counts.last(), || {
+        format!("{} records after the first delivery, {} after the third", counts[0], counts[2])
+    })
+}
+
+async fn old_is_gone(subject: &Subject) -> Verdict {
+    let handle = subject.put(subject.scope(), &text(2)).await?;
+    let correction = corrected(subject, &handle, subject.write(&text(3))).await?;
+    let found = subject.query(subject.scope(), &text(2)).await?;
+    holds(found.iter().all(|snippet| snippet.text != text(2)), || "a query answers the old text".to_owned())?;
+    match &correction.superseded {
+        Some(superseded) => holds(!has(&found, superseded), || "a query answers the superseded record".to_owned()),
+        None => Ok(()),
+    }
+}
+
+async fn id_is_ignored(subject: &Subject) -> Verdict {
+    let handle = subject.put(subject.scope(), &text(0)).await?;
+    let own = subject.name("own");
+    let correction = corrected(subject, &handle, subject.write_as(&own, &text(1))).await?;
+    holds(correction.record.provider_record_id.as_str() != own, || "the answer is the replacement's id".to_owned())?;
+    let found = subject.get(subject.scope(), &subject.handle(&own)?).await?;
+    holds(found.is_none(), || "there is a record under the replacement's id".to_owned())
+}
+
+fn not_found(outcome: Result<Correction, CallError>) -> Verdict {
+    match outcome {
+        Err(CallError::Provider(ProviderError::NotFound(_))) => Ok(()),
+        Err(CallError::Provider(ProviderError::Unsupported(why))) => {
+            skipped(format!("`correct` answers unsupported: {why}"))
+        }
+        Err(error) => failed(error.to_string()),
+        Ok(correction) => failed(format!("it answers `{}`", correction.record.provider_record_id)),
+    }
+}
+
+async fn unknown(subject: &Subject) -> Verdict {
+    let handle = subject.handle("no-such-record")?;
+    not_found(subject.correct(subject.operation(), subject.scope(), &handle, subject.write(&text(0))).await)
+}
+
+async fn foreign(subject: &Subject) -> Verdict {
+    let handle = subject.put(subject.scope(), &text(0)).await?;
+    let write = subject.write(&text(1));
+    not_found(subject.correct(subject.operation(), subject.other_agent(), &handle, write).await)?;
+    let found = subject.got(&handle).await?.text;
+    holds(found == text(0), || format!("the record says {}", clip(&found)))
+}

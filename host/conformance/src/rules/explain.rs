@@ -1,0 +1,64 @@
+//! `explain`.
+
+use super::query::several;
+use crate::rule::{Rule, Run, Verdict, holds, optional, skipped};
+use crate::subject::Subject;
+use memhost_sandbox::OptionalInterface;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "XPL-01",
+        "An explanation is of the query's hits",
+        "`explain-query` has the records that `query` answers to the same request, in the same order.",
+        optional("explanation.hits", "In the order of the query's result."),
+        Run::Binding(|subject| Box::pin(same_hits(subject))),
+    )
+    .of(OptionalInterface::Explain),
+    Rule::new(
+        "XPL-02",
+        "Contributions are numbers",
+        "Each hit has at most 100 contributions, all of them finite.",
+        optional("hit-trace.contributions", "At most 100, each value finite."),
+        Run::Binding(|subject| Box::pin(numbers(subject))),
+    )
+    .of(OptionalInterface::Explain),
+    Rule::new(
+        "XPL-03",
+        "Explaining changes nothing",
+        "After three explanations the list is as it was.",
+        optional("explain-query", "Runs the query again and tells how. No effect."),
+        Run::Binding(|subject| Box::pin(no_effect(subject))),
+    )
+    .of(OptionalInterface::Explain),
+];
+
+async fn same_hits(subject: &Subject) -> Verdict {
+    let (words, _) = several(subject, 4).await?;
+    let question = subject.question(subject.scope(), &words);
+    let found: Vec<_> = subject.ask(&question).await?.into_iter().map(|snippet| snippet.handle).collect();
+    if found.is_empty() {
+        return skipped("the query finds nothing to explain");
+    }
+    let told: Vec<_> = subject.explain(&question).await?.hits.into_iter().map(|hit| hit.handle).collect();
+    let ids = |handles: &[memhost_types::RecordHandle]| {
+        handles.iter().map(|handle| handle.provider_record_id.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    holds(told == found, || format!("the query answers {}, the explanation {}", ids(&found), ids(&told)))
+}
+
+async fn numbers(subject: &Subject) -> Verdict {
+    let (words, _) = several(subject, 3).await?;
+    // Others were refused by the host before this.
+    let hits = subject.explain(&subject.question(subject.scope(), &words)).await?.hits;
+    if hits.is_empty() { skipped("there is no hit to explain") } else { Ok(()) }
+}
+
+async fn no_effect(subject: &Subject) -> Verdict {
+    let (words, _) = several(subject, 2).await?;
+    let before = subject.list(subject.scope()).await?.len();
+    for _ in 0..3 {
+        subject.explain(&subject.question(subject.scope(), &words)).await?;
+    }
+    let after = subject.list(subject.scope()).await?.len();
+    holds(before == after, || format!("{before} records before, {after} after"))
+}

@@ -1,0 +1,175 @@
+//! `extraction`: jobs that a capture of residue leaves.
+
+use super::query::has;
+use crate::material::text;
+use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
+use crate::subject::Subject;
+use memhost_sandbox::{JobAnswer, OptionalInterface};
+use memhost_types::{CaptureMode, ExtractionJob, JobStatus, RecordHandle};
+
+/// A job that comes back unfinished is run again, so often.
+const MOST_RUNS: usize = 20;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "EXT-01",
+        "A job is known",
+        "`get-job` knows each job that a capture answered, also on a fresh instance.",
+        optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere."),
+        Run::Binding(|subject| Box::pin(known(subject))),
+    )
+    .of(OptionalInterface::Extraction),
+    Rule::new(
+        "EXT-02",
+        "A job has its effect once",
+        "A job that succeeded is run again: it answers the same records, and the list is as it was.",
+        optional("run-job", "Write what the job makes and that it is done in one batch: then it happens once."),
+        Run::Binding(|subject| Box::pin(once(subject))),
+    )
+    .of(OptionalInterface::Extraction),
+    Rule::new(
+        "EXT-03",
+        "What a job made exists",
+        "Each record that `run-job` answers is there for `get-record`, or waits for a person.",
+        types("extraction-job.record-count", "How many records came of it, known once it succeeded."),
+        Run::Binding(|subject| Box::pin(records_exist(subject))),
+    )
+    .of(OptionalInterface::Extraction),
+    Rule::new(
+        "EXT-04",
+        "Asking about a job does not work on it",
+        "`get-job` is asked three times about a queued job: it stays queued, and no record comes.",
+        optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere."),
+        Run::Binding(|subject| Box::pin(asking(subject))),
+    )
+    .of(OptionalInterface::Extraction),
+    Rule::new(
+        "EXT-05",
+        "A job that has ended stays as it is",
+        "`cancel-job` of a job that succeeded answers it as it is, and so does `get-job` after it.",
+        optional("cancel-job", "Cancelling a job that has ended changes nothing and answers it as it is."),
+        Run::Binding(|subject| Box::pin(ended(subject))),
+    )
+    .of(OptionalInterface::Extraction),
+    Rule::new(
+        "EXT-06",
+        "The same event leaves the same job",
+        "A capture of residue is delivered again with the same `hook-id`: it answers the same job.",
+        types(
+            "extraction-job.provider-job-id",
+            "Unique within the binding, for ever: a job that comes with an id that the host knows is that job.",
+        ),
+        Run::Binding(|subject| Box::pin(same_job(subject))),
+    )
+    .of(OptionalInterface::Extraction),
+    Rule::new(
+        "EXT-07",
+        "A job says how many records came of it",
+        "A job that succeeded has a `record-count`, and it is the number of its records.",
+        types("extraction-job.record-count", "How many records came of it, known once it succeeded."),
+        Run::Binding(|subject| Box::pin(count(subject))),
+    )
+    .of(OptionalInterface::Extraction),
+];
+
+/// A job that the host is to run.
+async fn queued(subject: &Subject, hook: &str) -> Result<ExtractionJob, Stop> {
+    let mut request = subject.capture_of(&text(0), CaptureMode::CaptureResidue);
+    request.hook = Some(subject.hook(hook, "2026-01-02T03:04:05Z")?);
+    let jobs = subject.capture(subject.operation(), &request).await?.jobs;
+    match jobs.into_iter().find(|job| job.status == JobStatus::Queued) {
+        Some(job) => Ok(job),
+        None => skipped("a capture of residue leaves no job for the host to run"),
+    }
+}
+
+/// Runs a job to its end.
+async fn ran(subject: &Subject, job: &ExtractionJob) -> Result<(ExtractionJob, Vec<RecordHandle>), Stop> {
+    let mut records = Vec::new();
+    for _ in 0..MOST_RUNS {
+        let answer = subject.run_job(&job.provider_job_id).await?;
+        records.extend(answer.records);
+        match answer.job {
+            Some(job) if job.status == JobStatus::Succeeded => return Ok((job, records)),
+            Some(job) if matches!(job.status, JobStatus::Queued | JobStatus::Running) => {}
+            Some(job) => {
+                return failed(format!("the job ended as {:?}: {}", job.status, job.error.unwrap_or_default()));
+            }
+            None => return failed("`run-job` answers no job"),
+        }
+    }
+    skipped(format!("the job has no end within {MOST_RUNS} calls"))
+}
+
+async fn known(subject: &Subject) -> Verdict {
+    let job = queued(subject, "hook").await?;
+    for instances in [&subject.beside().await?, subject] {
+        let JobAnswer { job: found, .. } = instances.get_job(&job.provider_job_id).await?;
+        holds(found.is_some(), || format!("`get-job` does not know `{}`", job.provider_job_id))?;
+    }
+    Ok(())
+}
+
+async fn once(subject: &Subject) -> Verdict {
+    let job = queued(subject, "hook").await?;
+    let (_, records) = ran(subject, &job).await?;
+    let before = subject.list(subject.scope()).await?.len();
+    let again = subject.run_job(&job.provider_job_id).await?.records;
+    let after = subject.list(subject.scope()).await?.len();
+    holds(before == after, || format!("{before} records before the second run, {after} after"))?;
+    // A provider may answer the records again or answer none: they are the same in any case.
+    let strange = again.iter().find(|handle| !records.contains(handle));
+    holds(strange.is_none(), || format!("the second run answers other records: {strange:?}"))
+}
+
+async fn records_exist(subject: &Subject) -> Verdict {
+    let job = queued(subject, "hook").await?;
+    let (_, records) = ran(subject, &job).await?;
+    for handle in records {
+        let is_there = subject.get(subject.scope(), &handle).await?.is_some()
+            || subject.interfaces.contains(&OptionalInterface::Review)
+                && has(&subject.pending(&subject.scope()).await?, &handle);
+        holds(is_there, || format!("`get-record` has no `{}`, and it does not wait", handle.provider_record_id))?;
+    }
+    Ok(())
+}
+
+async fn asking(subject: &Subject) -> Verdict {
+    let job = queued(subject, "hook").await?;
+    for _ in 0..3 {
+        let found = subject.get_job(&job.provider_job_id).await?.job;
+        let status = found.map(|job| job.status);
+        holds(status == Some(JobStatus::Queued), || format!("it is {status:?}"))?;
+    }
+    let listed = subject.list(subject.scope()).await?.len();
+    holds(listed == 0, || format!("{listed} records have come"))
+}
+
+async fn ended(subject: &Subject) -> Verdict {
+    let job = queued(subject, "hook").await?;
+    ran(subject, &job).await?;
+    for answer in [subject.cancel_job(&job.provider_job_id).await?, subject.get_job(&job.provider_job_id).await?] {
+        let status = answer.job.map(|job| job.status);
+        holds(status == Some(JobStatus::Succeeded), || format!("it is {status:?}"))?;
+    }
+    Ok(())
+}
+
+async fn same_job(subject: &Subject) -> Verdict {
+    let first = queued(subject, "hook").await?;
+    let mut request = subject.capture_of(&text(0), CaptureMode::CaptureResidue);
+    request.hook = Some(subject.hook("hook", "2026-01-02T03:04:05Z")?);
+    let again = subject.capture(subject.operation(), &request).await?.jobs;
+    let strange = again.iter().find(|job| job.provider_job_id != first.provider_job_id);
+    match strange {
+        None => Ok(()),
+        Some(job) => failed(format!("at first `{}`, then `{}`", first.provider_job_id, job.provider_job_id)),
+    }
+}
+
+async fn count(subject: &Subject) -> Verdict {
+    let job = queued(subject, "hook").await?;
+    let (job, records) = ran(subject, &job).await?;
+    let counted = job.record_count.map(|count| count as usize);
+    holds(counted == Some(records.len()), || format!("`record-count` is {counted:?}, and there are {}", records.len()))
+}

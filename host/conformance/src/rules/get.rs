@@ -1,0 +1,62 @@
+//! `get-record`, and what every record looks like.
+
+use crate::material::text;
+use crate::rule::{Rule, Run, Verdict, failed, provider, types};
+use crate::subject::Subject;
+use memhost_types::{RecordWrite, Snippet};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "GET-01",
+        "An unknown id is no error",
+        "`get-record` with an id that was never given answers none.",
+        provider(
+            "get-record",
+            "One record, or none if it does not exist or belongs to another partition of the scope.",
+        ),
+        Run::Binding(|subject| Box::pin(unknown(subject))),
+    ),
+    Rule::new(
+        "GET-02",
+        "Times are times",
+        "The times of a record, where it has some, are RFC 3339, and it was not changed before it was made.",
+        types("timestamp", "RFC 3339 in UTC with up to nanosecond digits, such as `2026-03-01T12:00:00Z`."),
+        Run::Binding(|subject| Box::pin(times(subject))),
+    ),
+    Rule::new(
+        "GET-03",
+        "Metadata is an object",
+        "The metadata of a record is a JSON object in all calls that answer it.",
+        types("json", "Where the plan says `Record<string, unknown>` its top level is an object."),
+        Run::Binding(|subject| Box::pin(metadata(subject))),
+    ),
+];
+
+async fn unknown(subject: &Subject) -> Verdict {
+    subject.put(subject.scope(), &text(0)).await?;
+    match subject.get(subject.scope(), &subject.handle("no-such-record")?).await? {
+        None => Ok(()),
+        Some(record) => failed(format!("it answers `{}`", record.handle.provider_record_id)),
+    }
+}
+
+async fn times(subject: &Subject) -> Verdict {
+    let handle = subject.put(subject.scope(), &text(1)).await?;
+    // What is no time at all was refused by the host before this.
+    let record = subject.got(&handle).await?;
+    match (record.created_at, record.updated_at) {
+        (Some(made), Some(changed)) if changed < made => failed(format!("made at {made}, changed at {changed}")),
+        _ => Ok(()),
+    }
+}
+
+async fn metadata(subject: &Subject) -> Verdict {
+    let record = RecordWrite { metadata: subject.metadata_with("team", "north"), ..subject.write(&text(2)) };
+    let handles = subject.put_all(subject.scope(), vec![record]).await?;
+    let mut seen: Vec<Snippet> = Vec::new();
+    for handle in &handles {
+        seen.push(subject.got(handle).await?);
+    }
+    seen.extend(subject.list(subject.scope()).await?);
+    subject.query(subject.scope(), &text(2)).await.map(drop)
+}

@@ -1,0 +1,128 @@
+//! `list-records`.
+
+use super::query::has;
+use crate::material::text;
+use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, types};
+use crate::subject::Subject;
+use memhost_types::{ListRequest, RecordHandle, RecordWrite, Snippet};
+
+const EXACTLY_ONCE: &str = "a record that exists from the first page to the last is returned exactly once.";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "LST-01",
+        "A list has each record once",
+        "Eleven records, in pages of four: each is there exactly once, and a list of an empty scope is empty.",
+        provider("list-records", EXACTLY_ONCE),
+        Run::Binding(|subject| Box::pin(complete(subject))),
+    ),
+    Rule::new(
+        "LST-02",
+        "A list is complete while others write",
+        "Between the pages of a list one record is written, one forgotten and one replaced: each of the others is there \
+         exactly once.",
+        provider("list-records", EXACTLY_ONCE),
+        Run::Binding(|subject| Box::pin(while_others_write(subject))),
+    ),
+    Rule::new(
+        "LST-03",
+        "A page is no longer than was asked for",
+        "Of five records a page with the limit 2 has two at most.",
+        provider("list-request.limit", "1 to 1,000: at most this many items."),
+        Run::Binding(|subject| Box::pin(limit(subject))),
+    ),
+    Rule::new(
+        "LST-04",
+        "A list can be filtered",
+        "A list with a metadata filter has the records whose metadata has the member, and no others.",
+        types(
+            "query-request.metadata-filter",
+            "An object: a record matches if its metadata has every member of it with an equal value.",
+        ),
+        Run::Binding(|subject| Box::pin(filter(subject))),
+    ),
+    Rule::new(
+        "LST-05",
+        "A long list has each record once",
+        "Three hundred records, in pages of 37: each is there exactly once.",
+        provider("list-records", EXACTLY_ONCE),
+        Run::Binding(|subject| Box::pin(long(subject))),
+    )
+    .thorough(),
+];
+
+async fn written(subject: &Subject, count: usize) -> Result<Vec<RecordHandle>, Stop> {
+    let mut handles = Vec::new();
+    for begin in (0..count).step_by(50) {
+        let records = (begin..count.min(begin + 50)).map(|n| subject.write(&text(n))).collect();
+        handles.extend(subject.put_all(subject.scope(), records).await?);
+    }
+    Ok(handles)
+}
+
+/// Each of the records is among the items once.
+fn once(handles: &[RecordHandle], items: &[Snippet]) -> Verdict {
+    for handle in handles {
+        let times = items.iter().filter(|item| item.handle == *handle).count();
+        holds(times == 1, || format!("`{}` comes {times} times", handle.provider_record_id))?;
+    }
+    Ok(())
+}
+
+async fn complete(subject: &Subject) -> Verdict {
+    let empty = subject.list(subject.scope()).await?.len();
+    holds(empty == 0, || format!("{empty} items, and nothing was written"))?;
+    let handles = written(subject, 11).await?;
+    let items = subject.list_of(&subject.listing(subject.scope(), 4)).await?;
+    once(&handles, &items)?;
+    holds(items.len() == handles.len(), || format!("{} items of {} records", items.len(), handles.len()))
+}
+
+async fn while_others_write(subject: &Subject) -> Verdict {
+    let handles = written(subject, 12).await?;
+    let passing = &handles[4..6];
+    let request = subject.listing(subject.scope(), 3);
+    let (mut items, mut cursor, mut pages) = (Vec::new(), None, 0);
+    loop {
+        let (page, next) = subject.page(&request, cursor).await?;
+        items.extend(page);
+        let Some(next) = next else { break };
+        cursor = Some(next);
+        pages += 1;
+        holds(pages < 100, || "the list has no end".to_owned())?;
+        subject.put(subject.scope(), &text(20 + pages)).await?;
+        if let Some(handle) = passing.get(pages - 1) {
+            subject.forget(subject.scope(), std::slice::from_ref(handle)).await?;
+        }
+        let id = handles[0].provider_record_id.as_str();
+        subject.put_all(subject.scope(), vec![subject.write_as(id, &text(40 + pages))]).await?;
+    }
+    let standing: Vec<RecordHandle> = handles.iter().filter(|handle| !passing.contains(handle)).cloned().collect();
+    once(&standing, &items)
+}
+
+async fn limit(subject: &Subject) -> Verdict {
+    written(subject, 5).await?;
+    let (page, _) = subject.page(&subject.listing(subject.scope(), 2), None).await?;
+    holds(page.len() <= 2 && !page.is_empty(), || format!("{} items for a limit of 2", page.len()))
+}
+
+async fn filter(subject: &Subject) -> Verdict {
+    let record = |n, team| RecordWrite { metadata: subject.metadata_with("team", team), ..subject.write(&text(n)) };
+    let records = vec![record(0, "north"), record(1, "south"), record(2, "north"), subject.write(&text(3))];
+    let handles = subject.put_all(subject.scope(), records).await?;
+    let filter = serde_json::json!({ "team": "north" }).as_object().cloned();
+    let items =
+        subject.list_of(&ListRequest { metadata_filter: filter, ..subject.listing(subject.scope(), 10) }).await?;
+    for (n, handle) in handles.iter().enumerate() {
+        if has(&items, handle) != matches!(n, 0 | 2) {
+            return failed(format!("`{}` is {}among them", text(n), if matches!(n, 0 | 2) { "not " } else { "" }));
+        }
+    }
+    Ok(())
+}
+
+async fn long(subject: &Subject) -> Verdict {
+    let handles = written(subject, 300).await?;
+    once(&handles, &subject.list_of(&subject.listing(subject.scope(), 37)).await?)
+}

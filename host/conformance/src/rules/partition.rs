@@ -1,0 +1,103 @@
+//! Partitions of the scope: what was written for one agent, subject or namespace is nobody else's.
+
+use super::query::has;
+use crate::material::text;
+use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, types};
+use crate::subject::Subject;
+use memhost_types::{RecordHandle, Scope};
+
+pub(super) const PARTITIONS: &str =
+    "a record written with one of them set must not be returned to a scope that has that field set to something else.";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "PAR-01",
+        "Queries keep agents apart",
+        "A record of one agent is not found by another one.",
+        types("scope", PARTITIONS),
+        Run::Binding(|subject| Box::pin(agents(subject))),
+    ),
+    Rule::new(
+        "PAR-02",
+        "Queries keep subjects apart",
+        "A record of one subject is not found in the scope of another one.",
+        types("scope", PARTITIONS),
+        Run::Binding(|subject| Box::pin(subjects(subject))),
+    ),
+    Rule::new(
+        "PAR-03",
+        "Queries keep namespaces apart",
+        "A record of one namespace is not found in another one.",
+        types("scope", PARTITIONS),
+        Run::Binding(|subject| Box::pin(namespaces(subject))),
+    ),
+    Rule::new(
+        "PAR-04",
+        "Lists keep partitions apart",
+        "A record of one agent and subject is listed neither for another agent nor for another subject.",
+        types("scope", PARTITIONS),
+        Run::Binding(|subject| Box::pin(lists(subject))),
+    ),
+    Rule::new(
+        "PAR-05",
+        "An id does not lead into another partition",
+        "`get-record` with the id of another agent's or subject's record answers none.",
+        provider(
+            "get-record",
+            "One record, or none if it does not exist or belongs to another partition of the scope.",
+        ),
+        Run::Binding(|subject| Box::pin(gets(subject))),
+    ),
+];
+
+/// The record is found where it was written, and not there.
+async fn not_found_in(subject: &Subject, own: Scope, other: Scope) -> Verdict {
+    let handle = subject.put(own.clone(), &text(0)).await?;
+    let found = subject.query(other, &text(0)).await?;
+    holds(!has(&found, &handle), || format!("`{}` is found", handle.provider_record_id))
+}
+
+async fn agents(subject: &Subject) -> Verdict {
+    not_found_in(subject, subject.scope(), subject.other_agent()).await
+}
+
+/// The same scope about somebody else.
+pub(super) fn other_subject(subject: &Subject) -> Scope {
+    Scope { subject_id: Some(subject.name("somebody-else")), ..subject.scope() }
+}
+
+async fn subjects(subject: &Subject) -> Verdict {
+    not_found_in(subject, subject.scope(), other_subject(subject)).await
+}
+
+pub(super) fn in_namespace(subject: &Subject, name: &str) -> Scope {
+    Scope { namespace: Some(subject.name(name)), ..subject.scope() }
+}
+
+async fn namespaces(subject: &Subject) -> Verdict {
+    not_found_in(subject, in_namespace(subject, "one"), in_namespace(subject, "two")).await
+}
+
+async fn written(subject: &Subject) -> Result<(RecordHandle, [Scope; 2]), Stop> {
+    let handle = subject.put(subject.scope(), &text(0)).await?;
+    Ok((handle, [subject.other_agent(), other_subject(subject)]))
+}
+
+async fn lists(subject: &Subject) -> Verdict {
+    let (handle, others) = written(subject).await?;
+    for other in others {
+        let listed = subject.list(other).await?;
+        holds(!has(&listed, &handle), || format!("`{}` is listed", handle.provider_record_id))?;
+    }
+    Ok(())
+}
+
+async fn gets(subject: &Subject) -> Verdict {
+    let (handle, others) = written(subject).await?;
+    for other in others {
+        if subject.get(other, &handle).await?.is_some() {
+            return failed(format!("`{}` is answered", handle.provider_record_id));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,253 @@
+//! `query`.
+
+use std::collections::BTreeSet;
+
+use crate::material::{clip, text};
+use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, skipped, types};
+use crate::subject::Subject;
+use memhost_sandbox::OptionalInterface;
+use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Snippet};
+
+const FINDS: &str = "Finds what fits. No effect that a later call could see, apart from use counts.";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "QRY-01",
+        "What was written is found at once",
+        "A query with a record's own words, right after the write, finds the record.",
+        provider("query", "A record written by an operation that was answered before this call began is found."),
+        Run::Binding(|subject| Box::pin(found_at_once(subject))),
+    ),
+    Rule::new(
+        "QRY-02",
+        "Nothing found is no error",
+        "A query in a scope without records is answered with no snippet.",
+        provider("query", "an empty result is not an error."),
+        Run::Binding(|subject| Box::pin(nothing(subject))),
+    ),
+    Rule::new(
+        "QRY-03",
+        "No more than was asked for",
+        "Of five records that fit a query with `top-k` 2 answers two at most.",
+        types("query-request.top-k", "1 to 1,000: at most this many snippets."),
+        Run::Binding(|subject| Box::pin(top_k(subject))),
+    ),
+    Rule::new(
+        "QRY-04",
+        "A metadata filter holds",
+        "A query with a metadata filter of two members finds the record that has both and none that has one.",
+        types(
+            "query-request.metadata-filter",
+            "An object: a record matches if its metadata has every member of it with an equal value.",
+        ),
+        Run::Binding(|subject| Box::pin(filter(subject))),
+    ),
+    Rule::new(
+        "QRY-05",
+        "Scores are numbers from 0 to 1",
+        "The scores of a query's snippets are finite and from 0 to 1, and all of one kind.",
+        types("score", "How good a hit is, and what the number means. Values are finite; the host refuses others."),
+        Run::Binding(|subject| Box::pin(scores(subject))),
+    ),
+    Rule::new(
+        "QRY-06",
+        "The best comes first",
+        "The scores of a query's snippets do not rise from one to the next.",
+        provider("context-bundle.snippets", "Best first."),
+        Run::Binding(|subject| Box::pin(best_first(subject))),
+    ),
+    Rule::new(
+        "QRY-07",
+        "Asking changes nothing",
+        "After five queries the list is as it was, and the same query answers the same records.",
+        provider("query", FINDS),
+        Run::Binding(|subject| Box::pin(no_effect(subject))),
+    ),
+    Rule::new(
+        "QRY-08",
+        "A run may begin without a question",
+        "An empty query with the intent `agent-preamble`, in a scope with records, answers some of them.",
+        types(
+            "query-request.query",
+            "May be empty with `agent-preamble`; then the most useful records of the scope are meant.",
+        ),
+        Run::Binding(|subject| Box::pin(preamble(subject))),
+    ),
+    Rule::new(
+        "QRY-09",
+        "A hit is a record",
+        "Each snippet's id is one that `get-record` knows, with the same text, and no id comes twice.",
+        types(
+            "record-id",
+            "The provider's own name for one record, unique within the binding and stable for the record's life.",
+        ),
+        Run::Binding(|subject| Box::pin(hits_are_records(subject))),
+    ),
+    Rule::new(
+        "QRY-10",
+        "Any text is a question",
+        "Queries of quotes, brackets, operators, emoji, and of 16,000 bytes are answered.",
+        provider("query", "an empty result is not an error."),
+        Run::Binding(|subject| Box::pin(odd_questions(subject))),
+    ),
+];
+
+/// Whether a record is among the snippets.
+pub(super) fn has(snippets: &[Snippet], handle: &RecordHandle) -> bool {
+    snippets.iter().any(|snippet| snippet.handle == *handle)
+}
+
+/// Writes records that all fit the question that comes back with their handles.
+pub(super) async fn several(subject: &Subject, count: usize) -> Result<(String, Vec<RecordHandle>), Stop> {
+    let mut handles = Vec::new();
+    for n in 0..count {
+        handles.push(subject.put(subject.scope(), &format!("{}: note {}", text(0), word(n))).await?);
+    }
+    Ok((text(0), handles))
+}
+
+fn word(n: usize) -> &'static str {
+    const WORDS: [&str; 8] = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel"];
+    WORDS[n % WORDS.len()]
+}
+
+/// The snippets for a question that must find something, or else there is nothing to look at.
+async fn some(subject: &Subject, request: &QueryRequest) -> Result<Vec<Snippet>, Stop> {
+    let found = subject.ask(request).await?;
+    if found.is_empty() { skipped("the query finds nothing to look at") } else { Ok(found) }
+}
+
+async fn found_at_once(subject: &Subject) -> Verdict {
+    for n in 0..3 {
+        let handle = subject.put(subject.scope(), &text(n)).await?;
+        let found = subject.query(subject.scope(), &text(n)).await?;
+        if has(&found, &handle) {
+            continue;
+        }
+        if subject.interfaces.contains(&OptionalInterface::Review)
+            && has(&subject.pending(&subject.scope()).await?, &handle)
+        {
+            return skipped("the provider holds it for a person");
+        }
+        return failed(format!(
+            "`{}` is not among the {} found for its own words",
+            handle.provider_record_id,
+            found.len()
+        ));
+    }
+    Ok(())
+}
+
+async fn nothing(subject: &Subject) -> Verdict {
+    let found = subject.query(subject.scope(), &text(0)).await?;
+    holds(found.is_empty(), || format!("{} snippets, and nothing was written", found.len()))
+}
+
+async fn top_k(subject: &Subject) -> Verdict {
+    let (question, _) = several(subject, 5).await?;
+    for top_k in [1, 2] {
+        let request = QueryRequest { top_k: Some(top_k), ..subject.question(subject.scope(), &question) };
+        let found = some(subject, &request).await?.len();
+        holds(found <= top_k as usize, || format!("{found} snippets for a `top-k` of {top_k}"))?;
+    }
+    Ok(())
+}
+
+async fn filter(subject: &Subject) -> Verdict {
+    let colours = |team: &str, colour: &str| {
+        let mut metadata = subject.metadata_with("team", team).unwrap_or_default();
+        metadata.insert("colour".to_owned(), colour.into());
+        Some(metadata)
+    };
+    let record = |n, team, colour| RecordWrite { metadata: colours(team, colour), ..subject.write(&text(n)) };
+    let records = vec![record(0, "north", "red"), record(1, "north", "blue"), record(2, "south", "red")];
+    let handles = subject.put_all(subject.scope(), records).await?;
+    let filter = serde_json::json!({ "team": "north", "colour": "red" });
+    for n in 0..3 {
+        let question = subject.question(subject.scope(), &text(n));
+        let found = subject.ask(&QueryRequest { metadata_filter: filter.as_object().cloned(), ..question }).await?;
+        let strange = found.iter().find(|snippet| handles.first() != Some(&snippet.handle));
+        if let Some(strange) = strange {
+            return failed(format!("{} has not both members", clip(&strange.text)));
+        }
+        holds(n > 0 || !found.is_empty(), || "the record that has both is not found".to_owned())?;
+    }
+    Ok(())
+}
+
+async fn scores(subject: &Subject) -> Verdict {
+    let (question, _) = several(subject, 3).await?;
+    let found = some(subject, &subject.question(subject.scope(), &question)).await?;
+    // The host has refused whatever is not from 0 to 1 before this.
+    let kinds: BTreeSet<Option<&str>> = found
+        .iter()
+        .map(|snippet| {
+            snippet.score_kind.map(|kind| if kind == memhost_types::ScoreKind::Rank { "rank" } else { "similarity" })
+        })
+        .collect();
+    holds(kinds.len() == 1, || format!("several kinds in one answer: {kinds:?}"))
+}
+
+async fn best_first(subject: &Subject) -> Verdict {
+    for words in ["lantern", "lantern lantern harbour", "green harbour lantern at dusk"] {
+        subject.put(subject.scope(), words).await?;
+    }
+    let found = some(subject, &subject.question(subject.scope(), "harbour lantern green")).await?;
+    let scores: Vec<f64> = found.iter().filter_map(|snippet| snippet.score).collect();
+    if scores.is_empty() {
+        return skipped("the provider does not score");
+    }
+    holds(scores.windows(2).all(|pair| pair[0] >= pair[1]), || format!("the scores are {scores:?}"))
+}
+
+async fn no_effect(subject: &Subject) -> Verdict {
+    let (question, _) = several(subject, 3).await?;
+    let before = subject.list(subject.scope()).await?;
+    let ids = |found: Vec<Snippet>| found.into_iter().map(|snippet| snippet.handle).collect::<Vec<_>>();
+    let first: BTreeSet<String> = names(&ids(subject.query(subject.scope(), &question).await?));
+    for _ in 0..4 {
+        let again = names(&ids(subject.query(subject.scope(), &question).await?));
+        holds(first == again, || format!("at first {first:?}, then {again:?}"))?;
+    }
+    let (before, after) = (names(&ids(before)), names(&ids(subject.list(subject.scope()).await?)));
+    holds(before == after, || format!("{} records before, {} after", before.len(), after.len()))
+}
+
+fn names(handles: &[RecordHandle]) -> BTreeSet<String> {
+    handles.iter().map(|handle| handle.provider_record_id.to_string()).collect()
+}
+
+async fn preamble(subject: &Subject) -> Verdict {
+    several(subject, 2).await?;
+    let request = QueryRequest { intent: Intent::AgentPreamble, ..subject.question(subject.scope(), "") };
+    let found = subject.ask(&request).await?;
+    holds(!found.is_empty(), || "no snippet, and two records are there".to_owned())
+}
+
+async fn hits_are_records(subject: &Subject) -> Verdict {
+    let (question, _) = several(subject, 4).await?;
+    let found = some(subject, &subject.question(subject.scope(), &question)).await?;
+    let handles: Vec<RecordHandle> = found.iter().map(|snippet| snippet.handle.clone()).collect();
+    holds(names(&handles).len() == found.len(), || "an id comes twice in one answer".to_owned())?;
+    for snippet in found {
+        match subject.get(subject.scope(), &snippet.handle).await? {
+            None => return failed(format!("`get-record` has no `{}`", snippet.handle.provider_record_id)),
+            // A snippet may be a part of a long record; these are short.
+            Some(record) => holds(record.text == snippet.text, || {
+                format!("the query says {}, the record {}", clip(&snippet.text), clip(&record.text))
+            })?,
+        }
+    }
+    Ok(())
+}
+
+async fn odd_questions(subject: &Subject) -> Verdict {
+    subject.put(subject.scope(), &text(0)).await?;
+    let long = text(0).repeat(450);
+    for question in
+        ["\"", "((", "AND OR NOT", "* ? ~ ^ : \\ /", "🦀🦀", "' OR 1=1 --", "\u{0}\u{7}", "%{{}}", &long[..16_000]]
+    {
+        subject.query(subject.scope(), question).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Instances that come and go.
+
+use super::query::has;
+use crate::material::text;
+use crate::rule::{Rule, Run, Verdict, holds, provider, skipped};
+use crate::subject::Subject;
+use memhost_types::CaptureMode;
+
+const MEMORY: &str =
+    "the host makes an instance when it needs one and drops it when it likes, so memory is a cache and nothing else";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule::new(
+        "RST-01",
+        "What was written outlives its instance",
+        "A fresh instance gets, lists and finds what another one wrote before.",
+        provider("provider", MEMORY),
+        Run::Binding(|subject| Box::pin(outlives(subject))),
+    ),
+    Rule::new(
+        "RST-02",
+        "Two instances see each other's writes",
+        "Where `max-concurrency` is more than 1: an instance that has answered before finds what another one wrote \
+         since, and no longer finds what the other one forgot.",
+        provider("description.max-concurrency", "Say 1 when instances would not see each other's writes."),
+        Run::Binding(|subject| Box::pin(side_by_side(subject))),
+    ),
+    Rule::new(
+        "RST-03",
+        "A repeated event is known after a restart",
+        "A capture is delivered again, with the same `hook-id`, to a fresh instance: the list has as many records as before.",
+        provider("capture", "a hook delivery is repeated, with the same `hook-id`."),
+        Run::Binding(|subject| Box::pin(repeated(subject))),
+    ),
+];
+
+async fn outlives(subject: &Subject) -> Verdict {
+    let handle = subject.put(subject.scope(), &text(0)).await?;
+    let fresh = subject.beside().await?;
+    fresh.got(&handle).await?;
+    holds(has(&fresh.list(subject.scope()).await?, &handle), || "it is not in the list".to_owned())?;
+    holds(has(&fresh.query(subject.scope(), &text(0)).await?, &handle), || "it is not found".to_owned())
+}
+
+async fn side_by_side(subject: &Subject) -> Verdict {
+    if subject.description.max_concurrency == 1 {
+        return skipped("`max-concurrency` is 1");
+    }
+    let other = subject.beside().await?;
+    let first = subject.put(subject.scope(), &text(0)).await?;
+    holds(has(&other.query(subject.scope(), &text(0)).await?, &first), || "the first write is not found".to_owned())?;
+    let second = subject.put(subject.scope(), &text(1)).await?;
+    holds(has(&other.query(subject.scope(), &text(1)).await?, &second), || {
+        "an instance that has answered before does not find what another one wrote since".to_owned()
+    })?;
+    subject.forget(subject.scope(), std::slice::from_ref(&first)).await?;
+    holds(!has(&other.query(subject.scope(), &text(0)).await?, &first), || {
+        "an instance that has answered before still finds what another one forgot".to_owned()
+    })
+}
+
+async fn repeated(subject: &Subject) -> Verdict {
+    let mut request = subject.capture_of(&text(2), CaptureMode::CaptureRecord);
+    request.hook = Some(subject.hook("hook", "2026-01-02T03:04:05Z")?);
+    subject.capture(subject.operation(), &request).await?;
+    let before = subject.list(subject.scope()).await?.len();
+    let fresh = subject.beside().await?;
+    fresh.capture(subject.operation(), &request).await?;
+    let after = fresh.list(subject.scope()).await?.len();
+    holds(before == after, || format!("{before} records before, {after} after"))
+}

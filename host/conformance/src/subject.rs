@@ -1,0 +1,195 @@
+//! One rule's binding of the provider under check, with a scope of its own, and short ways to ask it something.
+
+mod calls;
+mod held;
+mod optional;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::rule::{Stop, failed, skipped};
+use memhost_core::service::{Caller, CreateBinding, Service, ServiceError, Workbench};
+use memhost_sandbox::{CallError, Instances, OptionalInterface};
+use memhost_types::{
+    AgentId, BindingKey, CaptureMode, CaptureRequest, CompanyId, HookContext, HookKind, JsonObject, OperationId,
+    ProviderDescription, ProviderError, RecordHandle, RecordId, RecordWrite, Scope, SourceKind, SourcePayload,
+    SourceRef, TextId,
+};
+
+/// A binding that only one rule uses. Its scope is that rule's, too: a provider may keep everything in one place elsewhere.
+pub(super) struct Subject {
+    pub(super) service: Arc<Service>,
+    pub(super) company: CompanyId,
+    pub(super) key: BindingKey,
+    pub(super) description: Arc<ProviderDescription>,
+    pub(super) interfaces: Arc<BTreeSet<OptionalInterface>>,
+    /// What every record of the check gets, for providers that need some.
+    pub(super) metadata: Arc<JsonObject>,
+    /// Tells this rule's ids from those of all others.
+    pub(super) tag: String,
+    pub(super) numbers: Arc<AtomicU64>,
+    pub(super) bench: Workbench,
+}
+
+impl Subject {
+    pub(super) fn instances(&self) -> &Instances {
+        self.bench.instances()
+    }
+
+    /// The same binding on instances that have seen nothing yet, as after a restart or beside the first ones.
+    pub(super) async fn beside(&self) -> Result<Self, Stop> {
+        let bench = self.service.workbench(&self.company, &self.key).await;
+        let bench = bench.map_err(|error| Stop::Skipped(format!("no second instance: {error}")))?;
+        Ok(self.on(self.key.clone(), bench))
+    }
+
+    /// A binding of the same build with the same configuration and grants, to which nothing was told yet. Its scopes are
+    /// those of this one, so that what is carried over is looked for where it was.
+    pub(super) async fn empty(&self) -> Result<Self, Stop> {
+        let none = |error: ServiceError| Stop::Skipped(format!("no second binding can be made: {error}"));
+        let own = self.service.binding(&self.company, &self.key).map_err(none)?.binding;
+        let key = format!("{}-{}", self.key, self.numbers.fetch_add(1, Ordering::Relaxed));
+        let key = BindingKey::parse(&key).map_err(|error| none(ServiceError::Host(error.problem)))?;
+        let request = CreateBinding {
+            key: key.clone(),
+            provider_key: own.provider_key,
+            version: own.version,
+            config: own.config,
+            grants: Some(own.grants),
+            limits: own.limits,
+            policy: own.policy,
+            default: false,
+        };
+        self.service.create_binding(&Caller::operator(), &self.company, request).await.map_err(none)?;
+        let bench = self.service.workbench(&self.company, &key).await.map_err(none)?;
+        Ok(self.on(key, bench))
+    }
+
+    fn on(&self, key: BindingKey, bench: Workbench) -> Self {
+        Self {
+            service: Arc::clone(&self.service),
+            company: self.company.clone(),
+            key,
+            description: Arc::clone(&self.description),
+            interfaces: Arc::clone(&self.interfaces),
+            metadata: Arc::clone(&self.metadata),
+            tag: self.tag.clone(),
+            numbers: Arc::clone(&self.numbers),
+            bench,
+        }
+    }
+
+    /// An id for an operation, unlike all others.
+    pub(super) fn operation(&self) -> OperationId {
+        let ms = u64::try_from(self.service.now().as_millisecond()).unwrap_or_default();
+        OperationId::new(ms, self.numbers.fetch_add(1, Ordering::Relaxed), 0)
+    }
+
+    /// An id that only this rule knows.
+    pub(super) fn name(&self, what: &str) -> String {
+        format!("{what}-{}", self.tag)
+    }
+
+    /// Agent, project and subject are set: there are providers that refuse a scope without.
+    pub(super) fn scope(&self) -> Scope {
+        Scope {
+            agent_id: AgentId::parse(&self.name("agent")).ok(),
+            project_id: Some(self.name("project")),
+            subject_id: Some(self.name("subject")),
+            ..Scope::company(self.company.clone())
+        }
+    }
+
+    /// The same scope as another agent has it.
+    pub(super) fn other_agent(&self) -> Scope {
+        Scope { agent_id: AgentId::parse(&self.name("stranger")).ok(), ..self.scope() }
+    }
+
+    pub(super) fn write(&self, text: &str) -> RecordWrite {
+        let metadata = (!self.metadata.is_empty()).then(|| (*self.metadata).clone());
+        RecordWrite { id: None, text: text.to_owned(), summary: None, metadata }
+    }
+
+    /// A record under an id that the host chose.
+    pub(super) fn write_as(&self, id: &str, text: &str) -> RecordWrite {
+        RecordWrite { id: RecordId::parse(id).ok(), ..self.write(text) }
+    }
+
+    /// The metadata that every record gets, with one member more.
+    pub(super) fn metadata_with(&self, name: &str, value: &str) -> Option<JsonObject> {
+        let mut metadata = (*self.metadata).clone();
+        metadata.insert(name.to_owned(), value.into());
+        Some(metadata)
+    }
+
+    pub(super) fn source(&self) -> SourceRef {
+        SourceRef {
+            issue_id: Some(self.name("issue")),
+            comment_id: Some(self.name("comment")),
+            external_ref: Some(format!("https://example.com/{}", self.tag)),
+            ..SourceRef::new(SourceKind::IssueComment, self.company.clone())
+        }
+    }
+
+    pub(super) fn hook(&self, id: &str, at: &str) -> Result<HookContext, Stop> {
+        let triggered_at = at.parse().map_err(|error| Stop::Skipped(format!("no time: {error}")))?;
+        Ok(HookContext {
+            hook_kind: HookKind::ManualCapture,
+            hook_id: self.name(id),
+            triggered_at,
+            actor_agent_id: None,
+            heartbeat_run_id: None,
+        })
+    }
+
+    pub(super) fn capture_of(&self, text: &str, mode: CaptureMode) -> CaptureRequest {
+        CaptureRequest {
+            binding_key: None,
+            scope: self.scope(),
+            source: self.source(),
+            payload: SourcePayload { text: Some(text.to_owned()), ..SourcePayload::default() },
+            hook: None,
+            mode,
+            metadata: (!self.metadata.is_empty()).then(|| (*self.metadata).clone()),
+        }
+    }
+
+    /// A handle as the host would make it of a provider's record id.
+    pub(super) fn handle(&self, id: &str) -> Result<RecordHandle, Stop> {
+        let id = RecordId::parse(id).map_err(|error| Stop::Skipped(format!("`{id}` {}", error.problem)))?;
+        Ok(RecordHandle { provider_key: self.description.provider_key.clone(), provider_record_id: id })
+    }
+}
+
+/// An answer, or what came in its place: a provider that says that it does not or cannot do something now breaks no rule.
+pub(super) fn answered<T>(what: &str, called: Result<T, CallError>) -> Result<T, Stop> {
+    let error = match called {
+        Ok(answer) => return Ok(answer),
+        Err(error) => error,
+    };
+    let word = match &error {
+        CallError::Provider(ProviderError::Unsupported(_)) => "unsupported",
+        CallError::Provider(ProviderError::QuotaExceeded(_)) => "quota-exceeded",
+        CallError::Provider(ProviderError::RateLimited { .. }) => "rate-limited",
+        CallError::Provider(ProviderError::Unavailable { .. }) => "unavailable",
+        CallError::Provider(ProviderError::Unauthorized(_)) => "unauthorized",
+        CallError::Provider(error) => return failed(format!("`{what}` answers {}: {error}", variant(error))),
+        error => return failed(format!("`{what}`: {error}")),
+    };
+    skipped(format!("`{what}` answers {word}: {error}"))
+}
+
+/// The contract's name of an error.
+pub(super) fn variant(error: &ProviderError) -> &'static str {
+    match error {
+        ProviderError::InvalidRequest { .. } => "invalid-request",
+        ProviderError::NotFound(_) => "not-found",
+        ProviderError::Unsupported(_) => "unsupported",
+        ProviderError::Unauthorized(_) => "unauthorized",
+        ProviderError::RateLimited { .. } => "rate-limited",
+        ProviderError::Unavailable { .. } => "unavailable",
+        ProviderError::QuotaExceeded(_) => "quota-exceeded",
+        ProviderError::Internal(_) => "internal",
+    }
+}

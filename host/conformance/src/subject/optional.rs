@@ -1,0 +1,96 @@
+//! The calls of `profile`, `review` and `transfer`, as the others.
+
+use super::calls::{MOST_PAGES, plain};
+use super::{Subject, answered};
+use crate::rule::{Stop, failed, skipped};
+use memhost_sandbox::{CallError, ImportAnswer, OptionalInterface};
+use memhost_types::{Decision, ExtractionJob, JobStatus, RecordHandle, RecordWrite, Scope, Snippet};
+
+/// A job that comes back unfinished is run again, so often.
+const MOST_RUNS: usize = 20;
+
+impl Subject {
+    pub(crate) async fn summary(&self, scope: &Scope) -> Result<Option<String>, Stop> {
+        answered("get-profile", plain(self.instances().profile(scope).await)).map(|answer| answer.summary)
+    }
+
+    /// One page of what waits, and where the next one begins.
+    pub(crate) async fn pending_page(
+        &self,
+        scope: &Scope,
+        cursor: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<Snippet>, Option<String>), Stop> {
+        let page = answered("list-pending", plain(self.instances().pending(scope, cursor, limit).await))?;
+        if page.truncated {
+            return skipped("`list-pending` answers that it cannot continue");
+        }
+        Ok((page.items, page.next))
+    }
+
+    /// All that waits, in pages of this many.
+    pub(crate) async fn pending_by(&self, scope: &Scope, limit: u32) -> Result<Vec<Snippet>, Stop> {
+        let (mut all, mut cursor) = (Vec::new(), None::<String>);
+        for _ in 0..MOST_PAGES {
+            let (items, next) = self.pending_page(scope, cursor.as_deref(), limit).await?;
+            all.extend(items);
+            match next {
+                Some(next) => cursor = Some(next),
+                None => return Ok(all),
+            }
+        }
+        failed(format!("`list-pending` has no end: {MOST_PAGES} pages had {} items", all.len()))
+    }
+
+    /// All that waits.
+    pub(crate) async fn pending(&self, scope: &Scope) -> Result<Vec<Snippet>, Stop> {
+        self.pending_by(scope, 100).await
+    }
+
+    /// Decides, with the provider's own answer.
+    pub(crate) async fn try_decide(
+        &self,
+        scope: &Scope,
+        handle: &RecordHandle,
+        decision: Decision,
+        edited: Option<&RecordWrite>,
+    ) -> Result<Option<Snippet>, CallError> {
+        plain(self.instances().decide(scope, &handle.provider_record_id, decision, edited).await)
+    }
+
+    /// The parts of an export, from the first to the last.
+    pub(crate) async fn export(&self, scope: &Scope) -> Result<Vec<String>, Stop> {
+        let (mut parts, mut cursor) = (Vec::new(), None::<String>);
+        for _ in 0..MOST_PAGES {
+            let chunk = plain(self.instances().export(scope, cursor.as_deref()).await);
+            let chunk = answered("export-records", chunk)?;
+            if !chunk.lines.is_empty() {
+                parts.push(chunk.lines);
+            }
+            match chunk.next {
+                Some(next) => cursor = Some(next),
+                None => return Ok(parts),
+            }
+        }
+        failed(format!("`export-records` has no end: there were {MOST_PAGES} parts"))
+    }
+
+    /// Imports, with the provider's own answer.
+    pub(crate) async fn try_import(&self, scope: &Scope, lines: &str) -> Result<ImportAnswer, CallError> {
+        plain(self.instances().import(scope, lines).await)
+    }
+
+    /// Runs the jobs that the host is to run, if the provider lets it, as far as they get.
+    pub(crate) async fn work_off(&self, jobs: &[ExtractionJob]) -> Result<(), Stop> {
+        let can_run = self.interfaces.contains(&OptionalInterface::Extraction);
+        for job in jobs.iter().filter(|job| can_run && job.status == JobStatus::Queued) {
+            for _ in 0..MOST_RUNS {
+                let ran = self.run_job(&job.provider_job_id).await?.job;
+                if !ran.is_some_and(|job| matches!(job.status, JobStatus::Queued | JobStatus::Running)) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! What each role may do: one table, read by everything else.
+
+use super::Act;
+use memhost_types::{OperationKind, Role};
+
+/// Whether a role may do something at all, in a company that it reaches.
+pub(super) fn allows(role: Role, act: Act) -> bool {
+    match role {
+        Role::Operator => true,
+        Role::CompanyAdministrator => match act {
+            Act::Operate(_) | Act::Deliver | Act::Emit | Act::Resolve | Act::View | Act::Administer => true,
+            // What a provider may reach, and how much of the machine, is for whoever runs the machine.
+            Act::Grant | Act::Erase | Act::Host => false,
+        },
+        Role::Agent => match act {
+            // Deciding what counts, and moving everything at once, is for whoever administers the company.
+            Act::Operate(kind) => {
+                !matches!(kind, OperationKind::Review | OperationKind::Export | OperationKind::Import)
+            }
+            act => matches!(act, Act::Deliver | Act::Emit | Act::Resolve),
+        },
+        Role::Auditor => match act {
+            Act::Operate(kind) => !kind.is_write(),
+            act => matches!(act, Act::View | Act::Resolve),
+        },
+    }
+}

@@ -1,0 +1,205 @@
+//! Changing what is there.
+
+use std::sync::Arc;
+
+use super::activity::{self, NewActivity};
+use super::registry::{key, target_change};
+use super::{BindingError, Bindings};
+use memhost_store::{self as store, Change, Expected, StoreError, Table, Transacted};
+use memhost_types::{Activity, ActivityAction, Binding, BindingKey, CompanyId, Target};
+
+fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
+    match revision {
+        Some(expected) if expected != present.revision => {
+            Err(BindingError::Stale { key: present.key.clone(), expected, found: present.revision })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Bindings {
+    /// Changes a binding; it is on disk, with its entry in the activity log, when this returns. `revision` is the one
+    /// that the caller has seen, if it cares.
+    ///
+    /// # Errors
+    /// Where there is no such binding, it was changed meanwhile, or the store fails.
+    pub async fn update(
+        &self,
+        company_id: &CompanyId,
+        binding_key: &BindingKey,
+        revision: Option<u64>,
+        (principal, action): (&str, ActivityAction),
+        change: impl FnOnce(&mut Binding),
+    ) -> Result<Arc<Binding>, BindingError> {
+        let present = self.get(company_id, binding_key)?;
+        fresh(&present, revision)?;
+        let mut changed = (*present).clone();
+        change(&mut changed);
+        if changed == *present {
+            return Ok(present);
+        }
+        changed.revision += 1;
+        changed.updated_at = self.clock.now();
+        let changed = Arc::new(changed);
+        let entry = NewActivity::new(principal, action, binding_key.as_str()).with(Some(&*present), Some(&*changed));
+        let changes = [
+            Change {
+                table: Table::Bindings,
+                key: key(company_id, binding_key.as_str()),
+                expected: self.still(&present)?,
+                new: Some(store::encode("binding", &*changed)?),
+            },
+            activity::change(&*self.clock, company_id, entry)?,
+        ];
+        match self.store.transact(&changes)? {
+            Transacted::Done(commit) => commit.await?,
+            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
+        }
+        let mut companies = self.companies.write();
+        let company = companies.entry(company_id.clone()).or_default();
+        company.bindings.insert(binding_key.clone(), Arc::clone(&changed));
+        Ok(changed)
+    }
+
+    /// Deletes a binding with the targets that point at it; it is gone, with an entry in the activity log, when this
+    /// returns. Its id never comes back.
+    ///
+    /// # Errors
+    /// Where there is no such binding, it was changed meanwhile, or the store fails.
+    pub async fn delete(
+        &self,
+        company_id: &CompanyId,
+        binding_key: &BindingKey,
+        revision: Option<u64>,
+        principal: &str,
+    ) -> Result<Arc<Binding>, BindingError> {
+        let present = self.get(company_id, binding_key)?;
+        fresh(&present, revision)?;
+        let pointing = self.targets(company_id).into_iter().filter(|(_, key)| key == binding_key);
+        let targets: Vec<Target> = pointing.map(|(target, _)| target).collect();
+        let entry = NewActivity::new(principal, ActivityAction::BindingDeleted, binding_key.as_str());
+        let mut changes = vec![
+            Change {
+                table: Table::Bindings,
+                key: key(company_id, binding_key.as_str()),
+                expected: self.still(&present)?,
+                new: None,
+            },
+            activity::change(&*self.clock, company_id, entry.with(Some(&*present), None::<&Binding>))?,
+        ];
+        for target in &targets {
+            changes.push(target_change(company_id, target, None)?);
+        }
+        match self.store.transact(&changes)? {
+            Transacted::Done(commit) => commit.await?,
+            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
+        }
+        let mut companies = self.companies.write();
+        let company = companies.entry(company_id.clone()).or_default();
+        company.bindings.remove(binding_key);
+        company.default.take_if(|key| key == binding_key);
+        company.overrides.retain(|_, key| key != binding_key);
+        Ok(present)
+    }
+
+    /// Forgets a company whose records are gone.
+    pub fn forget(&self, company_id: &CompanyId) {
+        self.companies.write().remove(company_id);
+    }
+
+    fn still(&self, present: &Binding) -> Result<Expected, StoreError> {
+        let key = key(&present.company_id, present.key.as_str());
+        store::unchanged(&*self.store, Table::Bindings, &key, "binding", present)
+    }
+
+    /// Points the company or an agent at a binding, or with none at nothing; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Where there is no such binding or the store fails.
+    pub async fn set_target(
+        &self,
+        principal: &str,
+        company_id: &CompanyId,
+        target: Target,
+        binding_key: Option<&BindingKey>,
+    ) -> Result<(), BindingError> {
+        let mut changes = vec![target_change(company_id, &target, binding_key)?];
+        if let Some(binding_key) = binding_key {
+            let present = self.get(company_id, binding_key)?;
+            // The condition makes sure that the binding still is as it was when its target is written.
+            changes.push(Change {
+                table: Table::Bindings,
+                key: key(company_id, binding_key.as_str()),
+                expected: self.still(&present)?,
+                new: Some(store::encode("binding", &*present)?),
+            });
+        }
+        let subject = match &target {
+            Target::Company => "the company".to_owned(),
+            Target::Agent(agent) => format!("the agent {agent}"),
+        };
+        let before = self.target(company_id, &target);
+        let entry = NewActivity::new(principal, ActivityAction::TargetChanged, subject);
+        let entry = entry.with(before.as_ref(), binding_key);
+        changes.push(activity::change(&*self.clock, company_id, entry)?);
+        match self.store.transact(&changes)? {
+            Transacted::Done(commit) => commit.await?,
+            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
+        }
+        let mut companies = self.companies.write();
+        let company = companies.entry(company_id.clone()).or_default();
+        match (target, binding_key.cloned()) {
+            (Target::Company, binding_key) => company.default = binding_key,
+            (Target::Agent(agent), Some(binding_key)) => drop(company.overrides.insert(agent, binding_key)),
+            (Target::Agent(agent), None) => drop(company.overrides.remove(&agent)),
+        }
+        Ok(())
+    }
+
+    fn target(&self, company: &CompanyId, target: &Target) -> Option<BindingKey> {
+        let companies = self.companies.read();
+        let company = companies.get(company)?;
+        match target {
+            Target::Company => company.default.clone(),
+            Target::Agent(agent) => company.overrides.get(agent).cloned(),
+        }
+    }
+
+    /// Records something that changed elsewhere, such as which version serves.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    pub async fn record(&self, company: &CompanyId, new: NewActivity) -> Result<(), BindingError> {
+        self.record_with(company, new, Vec::new()).await
+    }
+
+    /// The same, in one transaction with the changes that it tells of.
+    ///
+    /// # Errors
+    /// Where the store fails or a change finds something else than it expected.
+    pub async fn record_with(
+        &self,
+        company: &CompanyId,
+        new: NewActivity,
+        mut changes: Vec<Change>,
+    ) -> Result<(), BindingError> {
+        changes.push(activity::change(&*self.clock, company, new)?);
+        match self.store.transact(&changes)? {
+            Transacted::Done(commit) => Ok(commit.await?),
+            Transacted::Conflict(_) => Err(BindingError::Conflict { company: company.clone() }),
+        }
+    }
+
+    /// One page of what was changed, newest first, and where the next page begins.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn activity(
+        &self,
+        company: &CompanyId,
+        from: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<(Vec<Activity>, Option<Vec<u8>>), BindingError> {
+        activity::list(&*self.store, company, from, limit)
+    }
+}

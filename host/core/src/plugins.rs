@@ -1,0 +1,17 @@
+//! The providers that this host has: the built-in one and those of the plugins directory, in all their versions.
+
+mod change;
+mod error;
+mod files;
+mod kept;
+mod registry;
+mod signature;
+mod trust;
+mod watch;
+
+pub use change::{PluginChange, PluginOutcome};
+pub use error::PluginError;
+pub use memhost_builtin::LOCAL_MARKDOWN_KEY;
+pub use registry::{Plugin, PluginSource, Plugins, PluginsOptions, RefusedPlugin};
+pub use signature::{SignatureError, SigningKey, TrustedKey, Verified, verify};
+pub use trust::{Signed, Trust, TrustError, signature_path};

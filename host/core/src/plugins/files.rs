@@ -1,0 +1,79 @@
+//! Looking at the plugins directory without ever believing half of a file.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::error::PluginError;
+use memhost_sandbox::{AdmissionError, MAX_COMPONENT_BYTES};
+
+/// For how long a file is to be as it is before it is read: looks that follow each other more closely prove nothing.
+pub(super) const SETTLE: Duration = Duration::from_millis(200);
+
+/// What a file is told by without reading it. Whoever writes to it, replaces it or renames another one over it changes
+/// one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fingerprint {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    /// When its signature was changed, if there is one.
+    signed: Option<(i64, i64)>,
+}
+
+impl Fingerprint {
+    fn of(path: &Path, metadata: &std::fs::Metadata) -> Self {
+        let signature = std::fs::metadata(super::trust::signature_path(path)).ok();
+        Self {
+            signed: signature.map(|metadata| (metadata.ctime(), metadata.ctime_nsec())),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// When it was last written, to tell the newer of two builds of one version.
+    pub(super) fn modified(&self) -> (i64, i64) {
+        self.modified
+    }
+}
+
+/// The `.wasm` files of a directory, by name.
+pub(super) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, PluginError> {
+    let failed = |error: std::io::Error| PluginError::io("reading the plugins directory", directory, &error);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "wasm")
+            // Gone since it was listed, or a link to nowhere.
+            && let Ok(metadata) = std::fs::metadata(&path)
+        {
+            let fingerprint = Fingerprint::of(&path, &metadata);
+            files.push((path, fingerprint));
+        }
+    }
+    files.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(files)
+}
+
+/// Reads a file that may be any size or kind: the size is looked at first, and no more than it is read. None: it
+/// changed meanwhile, and is to be looked at again.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
+    use std::io::Read as _;
+    let failed = |error: std::io::Error| PluginError::io("reading", path, &error);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(PluginError::io("reading", path, &"it is not a file"));
+    }
+    if metadata.len() > MAX_COMPONENT_BYTES {
+        return Err(AdmissionError::TooLarge { bytes: metadata.len(), max: MAX_COMPONENT_BYTES }.into());
+    }
+    let fingerprint = Fingerprint::of(path, &metadata);
+    let mut bytes = Vec::new();
+    file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let after = std::fs::metadata(path).map(|metadata| Fingerprint::of(path, &metadata));
+    Ok((after.ok() == Some(fingerprint)).then_some(bytes))
+}

@@ -1,0 +1,67 @@
+//! Copies of admitted components, by digest, in the data directory: what serves a binding goes on serving when its file
+//! is removed from the plugins directory.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::error::PluginError;
+use super::files;
+use memhost_types::Digest;
+
+/// The copies.
+#[derive(Debug, Clone)]
+pub(super) struct KeptComponents(PathBuf);
+
+impl KeptComponents {
+    /// In a directory that is made with mode 0700 where it is missing.
+    pub(super) fn open(directory: PathBuf) -> Result<Self, PluginError> {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .map_err(|error| PluginError::io("making", &directory, &error))?;
+        Ok(Self(directory))
+    }
+
+    fn path(&self, digest: Digest) -> PathBuf {
+        self.0.join(format!("{}.wasm", digest.to_string().replace(':', "-")))
+    }
+
+    /// Keeps a copy, if there is none.
+    pub(super) fn keep(&self, digest: Digest, bytes: &[u8]) -> Result<(), PluginError> {
+        let path = self.path(digest);
+        if path.exists() {
+            return Ok(());
+        }
+        let written = tempfile::NamedTempFile::new_in(&self.0).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.as_file().sync_all()?;
+            Ok(file.persist(&path)?)
+        });
+        written.map(drop).map_err(|error| PluginError::io("writing", &path, &error))
+    }
+
+    /// The copy, if it is there and is what its name says.
+    pub(super) fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
+        let path = self.path(digest);
+        let read = files::read(&path)?;
+        let bytes = read.ok_or_else(|| PluginError::BeingWritten { path: path.display().to_string() })?;
+        if Digest::of(&bytes) != digest {
+            return Err(PluginError::Changed { digest });
+        }
+        Ok(bytes)
+    }
+
+    /// Throws away every copy that nobody needs.
+    pub(super) fn keep_only(&self, needed: &HashSet<Digest>) -> Result<(), PluginError> {
+        let needed: HashSet<PathBuf> = needed.iter().map(|digest| self.path(*digest)).collect();
+        for (path, _) in files::list(&self.0)? {
+            if !needed.contains(&path) {
+                std::fs::remove_file(&path).map_err(|error| PluginError::io("removing", &path, &error))?;
+            }
+        }
+        Ok(())
+    }
+}

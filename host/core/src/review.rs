@@ -1,0 +1,8 @@
+//! What a person must see first: the rules, what waits, and what was decided. Reads on the way of a query are served from
+//! memory.
+
+mod judge;
+mod queue;
+
+pub use judge::{Verdict, judge};
+pub use queue::{ReviewError, Reviews, Standing};

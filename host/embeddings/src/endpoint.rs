@@ -1,0 +1,215 @@
+//! Somebody else's model: an endpoint in the form of OpenAI's (`POST …/embeddings`).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::encoder::unit;
+use super::{EmbeddingsError, Model};
+use memhost_ports::EmbeddingModel;
+use memhost_types::{BillingType, Microcents, Usage};
+
+/// Shorter than a call of a provider may take by default, so that it is the endpoint that is named as late.
+const TIMEOUT: Duration = Duration::from_secs(25);
+/// Of an answer, in bytes: 256 vectors of 4,096 numbers in decimal are about 24 MiB.
+const MAX_ANSWER: u64 = 64 << 20;
+const MAX_DIMENSIONS: u32 = 4_096;
+const BATCH: usize = 256;
+/// How an endpoint refuses what it was sent, mostly a text beyond the model's window: 400, 413 or 422.
+const REFUSALS: [u16; 3] = [400, 413, 422];
+/// In bytes: what is no longer than this is refused for another reason.
+const SHORT: usize = 512;
+
+#[cfg(test)]
+mod tests;
+
+/// Which endpoint, and what it takes.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointOptions {
+    /// Up to where `/embeddings` begins, such as `https://api.openai.com/v1`.
+    pub url: String,
+    /// The model as the endpoint knows it.
+    pub model: String,
+    /// Numbers that its vectors have, 1 to 4,096.
+    pub dimensions: u32,
+    /// The key that requests carry; the configuration file names the environment variable that has it.
+    #[serde(skip)]
+    pub key: Option<String>,
+    /// The environment variable with that key.
+    #[serde(default)]
+    pub key_env: Option<String>,
+    /// What a million tokens cost, in cents; 0 where nobody charges by the token.
+    #[serde(default)]
+    pub cents_per_million_tokens: f64,
+}
+
+impl std::fmt::Debug for EndpointOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EndpointOptions").field("url", &self.url).field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+/// The endpoint.
+pub(super) struct Endpoint {
+    options: EndpointOptions,
+    address: String,
+    host: String,
+    about: EmbeddingModel,
+    agent: ureq::Agent,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    input: &'a [String],
+    encoding_format: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    data: Vec<Item>,
+    #[serde(default)]
+    usage: Tokens,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    index: usize,
+    embedding: Vec<f32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    total_tokens: u64,
+    prompt_tokens: u64,
+}
+
+impl Endpoint {
+    /// # Errors
+    /// Where the settings will not do.
+    pub(super) fn new(options: EndpointOptions) -> Result<Self, EmbeddingsError> {
+        let wrong = |field, problem: &str| EmbeddingsError::Setting { field, problem: problem.to_owned() };
+        let uri: http::Uri = options.url.parse().map_err(|_| wrong("url", "is no address"))?;
+        let host = uri.authority().map(|authority| authority.host().to_owned());
+        let (Some(host), Some("http" | "https")) = (host, uri.scheme_str()) else {
+            return Err(wrong("url", "is no address; write one such as https://api.openai.com/v1"));
+        };
+        if options.model.is_empty() || options.model.len() > 200 {
+            return Err(wrong("model", "is to have 1 to 200 characters"));
+        }
+        if !(1..=MAX_DIMENSIONS).contains(&options.dimensions) {
+            return Err(wrong("dimensions", "is to be 1 to 4096"));
+        }
+        if !(0.0..=1e6).contains(&options.cents_per_million_tokens) {
+            return Err(wrong("cents_per_million_tokens", "is to be 0 to 1000000"));
+        }
+        let config =
+            ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).timeout_global(Some(TIMEOUT));
+        Ok(Self {
+            address: format!("{}/embeddings", options.url.trim_end_matches('/')),
+            about: EmbeddingModel { name: format!("{}@{host}", options.model), dimensions: options.dimensions },
+            agent: config.build().into(),
+            host,
+            options,
+        })
+    }
+
+    fn ask(&self, texts: &[String]) -> Result<Response, EmbeddingsError> {
+        let failed = |error: ureq::Error| EmbeddingsError::Endpoint(format!("{} failed: {error}", self.host));
+        let mut request = self.agent.post(&self.address);
+        if let Some(key) = &self.options.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let body = Request { model: &self.options.model, input: texts, encoding_format: "float" };
+        let mut response = request.send_json(&body).map_err(failed)?;
+        if !response.status().is_success() {
+            // What it says may repeat the key or a text.
+            let status = response.status().as_u16();
+            if REFUSALS.contains(&status) {
+                return Err(EmbeddingsError::Refused { host: self.host.clone(), status });
+            }
+            let hint = if status == 401 { "; look at the key that `key_env` names" } else { "" };
+            return Err(EmbeddingsError::Endpoint(format!("{} answered {status}{hint}", self.host)));
+        }
+        response.body_mut().with_config().limit(MAX_ANSWER).read_json().map_err(failed)
+    }
+
+    /// One vector a text, and the tokens of all.
+    fn ask_for_vectors(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+        let response = self.ask(texts)?;
+        let wrong = |what: String| EmbeddingsError::Endpoint(format!("{} answered {what}", self.host));
+        let dimensions = self.options.dimensions as usize;
+        let mut vectors = vec![Vec::new(); texts.len()];
+        for item in response.data {
+            if item.embedding.len() != dimensions || item.embedding.iter().any(|x| !x.is_finite()) {
+                return Err(wrong(format!("a vector that is not of {dimensions} numbers; set `dimensions`")));
+            }
+            let place = vectors.get_mut(item.index).filter(|vector| vector.is_empty());
+            *place.ok_or_else(|| wrong("a vector for no text".to_owned()))? = unit(item.embedding);
+        }
+        if vectors.iter().any(Vec::is_empty) {
+            return Err(wrong("fewer vectors than texts".to_owned()));
+        }
+        Ok((vectors, response.usage.total_tokens.max(response.usage.prompt_tokens)))
+    }
+
+    /// The contract cuts a text that is beyond the model's window, and the form of the endpoint has no word for that: where
+    /// one is refused, it is sought by halves and cut by halves, so that the texts beside it are not refused with it.
+    fn ask_or_cut(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+        match (self.ask_for_vectors(texts), texts) {
+            (Err(EmbeddingsError::Refused { .. }), [text]) if text.len() > SHORT => {
+                self.ask_or_cut(&[text[..text.floor_char_boundary(text.len() / 2)].to_owned()])
+            }
+            (Err(EmbeddingsError::Refused { .. }), [_, _, ..]) => {
+                let (first, second) = texts.split_at(texts.len() / 2);
+                let (mut vectors, tokens) = self.ask_or_cut(first)?;
+                let (others, more) = self.ask_or_cut(second)?;
+                vectors.extend(others);
+                Ok((vectors, tokens + more))
+            }
+            (answer, _) => answer,
+        }
+    }
+}
+
+impl Model for Endpoint {
+    fn about(&self) -> &EmbeddingModel {
+        &self.about
+    }
+
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn embed(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+        // The form refuses a text without characters.
+        let texts: Vec<String> =
+            texts.iter().map(|text| if text.is_empty() { " ".to_owned() } else { text.clone() }).collect();
+        self.ask_or_cut(&texts)
+    }
+
+    fn usage(&self, tokens: u64) -> Usage {
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "money"
+        )]
+        // Cents a million tokens are microcents a token.
+        let cost = (tokens as f64 * self.options.cents_per_million_tokens).round() as u64;
+        Usage {
+            biller: Some(self.host.clone()),
+            model: Some(self.options.model.clone()),
+            billing_type: Some(BillingType::MeteredApi),
+            embedding_tokens: Some(tokens),
+            cost: Some(Microcents(cost)),
+            ..Usage::of(&self.host)
+        }
+    }
+}

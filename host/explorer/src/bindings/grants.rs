@@ -1,0 +1,283 @@
+//! What a provider asks for beside what it was granted, and giving or taking it away.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::guard::see;
+use crate::kit::{Col, Row, Signed, Tone, View, badge, bytes, form, table};
+use memhost_core::service::{Act, AskedView, GrantsView, Service};
+use memhost_http::edge::{Granting, In, Problem, parse};
+use memhost_types::{Binding, BindingKey, Grants, HttpGrant, Permission, PermissionRequest};
+
+/// A permission as a person reads it.
+pub(crate) fn said(permission: &Permission) -> String {
+    match permission {
+        Permission::Storage(size) => format!("storage of {}", bytes(*size)),
+        Permission::Directory(size) => format!("a directory of {}", bytes(*size)),
+        other => other.to_string(),
+    }
+}
+
+/// How much of what is asked for is granted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    No,
+    Partly,
+    Yes,
+}
+
+fn standing(granted: &Grants, request: &PermissionRequest) -> Standing {
+    let asked = Grants::all_of(std::slice::from_ref(request));
+    let mut effective = granted.effective(std::slice::from_ref(request));
+    effective.http.iter_mut().for_each(|http| http.private_ranges.clear());
+    let covers = match &request.permission {
+        Permission::Storage(size) => effective.storage_bytes >= *size,
+        Permission::Directory(size) => effective.directory_bytes >= *size,
+        _ => effective == asked,
+    };
+    match (covers, effective == Grants::default()) {
+        (true, _) => Standing::Yes,
+        (false, true) => Standing::No,
+        (false, false) => Standing::Partly,
+    }
+}
+
+/// What is granted in the place of what is asked, where that is something else.
+fn instead(granted: &Grants, request: &PermissionRequest) -> Option<String> {
+    match &request.permission {
+        Permission::Storage(asked) if ![0, *asked].contains(&granted.storage_bytes) => {
+            Some(bytes(granted.storage_bytes))
+        }
+        Permission::Directory(asked) if ![0, *asked].contains(&granted.directory_bytes) => {
+            Some(bytes(granted.directory_bytes))
+        }
+        Permission::Http(http) => {
+            let grant = granted.http.iter().find(|grant| grant.origin == http.origin)?;
+            (grant.methods != http.methods || !grant.private_ranges.is_empty()).then(|| http_said(grant))
+        }
+        _ => None,
+    }
+}
+
+fn http_said(grant: &HttpGrant) -> String {
+    let methods = if grant.methods.is_empty() { "every method".to_owned() } else { grant.methods.join(", ") };
+    match grant.private_ranges.is_empty() {
+        true => format!("HTTP {methods} to {}", grant.origin),
+        false => {
+            let ranges: Vec<_> = grant.private_ranges.iter().map(ToString::to_string).collect();
+            format!("HTTP {methods} to {}, also at {}", grant.origin, ranges.join(", "))
+        }
+    }
+}
+
+/// What is granted that nobody asks for in these words: the name of its field, and what it is.
+fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
+    let wants = |test: &dyn Fn(&Permission) -> bool| asked.iter().any(|asked| test(&asked.request.permission));
+    let mut all = Vec::new();
+    if granted.storage_bytes > 0 && !wants(&|p| matches!(p, Permission::Storage(_))) {
+        all.push(("storage".to_owned(), format!("storage of {}", bytes(granted.storage_bytes))));
+    }
+    if granted.directory_bytes > 0 && !wants(&|p| matches!(p, Permission::Directory(_))) {
+        all.push(("directory".to_owned(), format!("a directory of {}", bytes(granted.directory_bytes))));
+    }
+    if granted.embeddings && !wants(&|p| matches!(p, Permission::Embeddings)) {
+        all.push(("embeddings".to_owned(), "embeddings".to_owned()));
+    }
+    if granted.clock && !wants(&|p| matches!(p, Permission::Clock)) {
+        all.push(("clock".to_owned(), "the exact time".to_owned()));
+    }
+    for grant in &granted.http {
+        if !wants(&|p| matches!(p, Permission::Http(http) if http.origin == grant.origin)) {
+            all.push((format!("http {}", grant.origin), http_said(grant)));
+        }
+    }
+    for name in &granted.secrets {
+        if !wants(&|p| matches!(p, Permission::Secret(asked) if asked == name)) {
+            all.push((format!("secret {name}"), format!("the secret `{name}`")));
+        }
+    }
+    all
+}
+
+/// The difference between what is asked for and what is granted; with a form for whoever may decide.
+pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup {
+    let others = others(&asks.granted, &asks.asked);
+    if asks.asked.is_empty() && others.is_empty() {
+        return html! { p.soft { "It asks for nothing and is granted nothing: it reaches nothing outside of its sandbox." } };
+    }
+    let may = view.allows(Act::Grant);
+    let columns = [
+        Col::text("What"),
+        Col::text("State"),
+        Col::text("Without it").wide(),
+        Col::text("Why it asks").long(),
+        Col::text("Decision"),
+    ];
+    let columns = if may { &columns[..] } else { &columns[..4] };
+    let asked = asks.asked.iter().map(|asked| {
+        let now = standing(&asks.granted, &asked.request);
+        Row::new()
+            .key(&asked.summary)
+            .cell(said(&asked.request.permission))
+            .cell(state(now, asked.is_reviewed))
+            .cell(if asked.request.optional { "works" } else { "does not work" })
+            .cell(asked.request.reason.as_str())
+            .cell(choice(asked, now, instead(&asks.granted, &asked.request).as_deref()))
+    });
+    let rows = asked.chain(others.iter().map(|(name, what)| {
+        Row::new()
+            .key(what)
+            .cell(what.as_str())
+            .cell(badge(Tone::Warning, "granted, not asked for"))
+            .cell("works")
+            .cell("")
+            .cell(html! {
+                select name={ "other " (name) } aria-label={ "Decision about " (what) } {
+                    option value="now" { "Leave it" }
+                    option value="no" { "Take it away" }
+                }
+            })
+    }));
+    let asker = asks.version.as_ref().map_or_else(|| "No build".to_owned(), |version| format!("Version {version}"));
+    let body = html! {
+        p.soft { (asker) " asks for this. What is not granted does not exist for the provider." }
+        (table("What it may reach", columns, rows))
+        @if may {
+            input type="hidden" name="revision" value=(binding.revision);
+            div.actions { button.primary { "Save the decision" } }
+        } @else {
+            p.help { "Whoever runs the host decides about this." }
+        }
+    };
+    match may {
+        true => html! { div.wideform { (form(view, &view.at(&["bindings", binding.key.as_str(), "grants"]), &body)) } },
+        false => body,
+    }
+}
+
+fn state(now: Standing, is_reviewed: bool) -> Markup {
+    html! {
+        @match now {
+            Standing::Yes => (badge(Tone::Good, "granted")),
+            Standing::Partly => (badge(Tone::Warning, "granted in part")),
+            Standing::No => (badge(Tone::Plain, "not granted")),
+        }
+        @if !is_reviewed { " " span.tag { "new" } }
+    }
+}
+
+fn choice(asked: &AskedView, now: Standing, instead: Option<&str>) -> Markup {
+    html! {
+        select name={ "asked " (asked.summary) } aria-label={ "Decision about " (said(&asked.request.permission)) } {
+            option value="no" selected[now == Standing::No] { "Do not grant" }
+            option value="asked" selected[now == Standing::Yes && instead.is_none()] { "Grant as asked" }
+            @if let Some(instead) = instead { option value="now" selected { "Leave at " (instead) } }
+            @else if now == Standing::Partly { option value="now" selected { "Leave as it is" } }
+        }
+    }
+}
+
+/// What is granted after a decision; none where it was made about something else than what is asked now.
+fn decided(given: &BTreeMap<String, String>, view: &GrantsView) -> Option<Grants> {
+    let before = &view.granted;
+    let mut after = Grants::default();
+    for asked in &view.asked {
+        let decision = given.get(&format!("asked {}", asked.summary))?;
+        match (&asked.request.permission, decision.as_str()) {
+            (_, "no") => {}
+            (Permission::Storage(_), "now") => after.storage_bytes = before.storage_bytes,
+            (Permission::Storage(size), _) => after.storage_bytes = *size,
+            (Permission::Directory(_), "now") => after.directory_bytes = before.directory_bytes,
+            (Permission::Directory(size), _) => after.directory_bytes = *size,
+            (Permission::Embeddings, _) => after.embeddings = true,
+            (Permission::Clock, _) => after.clock = true,
+            (Permission::Secret(name), _) => after.secrets.push(name.clone()),
+            (Permission::Http(http), "now") => {
+                after.http.extend(before.http.iter().filter(|grant| grant.origin == http.origin).cloned());
+            }
+            (Permission::Http(http), _) => {
+                let (origin, methods) = (http.origin.clone(), http.methods.clone());
+                after.http.push(HttpGrant { origin, methods, private_ranges: Vec::new() });
+            }
+        }
+    }
+    for (name, _) in others(before, &view.asked) {
+        if given.get(&format!("other {name}")).is_some_and(|decision| decision == "no") {
+            continue;
+        }
+        match name.split_once(' ') {
+            Some(("http", origin)) => {
+                after.http.extend(before.http.iter().filter(|grant| grant.origin.to_string() == origin).cloned());
+            }
+            Some((_, secret)) => after.secrets.push(secret.to_owned()),
+            None if name == "storage" => after.storage_bytes = before.storage_bytes,
+            None if name == "directory" => after.directory_bytes = before.directory_bytes,
+            None if name == "embeddings" => after.embeddings = true,
+            None => after.clock = true,
+        }
+    }
+    Some(after)
+}
+
+pub(crate) async fn set(
+    State(service): State<Arc<Service>>,
+    view: View,
+    Path((_, key)): Path<(String, String)>,
+    allowed: In<Granting>,
+    Signed(given): Signed<BTreeMap<String, String>>,
+) -> Result<Response, Problem> {
+    let key: BindingKey = parse("bindingKey", &key)?;
+    let revision = parse("revision", given.get("revision").map_or("", String::as_str))?;
+    let asks = service.grants(&allowed.company, &key)?;
+    let changed = || {
+        let detail = "the provider asks for something else by now; look at the binding again and decide about that";
+        Problem::new(StatusCode::CONFLICT, "conflict", detail)
+    };
+    let grants = decided(&given, &asks).ok_or_else(changed)?;
+    service.set_grants(&allowed.caller, &allowed.company, &key, Some(revision), grants).await?;
+    view.say("The decision is saved. It holds from the next call on.");
+    Ok(see(&format!("{}#grants", view.at(&["bindings", key.as_str()]))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(granted: Grants, permissions: &[Permission]) -> GrantsView {
+        let asked = permissions.iter().map(|permission| AskedView {
+            summary: permission.to_string(),
+            is_reviewed: true,
+            request: PermissionRequest { permission: permission.clone(), reason: String::new(), optional: true },
+        });
+        GrantsView { granted, asked: asked.collect(), version: None }
+    }
+
+    #[test]
+    fn a_decision_changes_what_it_is_about_and_nothing_else() {
+        let before = Grants { storage_bytes: 10, clock: true, secrets: vec!["OLD".to_owned()], ..Grants::default() };
+        let view = asks(before, &[Permission::Storage(100), Permission::Embeddings]);
+        let given = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let (storage, embeddings) = ("asked storage of 100 bytes", "asked embeddings");
+        let after = decided(&given(&[(storage, "asked"), (embeddings, "no")]), &view).unwrap();
+        assert_eq!((after.storage_bytes, after.embeddings, after.clock, after.secrets.len()), (100, false, true, 1));
+        let after =
+            decided(&given(&[(storage, "now"), (embeddings, "asked"), ("other secret OLD", "no")]), &view).unwrap();
+        assert_eq!((after.storage_bytes, after.embeddings, after.secrets.len()), (10, true, 0));
+        assert!(decided(&given(&[(storage, "asked")]), &view).is_none(), "nobody saw that it asks for embeddings");
+    }
+
+    #[test]
+    fn less_than_what_is_asked_is_a_part_of_it() {
+        let view =
+            asks(Grants { storage_bytes: 10, ..Grants::default() }, &[Permission::Storage(100), Permission::Clock]);
+        let standings: Vec<_> = view.asked.iter().map(|asked| standing(&view.granted, &asked.request)).collect();
+        assert!(standings == [Standing::Partly, Standing::No]);
+    }
+}

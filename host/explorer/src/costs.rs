@@ -1,0 +1,255 @@
+//! What memory costs: sums by any dimension as a table, a plot and CSV; the events that they are made of; budgets.
+
+mod budgets;
+mod csv;
+mod events;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use jiff::civil::Date;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+pub(super) use budgets::{list as budgets, remove as remove_budget, set as set_budget};
+pub(super) use events::{charges, events};
+
+use super::kit::{Asked, Col, Filter, Page, Plot, Row, View, count, duration_us, empty, money, table};
+use super::pieces;
+use memhost_core::service::{GroupBy, Service, Sums, SumsQuery, SumsRow, SumsView};
+use memhost_http::edge::{In, Problem, Viewing};
+use memhost_types::{BindingKey, CompanyId, Microcents};
+
+/// The pages of this section.
+const TABS: [(&str, &str); 4] =
+    [("costs", "Sums"), ("cost-events", "Cost events"), ("charges", "Flat charges"), ("budgets", "Budgets")];
+
+/// By what one may group.
+const DIMENSIONS: [(&str, &str); 5] =
+    [("binding", "binding"), ("agent", "agent"), ("provider", "provider"), ("model", "model"), ("day", "day")];
+
+/// More days than this are not drawn one by one.
+const MOST_DAYS: usize = 124;
+
+/// More rows than this are for a spreadsheet.
+const MOST_ROWS: usize = 500;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CostQuery {
+    since: Option<Date>,
+    until: Option<Date>,
+    by: Option<GroupBy>,
+    then: Option<GroupBy>,
+    binding_key: Option<BindingKey>,
+}
+
+impl CostQuery {
+    /// The dimensions that were asked for, each once; the binding where none was.
+    fn group_by(&self) -> Vec<GroupBy> {
+        let first = self.by.unwrap_or(GroupBy::Binding);
+        std::iter::once(first).chain(self.then.filter(|then| *then != first)).collect()
+    }
+
+    fn sums(&self, service: &Service, company: &CompanyId, group_by: Vec<GroupBy>) -> Result<Sums, Problem> {
+        let (since, until, binding_key) = (self.since, self.until, self.binding_key.clone());
+        Ok(service.sums(company, &SumsQuery { since, until, group_by, binding_key })?)
+    }
+}
+
+fn name(by: GroupBy) -> &'static str {
+    match by {
+        GroupBy::Day => "Day",
+        GroupBy::Binding => "Binding",
+        GroupBy::Agent => "Agent",
+        GroupBy::Provider => "Provider",
+        GroupBy::Model => "Model",
+    }
+}
+
+/// A row's value in a dimension; empty where it has none.
+fn of(row: &SumsRow, by: GroupBy) -> String {
+    match by {
+        GroupBy::Day => row.day.map(|day| day.to_string()).unwrap_or_default(),
+        GroupBy::Binding => row.binding_key.clone().unwrap_or_default(),
+        GroupBy::Agent => row.agent_id.clone().unwrap_or_default(),
+        GroupBy::Provider => row.provider.clone().unwrap_or_default(),
+        GroupBy::Model => row.model.clone().unwrap_or_default(),
+    }
+}
+
+fn counted(sums: &SumsView, field: &str) -> u64 {
+    sums.counts.get(field).and_then(serde_json::Value::as_u64).unwrap_or(0)
+}
+
+pub(super) async fn list(
+    State(service): State<Arc<Service>>,
+    view: View,
+    allowed: In<Viewing>,
+    asked: Asked<CostQuery>,
+) -> Result<Markup, Problem> {
+    let query = &asked.query;
+    let group_by = query.group_by();
+    let sums = query.sums(&service, &allowed.company, group_by.clone())?;
+    let by_day = match group_by[0] {
+        GroupBy::Day => vec![GroupBy::Day],
+        first => vec![GroupBy::Day, first],
+    };
+    let days = query.sums(&service, &allowed.company, by_day)?;
+    let shown = asked.with(&view, "", None);
+    let csv = format!("{}{}", view.at(&["costs.csv"]), shown.strip_prefix(view.path.as_str()).unwrap_or_default());
+    let body = html! {
+        (pieces::tabs(&view, "costs", &TABS))
+        (Filter::new(&view, &asked)
+            .pick("by", "By", "binding", DIMENSIONS)
+            .pick("then", "and by", "", std::iter::once(("", "nothing else")).chain(DIMENSIONS))
+            .choice("bindingKey", "Only the binding", pieces::binding_keys(&view))
+            .day("since", "From")
+            .day("until", "Until"))
+        @if sums.rows.is_empty() {
+            (empty("Nothing was done in these days", &html! {
+                "Every operation is counted: " code { "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'" }
+            }))
+        } @else {
+            (totals(&sums))
+            (plot(&days, group_by[0]))
+            (rows(&view, &sums, &group_by))
+        }
+    };
+    let about = format!("From {} to {}, days in UTC.", sums.since, sums.until);
+    let action = html! { a.button href=(csv) download { "Export CSV" } };
+    Ok(Page::new(&view, "Costs", &about).action(action).render(&body))
+}
+
+fn totals(sums: &Sums) -> Markup {
+    let total = &sums.total;
+    let latency = |us: Option<u64>| us.map_or_else(|| "–".to_owned(), duration_us);
+    html! {
+        dl.stats {
+            div { dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in all" } } }
+            div { dt { "Operations" } dd { (count(counted(total, "operations"))) small { (count(counted(total, "failed"))) " failed, " (count(counted(total, "refused"))) " refused" } } }
+            div { dt { "Tokens in" } dd { (count(counted(total, "inputTokens"))) small { (count(counted(total, "cachedInputTokens"))) " from a cache" } } }
+            div { dt { "Tokens out" } dd { (count(counted(total, "outputTokens"))) small { (count(counted(total, "embeddingTokens"))) " embedded" } } }
+            div { dt { "Half within" } dd { (latency(total.latency_p50_us)) small { (latency(total.latency_p99_us)) " for 99 of 100" } } }
+        }
+    }
+}
+
+/// What a bar is made of: the amount that was reported where there is one, operations otherwise.
+#[allow(clippy::cast_precision_loss, reason = "a plot")]
+fn plot(days: &Sums, by: GroupBy) -> Markup {
+    let is_money = days.total.reported_cost.0 > 0;
+    let value = |sums: &SumsView| if is_money { sums.reported_cost.0 } else { counted(sums, "operations") };
+    let every = days.since.series(jiff::Span::new().days(1)).take_while(|day| *day <= days.until);
+    let mut all: Vec<Date> = every.take(MOST_DAYS + 1).collect();
+    if all.len() > MOST_DAYS {
+        all = days.rows.iter().filter_map(|row| row.day).collect();
+        all.dedup();
+    }
+    // The two largest groups have a colour of their own, and the others one together.
+    let group = |row: &SumsRow| match of(row, by) {
+        _ if by == GroupBy::Day => String::new(),
+        none if none.is_empty() => format!("no {}", name(by).to_lowercase()),
+        found => found,
+    };
+    let mut groups: BTreeMap<String, u64> = BTreeMap::new();
+    days.rows.iter().for_each(|row| *groups.entry(group(row)).or_default() += value(&row.sums));
+    let mut largest: Vec<(String, u64)> = groups.into_iter().collect();
+    largest.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+    let is_few = largest.len() <= 3;
+    let named: Vec<String> = largest.iter().map(|(name, _)| name.clone()).take(if is_few { 3 } else { 2 }).collect();
+    let labels: Vec<String> = all.iter().map(ToString::to_string).collect();
+    let (title, show): (_, fn(f64) -> String) = match is_money {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an amount")]
+        true => ("Reported cost a day", |amount| money(Microcents(amount as u64))),
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        false => ("Operations a day", |number| count(number as u64)),
+    };
+    let at: BTreeMap<Date, usize> = all.iter().enumerate().map(|(at, day)| (*day, at)).collect();
+    let mut series = vec![vec![0.0; all.len()]; 3];
+    for row in &days.rows {
+        let group = group(row);
+        let which = named.iter().position(|name| *name == group).unwrap_or(2);
+        if let Some(at) = row.day.and_then(|day| at.get(&day)) {
+            series[which][*at] += value(&row.sums) as f64;
+        }
+    }
+    let mut plot = Plot::new("plot", title, &labels, show);
+    let others = (!is_few).then_some("others");
+    let called = named.iter().map(|name| if name.is_empty() { "all" } else { name.as_str() }).chain(others);
+    for ((called, class), values) in called.zip(["s1", "s2", "s3"]).zip(series) {
+        plot = plot.series(called, class, values);
+    }
+    html! { div.panel { (plot.bars()) } }
+}
+
+fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
+    let mut columns: Vec<Col> = group_by.iter().map(|by| Col::text(name(*by))).collect();
+    columns.extend([
+        Col::number("Billed"),
+        Col::number("Reported").wide(),
+        Col::number("Operations"),
+        Col::number("Failed").wide(),
+        Col::number("Reads").wide(),
+        Col::number("Writes").wide(),
+        Col::number("Tokens in"),
+        Col::number("Tokens out"),
+        Col::number("p50").wide(),
+        Col::number("p99").wide(),
+    ]);
+    let row = |row: &SumsRow| {
+        let sums = &row.sums;
+        let mut shown = Row::new();
+        for by in group_by {
+            let value = of(row, *by);
+            let is_binding = *by == GroupBy::Binding;
+            shown = shown.maybe((!value.is_empty()).then(|| match is_binding {
+                true => pieces::binding(view, &value),
+                false => html! { (value) },
+            }));
+        }
+        let number = |field: &str| count(counted(sums, field));
+        shown
+            .cell(money(sums.cost))
+            .cell(money(sums.reported_cost))
+            .cell(number("operations"))
+            .cell(number("failed"))
+            .cell(number("reads"))
+            .cell(number("writes"))
+            .cell(number("inputTokens"))
+            .cell(number("outputTokens"))
+            .maybe(sums.latency_p50_us.map(duration_us))
+            .maybe(sums.latency_p99_us.map(duration_us))
+    };
+    let all: Vec<Row> = match group_by[0] {
+        // The last day is the one that one looks for.
+        GroupBy::Day => sums.rows.iter().rev().take(MOST_ROWS).map(row).collect(),
+        _ => {
+            let mut rows: Vec<&SumsRow> = sums.rows.iter().collect();
+            rows.sort_by_key(|row| std::cmp::Reverse((row.sums.reported_cost, counted(&row.sums, "operations"))));
+            rows.into_iter().take(MOST_ROWS).map(row).collect()
+        }
+    };
+    let left_out = sums.rows.len().saturating_sub(MOST_ROWS);
+    html! {
+        (table("Sums", &columns, all))
+        @if left_out > 0 { p.help { "And " (count(left_out as u64)) " more rows, which the CSV has." } }
+    }
+}
+
+/// The same sums for a spreadsheet.
+pub(super) async fn export(
+    State(service): State<Arc<Service>>,
+    allowed: In<Viewing>,
+    asked: Asked<CostQuery>,
+) -> Result<Response, Problem> {
+    let query = &asked.query;
+    let group_by = query.group_by();
+    let sums = query.sums(&service, &allowed.company, group_by.clone())?;
+    let file = format!("attachment; filename=\"memhost-costs-{}-{}.csv\"", sums.since, sums.until);
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8; header=present".to_owned()), (CONTENT_DISPOSITION, file)];
+    Ok((headers, csv::of_sums(&sums, &group_by)).into_response())
+}

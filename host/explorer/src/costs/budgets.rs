@@ -1,0 +1,167 @@
+//! Budgets: what may be spent, how they stand, setting and removing them.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::TABS;
+use crate::bindings::budget;
+use crate::guard::see;
+use crate::kit::{Field, Page, Signed, View, empty, form, panel};
+use crate::pieces::{self, again, choose};
+use memhost_core::service::{Act, Service, ServiceError};
+use memhost_http::edge::{Administering, In, Problem, Viewing};
+use memhost_types::{BindingKey, CompanyId, Microcents, Period, SetBudget};
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct Given {
+    binding_key: Option<BindingKey>,
+    period: Option<Period>,
+    limit: String,
+    warn: String,
+}
+
+pub(crate) async fn list(
+    State(service): State<Arc<Service>>,
+    view: View,
+    allowed: In<Viewing>,
+) -> Result<Response, Problem> {
+    Ok(page(&service, &view, &allowed.company, &Given::default(), None)?.into_response())
+}
+
+fn page(
+    service: &Service,
+    view: &View,
+    company: &CompanyId,
+    given: &Given,
+    wrong: Option<&str>,
+) -> Result<Markup, Problem> {
+    let all = service.budgets(company)?;
+    let may = view.allows(Act::Administer);
+    let body = html! {
+        (pieces::tabs(view, "budgets", &TABS))
+        @if all.is_empty() {
+            (empty("No budget is set", &html! { "Nothing stops this company's memory from spending. " code { "memhost budget create" } " sets one, too." }))
+        } @else {
+            div.two #budgets data-live {
+                @for found in &all {
+                    @let budget_of = &found.budget;
+                    @let whose = budget_of.binding_key.as_ref().map_or("", BindingKey::as_str);
+                    section.panel data-key={ (whose) "/" (budget_of.period) } {
+                        ul.meters { (budget(view, found)) }
+                        @if may {
+                            (form(view, &view.at(&["budgets", "remove"]), &html! {
+                                input type="hidden" name="bindingKey" value=(whose);
+                                input type="hidden" name="period" value=(budget_of.period);
+                                button { "Remove" }
+                            }))
+                        }
+                    }
+                }
+            }
+        }
+        @if may { (set_panel(view, given, wrong)) }
+    };
+    Ok(Page::new(view, "Budgets", "What may be spent in a day or a month, for the company or one binding. A capture beyond it is refused or waits.").live("budgets").render(&body))
+}
+
+fn set_panel(view: &View, given: &Given, wrong: Option<&str>) -> Markup {
+    let whole = std::iter::once((String::new(), "The whole company".to_owned()));
+    let chosen = given.binding_key.as_ref().map_or("", BindingKey::as_str);
+    let period = given.period.map_or("month", Period::as_str);
+    let warn = if given.warn.is_empty() { "80" } else { &given.warn };
+    panel(
+        "set",
+        "Set or change a budget",
+        &html! {
+            @if let Some(wrong) = wrong { p.wrong role="alert" { (wrong) } }
+            (form(view, &view.at(&["budgets"]), &html! {
+                div.inline {
+                    (choose("bindingKey", "For", chosen, whole.chain(pieces::binding_keys(view))))
+                    (choose("period", "Over a", period, [("day", "day"), ("month", "calendar month")]))
+                    (Field::new("limit", "Dollars", &given.limit).required())
+                    (Field::new("warn", "Warn at, in percent", warn))
+                }
+                button.primary { "Set the budget" }
+            }))
+        },
+    )
+}
+
+/// Dollars as somebody writes them, `12`, `12.5` or `$1,200.00`, exactly.
+fn dollars(text: &str) -> Option<Microcents> {
+    let text = text.trim().trim_start_matches('$').replace(',', "");
+    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    let is_number = !text.is_empty() && rest.len() <= 8 && format!("{whole}{rest}").bytes().all(|b| b.is_ascii_digit());
+    if !is_number || whole.len() + rest.len() == 0 {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let rest: u64 = format!("{rest:0<8}").parse().ok()?;
+    // 9 billion cents are the most that the API takes.
+    let amount = whole.checked_mul(100_000_000)?.checked_add(rest)?;
+    (amount <= 9_000_000_000_000_000).then_some(Microcents(amount))
+}
+
+pub(crate) async fn set(
+    State(service): State<Arc<Service>>,
+    view: View,
+    allowed: In<Administering>,
+    Signed(given): Signed<Given>,
+) -> Result<Response, Problem> {
+    let wrong = |wrong: &str| page(&service, &view, &allowed.company, &given, Some(wrong)).map(|page| again(&page));
+    let Some(limit) = dollars(&given.limit) else {
+        return wrong("The amount is not one: write dollars, such as 12.50.");
+    };
+    let warn = if given.warn.is_empty() { "80" } else { given.warn.trim().trim_end_matches('%').trim_end() };
+    let Ok(percent) = warn.parse::<f64>() else { return wrong("The share to warn at is not a number of percent.") };
+    let set = SetBudget { limit, warn_share: percent / 100.0 };
+    let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
+    match service.set_budget(&allowed.caller, &allowed.company, binding, period, Some(set)).await {
+        Ok(_) => {}
+        Err(ServiceError::Ledger(memhost_core::accounting::LedgerError::Field(error))) => {
+            return wrong(&error.to_string());
+        }
+        Err(error) => return Err(error.into()),
+    }
+    view.say("The budget is set. What waits for it is tried again.");
+    Ok(see(&view.at(&["budgets"])))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Removed {
+    binding_key: Option<BindingKey>,
+    period: Period,
+}
+
+pub(crate) async fn remove(
+    State(service): State<Arc<Service>>,
+    view: View,
+    allowed: In<Administering>,
+    Signed(Removed { binding_key, period }): Signed<Removed>,
+) -> Result<Response, Problem> {
+    service.set_budget(&allowed.caller, &allowed.company, binding_key.as_ref(), period, None).await?;
+    view.say("The budget is gone: nothing stops this from spending.");
+    Ok(see(&view.at(&["budgets"])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dollars_are_read_exactly() {
+        let read = |text: &str| dollars(text).map(|amount| amount.0);
+        assert_eq!(read("12"), Some(1_200_000_000));
+        assert_eq!(read(" $1,200.50 "), Some(120_050_000_000));
+        assert_eq!(read(".00000001"), Some(1));
+        for wrong in ["", ".", "-1", "1e9", "1.123456789", "90000001", "twelve", "1.2.3"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

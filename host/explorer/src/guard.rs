@@ -1,0 +1,132 @@
+//! What stands before every page: who looks, and what a browser may do with what it gets.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, COOKIE, LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use maud::html;
+use percent_encoding::percent_decode_str;
+
+use super::kit::{self, Theme, View};
+use super::{Explorer, session};
+use memhost_core::service::Service;
+use memhost_http::edge::{self, Problem};
+
+/// The theme's cookie.
+pub(super) const THEME: &str = "memhost_theme";
+
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// Lets through who is signed in with a token that still holds; everybody else is asked to sign in.
+pub(super) async fn require(
+    State((explorer, service)): State<(Arc<Explorer>, Arc<Service>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let now = service.now();
+    let Some(known) = cookie(headers, session::COOKIE).and_then(|id| explorer.sessions.find(&id, now)) else {
+        return ask(&request);
+    };
+    let caller = match edge::caller_of(&explorer.admin, &service, &known.token).await {
+        Ok(Some(caller)) => caller,
+        Ok(None) => {
+            explorer.sessions.end(known.key);
+            return ask(&request);
+        }
+        Err(error) => return Problem::from(error).into_response(),
+    };
+    let path = request.uri().path().to_owned();
+    let company = path.strip_prefix("/c/").and_then(|rest| rest.split('/').next());
+    let company = company.and_then(|company| percent_decode_str(company).decode_utf8().ok()?.parse().ok());
+    let theme = Theme::of(&cookie(headers, THEME).unwrap_or_default());
+    let view = View { service, explorer, caller, company, path, theme, now, csrf: known.csrf, session: known.key };
+    // The same that the API's routes have: what they ask for may be asked for here.
+    request.extensions_mut().insert(view.caller.clone());
+    request.extensions_mut().insert(view);
+    next.run(request).await
+}
+
+/// To the sign-in, and from there to where one wanted to go.
+fn ask(request: &Request) -> Response {
+    let is_from_elsewhere = request
+        .headers()
+        .get("sec-fetch-site")
+        .is_some_and(|site| matches!(site.as_bytes(), b"cross-site" | b"same-site"));
+    // A link on another site brings no cookie along. The same address, asked for from here, does.
+    if request.method() == Method::GET && is_from_elsewhere {
+        let body = html! { p { "One moment." } meta http-equiv="refresh" content="0"; };
+        return kit::bare("Opening", &body).into_response();
+    }
+    let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
+    let to = match request.method() {
+        &Method::GET if wanted != "/" => format!("/sign-in?next={}", kit::escape(wanted)),
+        _ => "/sign-in".to_owned(),
+    };
+    see(&to)
+}
+
+/// Leads to another page.
+pub(super) fn see(to: &str) -> Response {
+    let location = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()
+}
+
+/// The same with cookies.
+pub(super) fn see_with(to: &str, cookies: &[String]) -> Response {
+    let mut response = see(to);
+    for cookie in cookies.iter().filter_map(|cookie| HeaderValue::from_str(cookie).ok()) {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The value of a cookie.
+pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let all = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut all = all.flat_map(|value| cookie::Cookie::split_parse(value.to_owned()).flatten());
+    all.find(|cookie| cookie.name() == name).map(|cookie| cookie.value().to_owned())
+}
+
+/// Whether the request came over TLS, here or at a proxy in front.
+pub(super) fn is_secure(headers: &HeaderMap) -> bool {
+    headers.get("x-forwarded-proto").is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))
+}
+
+/// What a browser may do with a page: nothing that did not come from here.
+pub(crate) async fn headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    secure(response.headers_mut());
+    response
+}
+
+fn secure(headers: &mut HeaderMap) {
+    for (name, value) in [
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        // Not `no-referrer`: a browser would then not say where a form comes from, either.
+        ("referrer-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+    ] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    // What is on a page is nobody else's: it is kept by no cache and gone after signing out.
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// What a browser is answered where there is nothing, or nothing of that kind.
+pub async fn missing(request: Request, next: Next) -> Response {
+    // Whoever asks there is a program, whatever it says that it takes.
+    let is_for_programs =
+        ["/runtime/", "/control/", "/mcp", "/api/"].iter().any(|at| request.uri().path().starts_with(at));
+    if is_for_programs || !kit::wants_page(request.headers()) {
+        return next.run(request).await;
+    }
+    let mut response = kit::as_page(request, next).await;
+    secure(response.headers_mut());
+    response
+}

@@ -1,0 +1,40 @@
+//! Where one begins: the companies of this host.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use maud::html;
+
+use super::guard::see;
+use super::kit::{Col, Page, Row, View, count, empty, table};
+use memhost_core::service::{Act, Service};
+use memhost_http::edge::Problem;
+
+/// The operator chooses a company; everybody else has one.
+pub(super) async fn companies(State(service): State<Arc<Service>>, view: View) -> Result<Response, Problem> {
+    if let Some(company) = view.caller.company() {
+        let page: &[&str] = if service.allows(&view.caller, Act::View, company) { &[] } else { &["query"] };
+        return Ok(see(&View::company_at(company, page)));
+    }
+    service.allow(&view.caller, Act::Host, None).await?;
+    let companies = service.companies();
+    let rows = companies.iter().map(|company| {
+        let bindings = service.bindings(company).unwrap_or_default();
+        let default = bindings.iter().find(|binding| binding.is_default);
+        Row::to(View::company_at(company, &[]))
+            .key(company)
+            .cell(company.as_str())
+            .maybe(default.map(|binding| binding.binding.key.to_string()))
+            .cell(count(bindings.len() as u64))
+    });
+    let body = if companies.is_empty() {
+        empty(
+            "No company has a binding yet",
+            &html! { "The first operation of a company makes one: " code { "memhost note --company acme 'Deploys are frozen on Fridays'" } },
+        )
+    } else {
+        table("Companies", &[Col::text("Company"), Col::text("Default binding"), Col::number("Bindings")], rows)
+    };
+    Ok(Page::new(&view, "Companies", "Every company that has memory on this host.").render(&body).into_response())
+}

@@ -1,0 +1,139 @@
+//! Times, numbers, amounts: one form each, everywhere.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use maud::{Markup, html};
+
+use memhost_types::Microcents;
+
+/// A moment as it is said, with the exact one for whoever points at it.
+pub(crate) fn time(moment: Timestamp, now: Timestamp) -> Markup {
+    html! { time datetime=(precise(moment)) title=(exact(moment)) data-ago { (ago(moment, now)) } }
+}
+
+/// A moment to the millisecond, in UTC.
+pub(crate) fn exact(moment: Timestamp) -> String {
+    TimeZone::UTC.to_datetime(moment).strftime("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
+}
+
+fn precise(moment: Timestamp) -> String {
+    TimeZone::UTC.to_datetime(moment).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// How long ago, as people say it; also how far ahead. The page's script says it in the same words.
+fn ago(moment: Timestamp, now: Timestamp) -> String {
+    let seconds = now.as_second().saturating_sub(moment.as_second());
+    let text = match seconds.unsigned_abs() {
+        0..5 => return "just now".to_owned(),
+        s @ 5..60 => format!("{s} s"),
+        s @ 60..3_600 => format!("{} min", s / 60),
+        s @ 3_600..86_400 => format!("{} h", s / 3_600),
+        s @ 86_400..2_592_000 => format!("{} d", s / 86_400),
+        _ => return TimeZone::UTC.to_datetime(moment).strftime("%-d %b %Y").to_string(),
+    };
+    if seconds < 0 { format!("in {text}") } else { format!("{text} ago") }
+}
+
+/// `12,345`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// An amount in dollars: two digits behind the point, more where it is less than a cent.
+pub(crate) fn money(amount: Microcents) -> String {
+    let microcents = amount.0;
+    if microcents == 0 {
+        return "$0.00".to_owned();
+    }
+    if microcents < 1_000_000 {
+        let text = format!("{microcents:08}");
+        return format!("$0.{}", text.trim_end_matches('0'));
+    }
+    let cents = microcents.saturating_add(500_000) / 1_000_000;
+    format!("${}.{:02}", count(cents / 100), cents % 100)
+}
+
+/// A size: `1.5 MiB`.
+#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub(crate) fn bytes(size: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if size < 1_024 {
+        return format!("{size} B");
+    }
+    let (mut size, mut unit) = (size as f64 / 1_024.0, 0);
+    while size >= 1_023.95 && unit + 1 < UNITS.len() {
+        size /= 1_024.0;
+        unit += 1;
+    }
+    format!("{} {}", short(size), UNITS[unit])
+}
+
+/// A duration of so many microseconds: `870 µs`, `12.4 ms`, `3.1 s`, `4 min`.
+#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub(crate) fn duration_us(us: u64) -> String {
+    match us {
+        0..1_000 => format!("{us} µs"),
+        1_000..1_000_000 => format!("{} ms", short(us as f64 / 1e3)),
+        1_000_000..120_000_000 => format!("{} s", short(us as f64 / 1e6)),
+        120_000_000..7_200_000_000 => format!("{} min", us / 60_000_000),
+        _ => format!("{} h", count(us / 3_600_000_000)),
+    }
+}
+
+/// Three digits, and no zeros at the end.
+fn short(number: f64) -> String {
+    let text = if number >= 99.95 { format!("{number:.0}") } else { format!("{number:.1}") };
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// A share from 0 to 1: `4.2 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", short(share * 100.0))
+}
+
+/// A name of JSON as a person reads it: `timed_out` is `timed out`.
+pub(crate) fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// The end of an id, which tells it from its neighbours, with the whole for whoever points at it.
+pub(crate) fn short_id(id: impl std::fmt::Display) -> Markup {
+    let id = id.to_string();
+    let start = id.char_indices().rev().nth(11).map_or(0, |(at, _)| at);
+    html! { code title=(id) { (id[start..]) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_and_sizes_are_short() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        let amounts = [0, 1, 1_500, 990_000, 1_000_000, 123_456_789_000].map(|n| money(Microcents(n)));
+        assert_eq!(amounts, ["$0.00", "$0.00000001", "$0.000015", "$0.0099", "$0.01", "$1,234.57"]);
+        assert_eq!([0, 1_023, 1_536, 1_048_575, 10 << 30].map(bytes), ["0 B", "1023 B", "1.5 KiB", "1 MiB", "10 GiB"]);
+        let durations = [7, 1_240, 999_960, 3_100_000, 240_000_000, 7_200_000_000].map(duration_us);
+        assert_eq!(durations, ["7 µs", "1.2 ms", "1000 ms", "3.1 s", "4 min", "2 h"]);
+        assert_eq!([0.0, 0.042, 1.0].map(percent), ["0 %", "4.2 %", "100 %"]);
+    }
+
+    #[test]
+    fn moments_are_said_as_people_say_them() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let said = |text: &str| ago(text.parse().unwrap(), now);
+        assert_eq!(said("2026-11-21T11:59:58Z"), "just now");
+        assert_eq!(said("2026-11-21T11:59:18Z"), "42 s ago");
+        assert_eq!(said("2026-11-21T09:00:00Z"), "3 h ago");
+        assert_eq!(said("2026-11-21T12:05:00Z"), "in 5 min");
+        assert_eq!(said("2025-01-02T12:05:00Z"), "2 Jan 2025");
+    }
+}

@@ -1,0 +1,110 @@
+//! What a page knows of its request: who looks, at which company, in which light.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use jiff::Timestamp;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::Explorer;
+use crate::session::SessionKey;
+use memhost_core::service::{Act, Caller, Service};
+use memhost_http::edge::Problem;
+use memhost_types::CompanyId;
+
+/// What is written as it is in a part of an address.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Light or dark.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// As the system has it.
+    #[default]
+    System,
+    /// Light.
+    Light,
+    /// Dark.
+    Dark,
+}
+
+impl Theme {
+    /// Of the cookie.
+    pub(crate) fn of(name: &str) -> Self {
+        match name {
+            "light" => Self::Light,
+            "dark" => Self::Dark,
+            _ => Self::System,
+        }
+    }
+
+    /// As the cookie has it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+/// What a page knows of its request. An argument of every handler behind the sign-in.
+#[derive(Clone)]
+pub(crate) struct View {
+    pub(crate) service: Arc<Service>,
+    pub(crate) explorer: Arc<Explorer>,
+    pub(crate) caller: Caller,
+    /// The company of the address.
+    pub(crate) company: Option<CompanyId>,
+    /// The address without its query.
+    pub(crate) path: String,
+    pub(crate) theme: Theme,
+    pub(crate) now: Timestamp,
+    pub(crate) csrf: String,
+    pub(crate) session: SessionKey,
+}
+
+impl<S: Sync> FromRequestParts<S> for View {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let missing = || Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", "sign in first");
+        parts.extensions.get::<Self>().cloned().ok_or_else(missing)
+    }
+}
+
+impl View {
+    /// An address in the company of this page: `view.at(&["operations", id])`. Each part is escaped.
+    pub(crate) fn at(&self, parts: &[&str]) -> String {
+        match &self.company {
+            Some(company) => Self::company_at(company, parts),
+            None => "/".to_owned(),
+        }
+    }
+
+    /// An address in a company.
+    pub(crate) fn company_at(company: &CompanyId, parts: &[&str]) -> String {
+        let mut path = "/c".to_owned();
+        for part in std::iter::once(company.as_str()).chain(parts.iter().copied()) {
+            path.push('/');
+            path.extend(utf8_percent_encode(part, PLAIN));
+        }
+        path
+    }
+
+    /// Whether the one who looks may do this here: for leaving a button out. Doing it asks again.
+    pub(crate) fn allows(&self, act: Act) -> bool {
+        self.caller.may(act, self.company.as_ref()).is_ok()
+    }
+
+    /// Something to be said on the page that comes next.
+    pub(crate) fn say(&self, text: impl Into<String>) {
+        self.explorer.sessions.say(self.session, text.into());
+    }
+}
+
+/// A value of a query as it is written in an address.
+pub(crate) fn escape(text: &str) -> String {
+    utf8_percent_encode(text, PLAIN).to_string()
+}

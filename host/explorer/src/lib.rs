@@ -1,0 +1,133 @@
+//! The explorer: pages for a person who looks after memory. Rendered here, readable without a script, and made of the same
+//! calls and the same permissions as the API.
+
+mod activity;
+mod assets;
+mod bindings;
+mod costs;
+mod events;
+mod guard;
+mod home;
+mod hooks;
+mod jobs;
+mod kit;
+mod links;
+mod live;
+mod operations;
+mod overview;
+mod pieces;
+mod playground;
+mod plugins;
+mod records;
+mod reference;
+mod reviews;
+mod session;
+mod sign_in;
+mod tokens;
+mod tree;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+
+use guard::headers;
+pub use guard::missing;
+pub use links::{LinkTemplate, SourceLinks};
+use memhost_core::service::Service;
+use memhost_http::edge::{AdminToken, to_its_end};
+pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
+
+/// What all pages share.
+pub(crate) struct Explorer {
+    admin: AdminToken,
+    sessions: session::Sessions,
+    links: SourceLinks,
+}
+
+/// Every page.
+pub fn routes(service: &Arc<Service>, admin: AdminToken, links: SourceLinks) -> Router<Arc<Service>> {
+    let explorer = Arc::new(Explorer { admin, sessions: session::Sessions::default(), links });
+    let company = Router::new().merge(memory()).merge(rules());
+    let behind = Router::new()
+        .route("/", get(home::companies))
+        .route("/theme", post(sign_in::theme))
+        .route("/sign-out", post(sign_in::sign_out))
+        .merge(host())
+        .nest("/c/{company}", company)
+        .route_layer(from_fn(to_its_end))
+        .route_layer(from_fn(kit::as_page))
+        .route_layer(from_fn_with_state((Arc::clone(&explorer), Arc::clone(service)), guard::require));
+    let front = Router::new()
+        .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
+        .layer(axum::Extension(explorer))
+        .route_layer(from_fn(kit::as_page));
+    behind.merge(front).route_layer(from_fn(headers)).merge(assets::routes())
+}
+
+/// Below a company: what was asked of its memory, what is remembered, and what keeps pages up to date. A record's id may
+/// have slashes, so what is done to one has an address of its own.
+fn memory() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/operations", get(operations::list))
+        .route("/operations/{id}", get(operations::show))
+        .route("/live", get(live::follow))
+        .route("/records", get(records::list))
+        .route("/records/{binding}/{*record}", get(records::show))
+        .route("/new-record", get(records::new).post(records::create))
+        .route("/correct/{binding}/{*record}", get(records::ask_correct).post(records::correct))
+        .route("/forget/{binding}/{*record}", get(records::ask_forget).post(records::forget))
+        .route("/query", get(playground::page))
+        .route("/browse", get(tree::page))
+}
+
+/// Below a company: its work, its rules, its ledger.
+fn rules() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/jobs", get(jobs::list))
+        .route("/jobs/{id}", get(jobs::show))
+        .route("/jobs/{id}/retry", post(jobs::retry))
+        .route("/jobs/{id}/cancel", get(jobs::ask_cancel).post(jobs::cancel))
+        .route("/reviews", get(reviews::list))
+        .route("/reviews/{id}", get(reviews::show).post(reviews::decide))
+        .route("/hooks", get(hooks::list))
+        .route("/hooks/{id}", get(hooks::show))
+        .route("/hooks/{id}/replay", post(hooks::replay))
+        .route("/resolve", get(bindings::resolve))
+        .route("/new-binding", get(bindings::new))
+        .route("/bindings", get(bindings::list).post(bindings::create))
+        .route("/bindings/{key}", get(bindings::show))
+        .route("/bindings/{key}/edit", get(bindings::edit).post(bindings::update))
+        .route("/bindings/{key}/switch", post(bindings::switch))
+        .route("/bindings/{key}/reset", post(bindings::reset))
+        .route("/bindings/{key}/grants", post(bindings::set_grants))
+        .route("/bindings/{key}/default", post(bindings::set_default))
+        .route("/bindings/{key}/agents", post(bindings::set_agent))
+        .route("/bindings/{key}/delete", get(bindings::ask_delete).post(bindings::delete))
+        .route("/tokens", get(tokens::list).post(tokens::create))
+        .route("/tokens/new", get(tokens::new))
+        .route("/tokens/{id}/rotate", get(tokens::ask_rotate).post(tokens::rotate))
+        .route("/tokens/{id}/revoke", get(tokens::ask_revoke).post(tokens::revoke))
+        .route("/costs", get(costs::list))
+        .route("/costs.csv", get(costs::export))
+        .route("/cost-events", get(costs::events))
+        .route("/charges", get(costs::charges))
+        .route("/budgets", get(costs::budgets).post(costs::set_budget))
+        .route("/budgets/remove", post(costs::remove_budget))
+        .route("/activity", get(activity::list))
+        .route("/events", get(events::list))
+}
+
+/// The host's own pages.
+fn host() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/plugins", get(plugins::list))
+        .route("/plugins/scan", post(plugins::scan))
+        .route("/plugins/{digest}", get(plugins::show))
+        .route("/tokens", get(tokens::list_operators).post(tokens::create_operator))
+        .route("/tokens/new", get(tokens::new_operator))
+        .route("/tokens/{id}/rotate", get(tokens::ask_rotate_operator).post(tokens::rotate_operator))
+        .route("/tokens/{id}/revoke", get(tokens::ask_revoke_operator).post(tokens::revoke_operator))
+}

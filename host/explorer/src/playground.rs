@@ -1,0 +1,261 @@
+//! A question, and what an agent would be given for an answer: the hits with where they come from, how they came to their
+//! places, and the block of text that stands at the start of a run.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use maud::{Markup, html};
+
+use super::kit::{Asked, Filter, Page, View, bytes, count, duration_us, empty, panel, source_link, time, words};
+use super::pieces;
+use super::records::{address, asks, clipped, fields, no_binding, object, place};
+use memhost_core::hooks;
+use memhost_core::service::{Act, Service, ServiceError};
+use memhost_http::edge::{In, Problem, Querying};
+use memhost_types::{
+    BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent, OperationKind,
+    QueryRequest, Recall, RecordHandle, Scope, ScoreKind, Snippet,
+};
+
+/// How many letters of a hit are shown.
+const SHOWN: usize = 480;
+
+asks! {
+    /// A question.
+    Question {
+        binding_key: Option<BindingKey>,
+        query: Option<String>,
+        top_k: Option<u32>,
+        intent: Option<Intent>,
+        metadata_filter: Option<String>,
+        token_budget: Option<u32>,
+    }
+}
+
+/// What came of it.
+struct Answer {
+    binding: BindingKey,
+    scope: Scope,
+    bundle: ContextBundle,
+    took: Duration,
+    /// None: the provider cannot tell, or the caller may not ask.
+    explained: Option<Result<Explanation, String>>,
+    budget: u32,
+}
+
+pub(super) async fn page(
+    State(service): State<Arc<Service>>,
+    view: View,
+    allowed: In<Querying>,
+    asked: Asked<Question>,
+) -> Result<Markup, Problem> {
+    let query = &asked.query;
+    let scope = query.scope(&allowed.company);
+    let named = query.binding_key.as_ref();
+    let abilities = service.abilities(&allowed.caller, OperationKind::Query, &mut scope.clone(), named).await?;
+    let answer = match (abilities.binding_key.as_ref().or(named), &query.query) {
+        (None, _) if abilities.provider_key.is_none() => no_binding(&view),
+        (None, _) => {
+            empty("Nothing is remembered yet", &html! { "There is nothing that an answer could be found in." })
+        }
+        (_, None) => empty(
+            "Ask something",
+            &html! { "The answer is what an agent in this scope would be given. It is recorded as an operation of yours." },
+        ),
+        (Some(binding), Some(_)) => {
+            let request = request(query, scope)?;
+            let explains = abilities.explains && view.allows(Act::Operate(OperationKind::Explain));
+            let answer = ask(&service, &view, request, (binding, explains), budget(query)?).await?;
+            shown(&view, &answer)
+        }
+    };
+    let intents =
+        [("answer", "For one question"), ("agent_preamble", "For the start of a run"), ("browse", "To look around")];
+    let form = Filter::new(&view, &asked).does("Ask").long("query", "Question");
+    let form = form.pick("intent", "Intent", "answer", intents).text("topK", "At most so many");
+    let form =
+        fields(&view, form).text("metadataFilter", "Metadata, as JSON").text("tokenBudget", "Tokens of the block");
+    let body = html! {
+        (form)
+        div.stack #answer { (answer) }
+    };
+    Ok(Page::new(&view, "Query", "Ask as an agent would, and see what it would be given.").render(&body))
+}
+
+fn request(query: &Question, scope: Scope) -> Result<QueryRequest, Problem> {
+    Ok(QueryRequest {
+        binding_key: query.binding_key.clone(),
+        scope,
+        query: query.query.clone().unwrap_or_default(),
+        top_k: query.top_k,
+        intent: query.intent.unwrap_or_default(),
+        metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
+    })
+}
+
+/// As many tokens as a hook may ask for.
+fn budget(query: &Question) -> Result<u32, Problem> {
+    match query.token_budget {
+        None => Ok(DEFAULT_TOKEN_BUDGET),
+        Some(tokens @ 1..=100_000) => Ok(tokens),
+        Some(tokens) => {
+            let error = FieldError::new("tokenBudget", format!("is {tokens}; 1 to 100000 are allowed"));
+            Err(ServiceError::from(error).into())
+        }
+    }
+}
+
+async fn ask(
+    service: &Service,
+    view: &View,
+    request: QueryRequest,
+    (binding, explains): (&BindingKey, bool),
+    budget: u32,
+) -> Result<Answer, Problem> {
+    let scope = request.scope.clone();
+    let began = Instant::now();
+    let bundle = service.query(&view.caller, request.clone()).await?;
+    let took = began.elapsed();
+    let explained = match explains && !bundle.snippets.is_empty() {
+        // A binding that holds records for a person does not tell, and an answer is good without it.
+        true => Some(service.explain(&view.caller, request).await.map_err(|error| error.to_string())),
+        false => None,
+    };
+    Ok(Answer { binding: binding.clone(), scope, bundle, took, explained, budget })
+}
+
+fn shown(view: &View, answer: &Answer) -> Markup {
+    let bundle = &answer.bundle;
+    let found = bundle.snippets.len() as u64;
+    html! {
+        dl.stats {
+            div { dt { "Found" } dd data-found=(found) { (count(found)) } }
+            div { dt { "Took" } dd { (duration_us(u64::try_from(answer.took.as_micros()).unwrap_or(u64::MAX))) } }
+            div { dt { "Binding" } dd { (answer.binding) } }
+            div { dt { "Recorded as" } dd { (recorded(view, answer)) } }
+        }
+        @if let Some(summary) = &bundle.profile_summary { (panel("profile", "Profile", &html! { p.text { (summary) } })) }
+        @if found == 0 {
+            (empty("Nothing fits", &html! { "Other words may, or another scope. " a href=(address(&view.at(&["records"]), Some(&answer.binding), &answer.scope)) { "Show what this scope sees" } }))
+        } @else {
+            div.two {
+                (panel("hits", "Hits, best first", &hits(view, answer)))
+                div.stack {
+                    (panel("block", "As a run gets it", &block(answer)))
+                    @if let Some(explained) = &answer.explained { (panel("explained", "How the question was read", &read(explained))) }
+                }
+            }
+        }
+    }
+}
+
+fn recorded(view: &View, answer: &Answer) -> Markup {
+    let id = answer.bundle.operation_id;
+    html! {
+        @if view.allows(Act::View) { (pieces::operation(view, id)) } @else { (super::kit::short_id(id)) }
+    }
+}
+
+fn hits(view: &View, answer: &Answer) -> Markup {
+    let explained = answer.explained.as_ref().and_then(|explained| explained.as_ref().ok());
+    let all = explained.into_iter().flat_map(|explained| &explained.hits).flat_map(|hit| &hit.contributions);
+    // Parts are compared with the largest of them all.
+    let largest = all.map(|part| part.value.abs()).fold(0.0, f64::max);
+    html! {
+        ol.list {
+            @for hit in &answer.bundle.snippets {
+                li.hit data-key=(hit.handle.provider_record_id) {
+                    (head(view, answer, hit))
+                    p.text { (clipped(&hit.text, SHOWN)) }
+                    p.soft { (provenance(view, hit)) }
+                    @if let Some(parts) = explained.and_then(|explained| parts(explained, &hit.handle)) { (bars(parts, largest)) }
+                }
+            }
+        }
+    }
+}
+
+fn head(view: &View, answer: &Answer, hit: &Snippet) -> Markup {
+    let id = &hit.handle.provider_record_id;
+    let title = hit.summary.as_deref().map_or_else(|| id.to_string(), |summary| clipped(summary, 100));
+    html! {
+        div.between {
+            a.title href=(place(view, &answer.binding, id, &answer.scope)) { (title) }
+            @if let Some(score) = hit.score {
+                span.score {
+                    meter min="0" max="1" value=(score) aria-label="Score" { (format!("{score:.3}")) }
+                    span { (format!("{score:.3}")) }
+                    @if let Some(kind) = hit.score_kind { span.tag title=(means(kind)) { (called(kind)) } }
+                }
+            } @else { span.soft { "no score" } }
+        }
+    }
+}
+
+fn called(kind: ScoreKind) -> &'static str {
+    match kind {
+        ScoreKind::Similarity => "similarity",
+        ScoreKind::Rank => "rank",
+    }
+}
+
+fn means(kind: ScoreKind) -> &'static str {
+    match kind {
+        ScoreKind::Similarity => "0 to 1, comparable between results",
+        ScoreKind::Rank => "0 to 1, comparable only within this result",
+    }
+}
+
+fn provenance(view: &View, hit: &Snippet) -> Markup {
+    html! {
+        @match &hit.source { Some(source) => (source_link(view, source)), None => "Nobody said where it came from" }
+        @if let Some(created) = hit.created_at { " · " (time(created, view.now)) }
+    }
+}
+
+fn parts<'a>(explained: &'a Explanation, handle: &RecordHandle) -> Option<&'a [Contribution]> {
+    explained.hits.iter().find(|hit| hit.handle == *handle).map(|hit| hit.contributions.as_slice())
+}
+
+fn bars(parts: &[Contribution], largest: f64) -> Markup {
+    let largest = if largest > 0.0 { largest } else { 1.0 };
+    html! {
+        dl.parts {
+            @for part in parts {
+                div {
+                    dt { (words(&part.name)) }
+                    dd {
+                        meter min="0" max=(largest) value=(part.value.abs()) aria-label=(part.name) { (part.value) }
+                        span { (format!("{:.3}", part.value)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn block(answer: &Answer) -> Markup {
+    let bundle = &answer.bundle;
+    let recall =
+        Recall { snippets: bundle.snippets.clone(), profile_summary: bundle.profile_summary.clone(), degraded: None };
+    let block = hooks::render(&[(answer.binding.as_str(), &recall)], answer.budget);
+    html! {
+        p.help {
+            "These hits, as " code { "pre_run_hydrate" } " would render them: " (count(u64::from(block.tokens))) " of "
+            (count(u64::from(block.token_budget))) " tokens, " (bytes(block.text.len() as u64)) ", "
+            (count(u64::from(block.included))) " hits in it"
+            @if block.omitted > 0 { ", " (count(u64::from(block.omitted))) " did not fit" } "."
+        }
+        @if block.text.is_empty() { p.soft { "Not one of them fits." } } @else { pre #context tabindex="0" { (block.text) } }
+    }
+}
+
+fn read(explained: &Result<Explanation, String>) -> Markup {
+    html! {
+        @match explained {
+            Ok(explained) => pre { (serde_json::to_string_pretty(&explained.query).unwrap_or_default()) },
+            Err(reason) => p.soft { (pieces::prose(reason)) },
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Signing in with a token, signing out, and choosing the light.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::header::{HeaderValue, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::guard::{THEME, cookie, is_secure, see_with};
+use super::kit::{Asked, Signed, Theme, View, bare, deserialize, forged, read};
+use super::session::{COOKIE, is_same, no_cookie, secret};
+use super::{Explorer, session};
+use memhost_core::service::{Act, Service};
+use memhost_http::edge::{self, Problem};
+
+/// Ties the form to the browser that it was shown in: nobody is signed in as somebody else by another site's form.
+const FORM: &str = "memhost_sign_in";
+
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Given {
+    token: String,
+    next: Option<String>,
+}
+
+pub(super) async fn page(headers: HeaderMap, asked: Asked<Wanted>) -> Result<Response, Problem> {
+    shown(&headers, asked.query.next.as_deref(), None)
+}
+
+fn shown(headers: &HeaderMap, next: Option<&str>, wrong: Option<&str>) -> Result<Response, Problem> {
+    let no_randomness = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "host", "the system has no randomness");
+    let tie = secret().ok_or_else(no_randomness)?;
+    let status = if wrong.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
+    let mut response = (status, form(&tie, next, wrong)).into_response();
+    if let Ok(value) = HeaderValue::from_str(&session::cookie(FORM, tie, is_secure(headers))) {
+        response.headers_mut().append(SET_COOKIE, value);
+    }
+    Ok(response)
+}
+
+fn form(tie: &str, next: Option<&str>, wrong: Option<&str>) -> Markup {
+    bare(
+        "Sign in",
+        &html! {
+            p.about { "Look at what agents remember, what it cost, and what waits for you." }
+            @if let Some(wrong) = wrong { p.wrong role="alert" { (wrong) } }
+            form method="post" action="/sign-in" {
+                input type="hidden" name="csrf" value=(tie);
+                @if let Some(next) = next { input type="hidden" name="next" value=(next); }
+                div.field {
+                    label for="in-token" { "Token" }
+                    input #in-token name="token" type="password" required autocomplete="current-password" spellcheck="false" autofocus aria-describedby="token-help";
+                    p.help #token-help {
+                        "The operator's token was printed when the host was first started. "
+                        code { "memhost token create" } " makes others."
+                    }
+                }
+                button.primary { "Sign in" }
+            }
+        },
+    )
+}
+
+pub(super) async fn sign_in(
+    State(service): State<Arc<Service>>,
+    Extension(explorer): Extension<Arc<Explorer>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let headers = request.headers().clone();
+    let tie = cookie(&headers, FORM);
+    let (given, fields) = read(request, &()).await?;
+    match (given, tie) {
+        (Some(given), Some(tie)) if is_same(&given, &tie) => {}
+        _ => return Err(forged()),
+    }
+    let Given { token, next } = deserialize(&fields).await?;
+    let token = token.trim().to_owned();
+    let Some(caller) = edge::caller_of(&explorer.admin, &service, &token).await? else {
+        let wrong = "This token is not accepted: it was never one, has expired or was revoked.";
+        return shown(&headers, next.as_deref(), Some(wrong));
+    };
+    let id = explorer.sessions.begin(token, service.now());
+    let no_randomness = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "host", "the system has no randomness");
+    let id = id.ok_or_else(no_randomness)?;
+    // The cookie of a session before this one means nothing any more.
+    if let Some(before) = cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.now())) {
+        explorer.sessions.end(before.key);
+    }
+    let home = match caller.company() {
+        Some(company) if service.allows(&caller, Act::View, company) => View::company_at(company, &[]),
+        Some(company) => View::company_at(company, &["query"]),
+        None => "/".to_owned(),
+    };
+    let to = next.filter(|next| is_own(next)).unwrap_or(home);
+    Ok(see_with(&to, &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
+}
+
+/// A path of this host, and no address that a browser reads as one of another.
+fn is_own(path: &str) -> bool {
+    path.starts_with('/') && !path.starts_with("//") && !path.contains('\\') && path.chars().all(|c| !c.is_control())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Nothing {}
+
+pub(super) async fn sign_out(view: View, _: Signed<Nothing>) -> Response {
+    view.explorer.sessions.end(view.session);
+    see_with("/sign-in", &[no_cookie(COOKIE)])
+}
+
+#[derive(Deserialize)]
+pub(super) struct Light {
+    theme: String,
+    back: Option<String>,
+}
+
+pub(super) async fn theme(headers: HeaderMap, Signed(light): Signed<Light>) -> Response {
+    let theme = Theme::of(&light.theme).as_str();
+    let secure = if is_secure(&headers) { "; Secure" } else { "" };
+    let kept = format!("{THEME}={theme}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax{secure}");
+    let back = light.back.filter(|back| is_own(back)).unwrap_or_else(|| "/".to_owned());
+    see_with(&back, &[kept])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_led_away() {
+        assert!(is_own("/c/acme?x=1"));
+        for away in ["//evil.example", "https://evil.example", "/\\evil.example", "c/acme", "/a\nb"] {
+            assert!(!is_own(away), "{away}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! HTTP: the runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`, bindings, operation
+//! log, plugins). Turns a request into one call of `service`, and its answer or error back.
+
+mod batch;
+mod binding;
+mod company;
+mod control;
+mod event;
+mod hook;
+mod job;
+mod money;
+mod review;
+mod runtime;
+mod stream;
+mod token;
+
+use std::sync::Arc;
+
+use aide::axum::ApiRouter;
+use aide::transform::TransformOperation;
+
+use memhost_core::service::Service;
+
+/// Memory traffic.
+pub fn runtime() -> ApiRouter<Arc<Service>> {
+    let routes = runtime::routes().merge(batch::routes()).merge(hook::runtime_routes()).merge(event::runtime_routes());
+    ApiRouter::new().nest("/runtime/v1/companies/{company}", routes)
+}
+
+/// Governance, and what an operator looks at.
+pub fn control() -> ApiRouter<Arc<Service>> {
+    let company = control::company_routes()
+        .merge(binding::routes())
+        .merge(token::company_routes())
+        .merge(hook::routes())
+        .merge(job::routes())
+        .merge(review::routes())
+        .merge(money::routes())
+        .merge(event::routes())
+        .merge(stream::company_routes())
+        .merge(company::company_routes());
+    let host = control::routes().merge(token::routes()).merge(company::routes()).merge(stream::routes());
+    ApiRouter::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host)
+}
+
+/// What an operation is called, what it does in a few words, and what else is to be known; nothing where that is empty.
+fn about(
+    id: &'static str,
+    summary: &'static str,
+    description: &'static str,
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |operation| {
+        let operation = operation.id(id).summary(summary);
+        if description.is_empty() { operation } else { operation.description(description) }
+    }
+}

@@ -1,0 +1,63 @@
+//! The review queue.
+
+use std::sync::Arc;
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::Json;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::about;
+use crate::edge::Problem;
+use crate::edge::{Administering, In, Viewing};
+use crate::edge::{At, Body, Query};
+use memhost_core::service::{Page, Service};
+use memhost_types::schema::{cursor, page_size};
+use memhost_types::{BindingKey, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus};
+
+/// The routes below `/control/v1/companies/{company}`.
+pub(super) fn routes() -> ApiRouter<Arc<Service>> {
+    ApiRouter::new()
+        .api_route(
+            "/reviews",
+            get_with(list, about("listReviews", "List what waits for a person, or waited", "Newest first.")),
+        )
+        .api_route(
+            "/reviews/{id}/decision",
+            post_with(decide, about("decideReview", "Decide about something that waits", "Once.")),
+        )
+        .with_path_items(|item| item.tag("reviews"))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ReviewQuery {
+    status: Option<ReviewStatus>,
+    binding_key: Option<BindingKey>,
+    /// Where the page begins: `nextCursor` of the page before.
+    #[schemars(transform = cursor)]
+    cursor: Option<String>,
+    /// How many at most.
+    #[schemars(transform = page_size)]
+    limit: Option<u32>,
+}
+
+async fn list(
+    State(service): State<Arc<Service>>,
+    allowed: In<Viewing>,
+    Query(query): Query<ReviewQuery>,
+) -> Result<Json<Page<ReviewItem>>, Problem> {
+    let filter = ReviewFilter { status: query.status, binding_key: query.binding_key, ..ReviewFilter::default() };
+    Ok(Json(service.reviews(&allowed.company, &filter, query.cursor.as_deref(), query.limit)?))
+}
+
+async fn decide(
+    State(service): State<Arc<Service>>,
+    allowed: In<Administering>,
+    At(id): At<ReviewId>,
+    Body(request): Body<ReviewDecision>,
+) -> Result<Json<ReviewItem>, Problem> {
+    Ok(Json(service.decide(&allowed.caller, &allowed.company, id, request).await?))
+}

@@ -1,0 +1,28 @@
+//! What every HTTP surface shares: who calls and whether that one may, what comes in, idempotency, and errors as problem
+//! details. The one place that knows which error is which status.
+
+mod allowed;
+mod answer;
+mod auth;
+pub mod document;
+mod ending;
+mod extract;
+mod idempotency;
+mod part;
+mod problem;
+
+pub use allowed::{
+    Administering, Browsing, By, Capturing, Correcting, Emitting, Erasing, Forgetting, Granting, Host, Hosting, In,
+    Listing, Querying, Reading, Resolving, Viewing, Writing,
+};
+pub use answer::{Created, Done, Events, JsonLines, Rated};
+pub use auth::{AdminToken, AuthError};
+pub use auth::{caller_of, require};
+pub use ending::to_its_end;
+pub use extract::{Body, Company, Lines, Query, parse, read_json};
+pub use idempotency::once;
+pub use part::{At, SecretName};
+pub use problem::{CODES, Code, Problem};
+
+/// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
+pub const MAX_BODY_BYTES: usize = 8 << 20;

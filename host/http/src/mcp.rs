@@ -1,0 +1,45 @@
+//! The Model Context Protocol at `/mcp`: memory as tools, resources and a prompt for agents. Turns a call into one call of
+//! `service`. Who and what it is about comes from the token and the client's configuration, never from the model.
+//!
+//! There are no sessions: every request carries its token and its scope, and is answered on its own. So a token that is
+//! taken back is good for nothing from that moment on, and nothing is kept for clients that never say goodbye.
+
+mod aliases;
+mod arguments;
+mod asking;
+mod call;
+mod error;
+mod guard;
+mod resources;
+mod results;
+mod rules;
+mod schema;
+mod server;
+mod text;
+mod tools;
+mod uri;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+
+use self::server::MemoryServer;
+use crate::edge::MAX_BODY_BYTES;
+use memhost_core::service::Service;
+
+/// The route `/mcp`. Whoever merges it asks for the token in front of it.
+pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(MAX_BODY_BYTES)
+        // The host may be called by any name; `guard` looks at what a browser says of itself.
+        .disable_allowed_hosts();
+    let server = MemoryServer::new(Arc::clone(service));
+    let protocol =
+        StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
+    Router::new().route_service("/mcp", protocol).layer(from_fn(guard::guard))
+}

@@ -1,0 +1,182 @@
+//! What each tool does: one call of the service.
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::aliases;
+use super::arguments::{self, CHARS, DEFAULT_CHARS, MAX_IDS, MAX_NODES, MAX_QUERY, MAX_SUMMARY, MAX_TEXT, MAX_TOP_K};
+use super::asking::Asking;
+use super::error::McpError;
+use super::results::{Browsed, Corrected, Forgotten, Found, Named, Noted, Searched};
+use super::schema::{check_range, check_text, read};
+use super::tools::Tool;
+use super::{text, uri};
+use memhost_core::service::{Abilities, Service};
+use memhost_types::{
+    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, Intent, JsonObject, ProviderKey, QueryRequest,
+    RecordHandle, RecordId, RecordWrite, TextId, UpsertRequest,
+};
+
+/// A call.
+pub(super) struct Call<'a> {
+    pub(super) service: &'a Service,
+    pub(super) asking: Asking,
+    pub(super) abilities: Abilities,
+}
+
+impl Call<'_> {
+    /// Does what a tool is for.
+    ///
+    /// # Errors
+    /// As the service says, and where an argument will not do.
+    pub(super) async fn run(self, tool: Tool, arguments: Option<JsonObject>) -> Result<CallToolResult, McpError> {
+        match tool {
+            Tool::Search => self.search(read(arguments)?).await,
+            Tool::Note => self.note(read(arguments)?).await,
+            Tool::Correct => self.correct(read(arguments)?).await,
+            Tool::Forget => self.forget(read(arguments)?).await,
+            Tool::Browse => self.browse(read(arguments)?).await,
+            Tool::SaveMemory => aliases::save(self, read(arguments)?).await,
+            Tool::RemoveMemory => aliases::remove(self, read(arguments)?).await,
+        }
+    }
+
+    async fn search(self, wanted: arguments::Search) -> Result<CallToolResult, McpError> {
+        check_text("query", &wanted.query, MAX_QUERY)?;
+        check_range("topK", wanted.top_k.unwrap_or(1), 1, MAX_TOP_K)?;
+        let most = wanted.max_chars.unwrap_or(DEFAULT_CHARS);
+        check_range("maxChars", most, CHARS.0, CHARS.1)?;
+        let request = QueryRequest {
+            binding_key: self.asking.binding,
+            scope: self.asking.scope,
+            query: wanted.query,
+            top_k: wanted.top_k,
+            intent: Intent::Answer,
+            metadata_filter: wanted.metadata_filter,
+        };
+        let answer = self.service.query(&self.asking.caller, request).await?;
+        let records = answer.snippets.into_iter().map(|snippet| Found::of(snippet, most as usize));
+        let answer = Searched {
+            operation_id: answer.operation_id.to_string(),
+            records: records.collect(),
+            profile_summary: answer.profile_summary,
+        };
+        Ok(answered(text::searched(&answer), &answer))
+    }
+
+    async fn note(self, wanted: arguments::Note) -> Result<CallToolResult, McpError> {
+        check_text("text", &wanted.text, MAX_TEXT)?;
+        if let Some(summary) = &wanted.summary {
+            check_text("summary", summary, MAX_SUMMARY)?;
+        }
+        let mut metadata = wanted.metadata;
+        if !wanted.cited_records.is_empty() {
+            let cited = self.handles("citedRecords", &wanted.cited_records)?;
+            let cited = serde_json::to_value(cited).unwrap_or_default();
+            metadata.get_or_insert_default().insert("citedRecords".to_owned(), cited);
+        }
+        let record = RecordWrite { id: None, text: wanted.text, summary: wanted.summary, metadata };
+        let (operation_id, record) = self.write(record).await?;
+        let answer = Noted { operation_id, record: Named::of(&record) };
+        Ok(answered(text::noted(&answer), &answer))
+    }
+
+    /// Writes one record as it is. Answers the operation and the record.
+    pub(super) async fn write(self, record: RecordWrite) -> Result<(String, RecordHandle), McpError> {
+        let request = UpsertRequest {
+            source: Some(self.asking.source()),
+            binding_key: self.asking.binding,
+            scope: self.asking.scope,
+            records: vec![record],
+        };
+        let answer = self.service.upsert(&self.asking.caller, request).await?;
+        let operation_id = answer.operation_id.to_string();
+        // The host has checked that there is one handle a record.
+        let record = answer.records.into_iter().next().ok_or_else(|| McpError::NoRecord(operation_id.clone()))?;
+        Ok((operation_id, record))
+    }
+
+    async fn correct(self, wanted: arguments::Correct) -> Result<CallToolResult, McpError> {
+        let handle = self.handle("id", &wanted.id)?;
+        let patch = match (wanted.text, wanted.instruction) {
+            (Some(text), None) => {
+                check_text("text", &text, MAX_TEXT)?;
+                let record = RecordWrite { id: None, text, summary: wanted.summary, metadata: wanted.metadata };
+                CorrectionPatch { instruction: None, record: Some(record) }
+            }
+            (None, Some(instruction)) if wanted.summary.is_none() && wanted.metadata.is_none() => {
+                check_text("instruction", &instruction, MAX_QUERY)?;
+                CorrectionPatch { instruction: Some(instruction), record: None }
+            }
+            (None, Some(_)) => {
+                return Err(McpError::arguments(
+                    "instruction",
+                    "goes without `summary` and `metadata`: say it in words",
+                ));
+            }
+            _ => return Err(McpError::arguments("", "give exactly one of `text` and `instruction`")),
+        };
+        let request = CorrectRequest { binding_key: self.asking.binding, scope: self.asking.scope, handle, patch };
+        let answer = Corrected::from(self.service.correct(&self.asking.caller, request).await?);
+        Ok(answered(text::corrected(&answer), &answer))
+    }
+
+    async fn forget(self, wanted: arguments::Forget) -> Result<CallToolResult, McpError> {
+        let answer = self.forget_all("ids", &wanted.ids).await?;
+        Ok(answered(text::forgotten(&answer), &answer))
+    }
+
+    /// Forgets records by their ids.
+    pub(super) async fn forget_all(self, field: &str, ids: &[String]) -> Result<Forgotten, McpError> {
+        if ids.is_empty() {
+            return Err(McpError::arguments(field, "is empty; name at least one record"));
+        }
+        let handles = self.handles(field, ids)?;
+        let request = ForgetRequest { binding_key: self.asking.binding, scope: self.asking.scope, handles };
+        Ok(self.service.forget(&self.asking.caller, request).await?.into())
+    }
+
+    async fn browse(self, wanted: arguments::Browse) -> Result<CallToolResult, McpError> {
+        check_range("limit", wanted.limit.unwrap_or(1), 1, MAX_NODES)?;
+        let request = BrowseRequest {
+            binding_key: self.asking.binding,
+            scope: self.asking.scope,
+            path: wanted.path,
+            cursor: wanted.cursor,
+            limit: wanted.limit,
+        };
+        let answer = Browsed::from(self.service.browse(&self.asking.caller, request).await?);
+        Ok(answered(text::browsed(&answer), &answer))
+    }
+
+    fn handles(&self, field: &str, ids: &[String]) -> Result<Vec<RecordHandle>, McpError> {
+        if ids.len() > MAX_IDS {
+            let message = format!("has {} elements; at most {MAX_IDS} are allowed", ids.len());
+            return Err(McpError::arguments(field, message));
+        }
+        ids.iter().enumerate().map(|(index, id)| self.handle(&format!("{field}.{index}"), id)).collect()
+    }
+
+    /// The record of an id, or of an address that a model took for one. Whose record it may be is for the service to say.
+    fn handle(&self, field: &str, id: &str) -> Result<RecordHandle, McpError> {
+        if let Some(handle) = uri::parse(id) {
+            return Ok(handle);
+        }
+        let wrong = |error: &dyn std::fmt::Display| McpError::arguments(field, error.to_string());
+        let provider_key = match &self.abilities.provider_key {
+            Some(key) => key.clone(),
+            // The service will say that no binding answers.
+            None => ProviderKey::parse("none").map_err(|error| wrong(&error))?,
+        };
+        let provider_record_id = RecordId::parse(id).map_err(|error| wrong(&error))?;
+        Ok(RecordHandle { provider_key, provider_record_id })
+    }
+}
+
+/// A result as text and as data.
+pub(super) fn answered(text: String, answer: &impl Serialize) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(serde_json::to_value(answer).unwrap_or(Value::Null));
+    result
+}

@@ -1,0 +1,129 @@
+//! What goes wrong over MCP, and who is told how: a model by the result of its tool, a client by an error of the protocol.
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Value, json};
+
+use memhost_core::service::ServiceError;
+use memhost_types::OperationErrorCode;
+
+/// Why a request was not answered as asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum McpError {
+    /// The token was not asked for: a fault of the host.
+    #[error("the request has no caller")]
+    NoCaller,
+    /// The token is for more than one company, and none was named.
+    #[error(
+        "this token is not one company's: name the company in the header `memhost-company-id` of the client's \
+         configuration, or with --company of `memhost mcp`"
+    )]
+    NoCompany,
+    /// A header of the configuration will not do.
+    #[error("the header `{name}` of the client's configuration: {message}")]
+    Header {
+        /// Which.
+        name: &'static str,
+        /// Why.
+        message: String,
+    },
+    /// There is no such tool, or not for this caller.
+    #[error("there is no tool `{0}` here; `tools/list` has those that there are")]
+    NoTool(String),
+    /// There is no such prompt.
+    #[error("there is no prompt `{0}` here; `prompts/list` has those that there are")]
+    NoPrompt(String),
+    /// There is no such record.
+    #[error("there is no record {0} in this scope; `memory.search` finds those that there are")]
+    NoRecord(String),
+    /// A tool's arguments will not do.
+    #[error("{field}{}{message}", if field.is_empty() { "" } else { ": " })]
+    Arguments {
+        /// Which; empty for all of them.
+        field: String,
+        /// Why, and what would do.
+        message: String,
+    },
+    /// The service refused or failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl McpError {
+    pub(super) fn arguments(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Arguments { field: field.into(), message: message.into() }
+    }
+
+    /// The failure as a name that stays the same.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Service(ServiceError::Operation { error, .. }) => error.code.as_str(),
+            Self::Service(ServiceError::Denied(_)) => OperationErrorCode::Forbidden.as_str(),
+            Self::Service(ServiceError::Erased { .. }) => OperationErrorCode::CompanyErased.as_str(),
+            Self::Service(ServiceError::Field(_)) | Self::Arguments { .. } => {
+                OperationErrorCode::InvalidRequest.as_str()
+            }
+            Self::Service(_) | Self::NoCaller => OperationErrorCode::Host.as_str(),
+            Self::NoCompany | Self::Header { .. } => "configuration",
+            Self::NoTool(_) | Self::NoPrompt(_) | Self::NoRecord(_) => OperationErrorCode::NotFound.as_str(),
+        }
+    }
+
+    /// What the failure leaves to do for a model.
+    fn advice(&self) -> &'static str {
+        use OperationErrorCode as Code;
+        match self {
+            Self::Arguments { .. } => "Mend the arguments and call again.",
+            Self::NoCompany | Self::Header { .. } => "Whoever configured this client has to mend that.",
+            Self::Service(ServiceError::Operation { error, .. }) => match error.code {
+                Code::InvalidRequest => "Mend the arguments and call again.",
+                Code::NotFound => "Search again: ids of other scopes and of forgotten records name nothing.",
+                Code::RateLimited | Code::Busy => "Wait a moment before you call again.",
+                Code::Forbidden | Code::Unsupported | Code::NoBinding | Code::BindingDisabled => {
+                    "Calling again will not help: go on without it."
+                }
+                _ => "Memory is not to be had now: go on with the task without it, and say so.",
+            },
+            _ => "Memory is not to be had now: go on with the task without it, and say so.",
+        }
+    }
+
+    /// For a model: what happened, what to do, and where it is recorded.
+    pub(super) fn into_result(self) -> CallToolResult {
+        let mut text = format!("{}: {self}", self.code());
+        if !text.ends_with(['.', '!', '?']) {
+            text.push('.');
+        }
+        if let Self::Service(ServiceError::Operation { operation_id, error, .. }) = &self {
+            if let Some(wait) = error.retry_after_ms {
+                text.push_str(&format!(" It may go in {wait} ms."));
+            }
+            text.push_str(&format!(" (operation {operation_id})"));
+        }
+        CallToolResult::error(vec![ContentBlock::text(format!("{text} {}", self.advice()))])
+    }
+}
+
+impl From<McpError> for ErrorData {
+    fn from(error: McpError) -> Self {
+        let mut data = json!({ "code": error.code() });
+        if let McpError::Service(ServiceError::Operation { operation_id, .. }) = &error {
+            data["operationId"] = Value::String(operation_id.to_string());
+        }
+        let message = error.to_string();
+        match &error {
+            McpError::NoRecord(_) => Self::resource_not_found(message, Some(data)),
+            McpError::NoTool(_) | McpError::NoPrompt(_) | McpError::Arguments { .. } => {
+                Self::invalid_params(message, Some(data))
+            }
+            McpError::NoCompany | McpError::Header { .. } => Self::invalid_request(message, Some(data)),
+            McpError::Service(ServiceError::Operation { error: cause, .. }) => match cause.code {
+                OperationErrorCode::InvalidRequest => Self::invalid_params(message, Some(data)),
+                OperationErrorCode::Forbidden => Self::invalid_request(message, Some(data)),
+                _ => Self::internal_error(message, Some(data)),
+            },
+            McpError::Service(ServiceError::Denied(_)) => Self::invalid_request(message, Some(data)),
+            McpError::Service(_) | McpError::NoCaller => Self::internal_error(message, Some(data)),
+        }
+    }
+}

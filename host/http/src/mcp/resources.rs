@@ -1,0 +1,103 @@
+//! Records as resources: listed page by page, read by address.
+
+use rmcp::model::{
+    Annotations, ListResourcesResult, MetaObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+};
+use serde_json::{Value, json};
+
+use super::asking::Asking;
+use super::error::McpError;
+use super::results::Source;
+use super::uri;
+use memhost_core::service::{Act, Service};
+use memhost_types::{GetRequest, ListRequest, OperationKind, Snippet};
+
+/// How many records one page has.
+const PAGE: u32 = 50;
+/// The longest name, in characters.
+const MAX_NAME: usize = 80;
+const MEDIA: &str = "text/plain";
+
+/// One page of the records. Whoever may not list them finds none: clients ask for them by themselves.
+///
+/// # Errors
+/// As the service says.
+pub(super) async fn list(
+    service: &Service,
+    asking: Asking,
+    cursor: Option<String>,
+) -> Result<ListResourcesResult, McpError> {
+    if !may(service, &asking, OperationKind::List) {
+        return Ok(ListResourcesResult::with_all_items(Vec::new()));
+    }
+    let request = ListRequest {
+        binding_key: asking.binding,
+        scope: asking.scope,
+        cursor,
+        limit: Some(PAGE),
+        metadata_filter: None,
+    };
+    let page = service.list(&asking.caller, request).await?;
+    let mut result = ListResourcesResult::with_all_items(page.items.iter().map(resource).collect());
+    result.next_cursor = page.next_cursor;
+    Ok(result)
+}
+
+/// The template of a record's address, for whoever may read one.
+pub(super) fn templates(service: &Service, asking: &Asking) -> Vec<ResourceTemplate> {
+    if !may(service, asking, OperationKind::Get) {
+        return Vec::new();
+    }
+    let template = ResourceTemplate::new(uri::TEMPLATE, "record")
+        .with_title("A record of memory")
+        .with_description("A record by its provider and its id, percent-encoded, as a search gives its `uri`.")
+        .with_mime_type(MEDIA);
+    vec![template]
+}
+
+/// A record by its address.
+///
+/// # Errors
+/// Where there is none in this scope, and as the service says.
+pub(super) async fn read(service: &Service, asking: Asking, address: &str) -> Result<ReadResourceResult, McpError> {
+    let none = || McpError::NoRecord(address.to_owned());
+    let handle = uri::parse(address).ok_or_else(none)?;
+    let request = GetRequest { binding_key: asking.binding, scope: asking.scope, handle };
+    let record = service.get(&asking.caller, request).await?.record.ok_or_else(none)?;
+    let meta = meta(&record);
+    let contents = ResourceContents::text(record.text, uri::uri(&record.handle)).with_mime_type(MEDIA).with_meta(meta);
+    Ok(ReadResourceResult::new(vec![contents]))
+}
+
+fn may(service: &Service, asking: &Asking, kind: OperationKind) -> bool {
+    service.allows(&asking.caller, Act::Operate(kind), &asking.scope.company_id)
+}
+
+fn resource(record: &Snippet) -> Resource {
+    let title = record.summary.as_deref().unwrap_or(&record.text).lines().find(|line| !line.trim().is_empty());
+    let title: String = title.unwrap_or_default().trim().chars().take(MAX_NAME).collect();
+    let mut annotations = Annotations::default();
+    annotations.last_modified = record.updated_at.or(record.created_at).map(|at| at.to_string());
+    let size = u64::try_from(record.text.len()).unwrap_or(u64::MAX);
+    let resource = Resource::new(uri::uri(&record.handle), record.handle.provider_record_id.as_str())
+        .with_mime_type(MEDIA)
+        .with_size(size)
+        .with_annotations(annotations);
+    if title.is_empty() { resource } else { resource.with_title(title) }
+}
+
+/// What is known of a record beside its text.
+fn meta(record: &Snippet) -> MetaObject {
+    let members = [
+        ("summary", json!(record.summary)),
+        ("source", json!(record.source.as_ref().map(Source::from))),
+        ("metadata", json!(record.metadata)),
+        ("createdAt", json!(record.created_at)),
+        ("updatedAt", json!(record.updated_at)),
+    ];
+    let known = members.into_iter().filter(|(_, value)| !value.is_null());
+    let mut meta = MetaObject::default();
+    let members: serde_json::Map<String, Value> = known.map(|(name, value)| (name.to_owned(), value)).collect();
+    meta.insert("memhost.dev/record".to_owned(), Value::Object(members));
+    meta
+}

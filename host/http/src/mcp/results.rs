@@ -1,0 +1,295 @@
+//! What a call answers, as structured data.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::uri::uri;
+use memhost_types::{
+    BrowsePage, CorrectResponse, ForgetEffect, ForgetResponse, JsonObject, RecordHandle, Snippet, SourceRef,
+};
+
+/// A record by its names.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Named {
+    /// What other tools take.
+    pub(super) id: String,
+    /// The same as a resource.
+    pub(super) uri: String,
+}
+
+impl Named {
+    pub(super) fn of(handle: &RecordHandle) -> Self {
+        Self { id: handle.provider_record_id.as_str().to_owned(), uri: uri(handle) }
+    }
+}
+
+/// Where a memory came from.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Source {
+    /// `issue_comment`, `issue_document`, `issue`, `run`, `activity`, `manual_note` or `external_document`.
+    pub(super) kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) issue_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) comment_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) document_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) activity_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) external_ref: Option<String>,
+}
+
+impl From<&SourceRef> for Source {
+    fn from(source: &SourceRef) -> Self {
+        Self {
+            kind: source.kind.as_str(),
+            issue_id: source.issue_id.clone(),
+            comment_id: source.comment_id.clone(),
+            document_key: source.document_key.clone(),
+            run_id: source.run_id.clone(),
+            activity_id: source.activity_id.clone(),
+            external_ref: source.external_ref.clone(),
+        }
+    }
+}
+
+/// A record that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Found {
+    /// What other tools take.
+    pub(super) id: String,
+    /// The same as a resource, whose text is not cut.
+    pub(super) uri: String,
+    /// The record, or its beginning.
+    pub(super) text: String,
+    /// Whether the text is only the beginning.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_cut: bool,
+    /// The better the higher, within this answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64")]
+    pub(super) score: Option<f64>,
+    /// The record's short form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) summary: Option<String>,
+    /// Where it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Source")]
+    pub(super) source: Option<Source>,
+    /// Free-form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "JsonObject")]
+    pub(super) metadata: Option<JsonObject>,
+    /// RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub(super) created_at: Option<String>,
+    /// RFC 3339, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub(super) updated_at: Option<String>,
+}
+
+impl Found {
+    /// A record whose text is cut after so many characters.
+    pub(super) fn of(snippet: Snippet, most: usize) -> Self {
+        let end = snippet.text.char_indices().nth(most).map(|(at, _)| at);
+        let mut text = snippet.text;
+        if let Some(end) = end {
+            text.truncate(end);
+        }
+        let Named { id, uri } = Named::of(&snippet.handle);
+        Self {
+            id,
+            uri,
+            text,
+            is_cut: end.is_some(),
+            score: snippet.score,
+            summary: snippet.summary,
+            source: snippet.source.as_ref().map(Source::from),
+            metadata: snippet.metadata,
+            created_at: snippet.created_at.map(|at| at.to_string()),
+            updated_at: snippet.updated_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+/// The answer to `memory.search`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Searched {
+    /// Where the search is recorded.
+    pub(super) operation_id: String,
+    /// What fits, best first.
+    pub(super) records: Vec<Found>,
+    /// What the provider knows in general.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) profile_summary: Option<String>,
+}
+
+/// The answer to `memory.note`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Noted {
+    /// Where the write is recorded.
+    pub(super) operation_id: String,
+    /// The record that was written.
+    pub(super) record: Named,
+}
+
+/// The answer to `memory.correct`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Corrected {
+    /// Where the correction is recorded.
+    pub(super) operation_id: String,
+    /// The record that now holds.
+    pub(super) record: Named,
+    /// The record that no longer holds, where another took its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Named")]
+    pub(super) superseded: Option<Named>,
+}
+
+impl From<CorrectResponse> for Corrected {
+    fn from(answer: CorrectResponse) -> Self {
+        Self {
+            operation_id: answer.operation_id.to_string(),
+            record: Named::of(&answer.record),
+            superseded: answer.superseded.as_ref().map(Named::of),
+        }
+    }
+}
+
+/// What became of a record that was to be forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Effect {
+    /// Gone, with whatever was derived from it.
+    Hard,
+    /// Hidden, and still stored.
+    Soft,
+    /// Hidden here, and readable in a history elsewhere.
+    HistoryKept,
+    /// There was no such record in this scope.
+    NotFound,
+}
+
+impl From<ForgetEffect> for Effect {
+    fn from(effect: ForgetEffect) -> Self {
+        match effect {
+            ForgetEffect::Hard => Self::Hard,
+            ForgetEffect::Soft => Self::Soft,
+            ForgetEffect::HistoryKept => Self::HistoryKept,
+            ForgetEffect::NotFound => Self::NotFound,
+        }
+    }
+}
+
+/// The effect on one record.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ForgottenRecord {
+    /// Which.
+    pub(super) id: String,
+    /// What became of it.
+    pub(super) effect: Effect,
+}
+
+/// The answer to `memory.forget`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Forgotten {
+    /// Where it is recorded.
+    pub(super) operation_id: String,
+    /// One for each id of the call, in its order.
+    pub(super) outcomes: Vec<ForgottenRecord>,
+}
+
+impl From<ForgetResponse> for Forgotten {
+    fn from(answer: ForgetResponse) -> Self {
+        let outcomes = answer.outcomes.into_iter().map(|outcome| ForgottenRecord {
+            id: outcome.handle.provider_record_id.as_str().to_owned(),
+            effect: outcome.effect.into(),
+        });
+        Self { operation_id: answer.operation_id.to_string(), outcomes: outcomes.collect() }
+    }
+}
+
+/// A node of the provider's own tree.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Node {
+    /// Names it in the next call.
+    pub(super) path: String,
+    /// For a person.
+    pub(super) label: String,
+    /// Whether there is more below it.
+    pub(super) has_children: bool,
+    /// The record behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Named")]
+    pub(super) record: Option<Named>,
+}
+
+/// The answer to `memory.browse`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Browsed {
+    /// Where it is recorded.
+    pub(super) operation_id: String,
+    /// The children, in the provider's own order.
+    pub(super) nodes: Vec<Node>,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(super) next_cursor: Option<String>,
+}
+
+impl From<BrowsePage> for Browsed {
+    fn from(page: BrowsePage) -> Self {
+        let nodes = page.nodes.into_iter().map(|node| Node {
+            record: node.record.as_ref().map(Named::of),
+            path: node.path,
+            label: node.label,
+            has_children: node.has_children,
+        });
+        Self { operation_id: page.operation_id.to_string(), nodes: nodes.collect(), next_cursor: page.next_cursor }
+    }
+}
+
+/// The answer to `save_memory`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Saved {
+    /// Where the write is recorded.
+    pub(super) operation_id: String,
+    /// What `remove_memory` takes.
+    pub(super) fact_id: String,
+}
+
+/// The answer to `remove_memory`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Removed {
+    /// Where it is recorded.
+    pub(super) operation_id: String,
+    /// The fact.
+    pub(super) fact_id: String,
+    /// False: there was no such fact.
+    pub(super) is_removed: bool,
+}

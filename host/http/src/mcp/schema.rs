@@ -1,0 +1,138 @@
+//! JSON Schemas of arguments and results, and reading arguments with errors that teach.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::error::McpError;
+use memhost_types::JsonObject;
+
+/// The schema of arguments: nothing else may be in them.
+pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
+    schema::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// The schema of a result.
+pub(super) fn of_result<T: JsonSchema>() -> Arc<JsonObject> {
+    schema::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+/// Without what costs a model tokens and tells it nothing.
+fn schema<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
+    let settings = settings.with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    tidy(&mut schema);
+    let Value::Object(mut members) = schema else { return Arc::default() };
+    members.remove("title");
+    members.remove("description");
+    Arc::new(members)
+}
+
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| !(name == "default" && value.is_null()));
+            members.retain(|name, value| name != "format" || value.as_str().is_none_or(|f| !f.starts_with("uint")));
+            members.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+/// A tool's arguments.
+///
+/// # Errors
+/// Which of them will not do, and what would.
+pub(super) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, McpError> {
+    let value = Value::Object(arguments.unwrap_or_default());
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string().replace('[', ".").replace(']', "");
+        let mut message = error.inner().to_string();
+        if message.contains("unknown field") {
+            message.push_str(
+                "; company, agent, run, project and issue come from the token and the client's configuration and are no \
+                 arguments",
+            );
+        }
+        McpError::arguments(if path == "." { String::new() } else { path }, message)
+    })
+}
+
+/// Whether a text is within its limit, in characters as its schema has it.
+///
+/// # Errors
+/// Where it is empty or too long.
+pub(super) fn check_text(field: &str, text: &str, most: usize) -> Result<(), McpError> {
+    if text.trim().is_empty() {
+        return Err(McpError::arguments(field, "is empty; give a text"));
+    }
+    match text.chars().count() {
+        length if length > most => {
+            Err(McpError::arguments(field, format!("has {length} characters; at most {most} are allowed")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a number is within its limits.
+///
+/// # Errors
+/// Where it is not.
+pub(super) fn check_range(field: &str, number: u32, least: u32, most: u32) -> Result<(), McpError> {
+    if (least..=most).contains(&number) {
+        return Ok(());
+    }
+    Err(McpError::arguments(field, format!("is {number}; {least} to {most} are allowed")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Sample {
+        #[schemars(length(min = 1, max = 5))]
+        text: String,
+        #[serde(default)]
+        #[schemars(with = "u32", range(min = 1, max = 3))]
+        top_k: Option<u32>,
+    }
+
+    #[test]
+    fn a_schema_is_closed_and_has_its_limits() {
+        let schema = Value::Object((*of_arguments::<Sample>()).clone());
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "text": {"type": "string", "minLength": 1, "maxLength": 5},
+                "topK": {"type": "integer", "minimum": 1, "maximum": 3},
+            },
+            "required": ["text"],
+            "additionalProperties": false,
+        });
+        assert_eq!(schema, expected, "{schema:#}");
+    }
+
+    #[test]
+    fn arguments_that_will_not_do_are_named() {
+        let wrong = |json: Value| read::<Sample>(json.as_object().cloned()).unwrap_err().to_string();
+        assert!(wrong(json!({"text": "a", "companyId": "other"})).contains("come from the token"));
+        let error = wrong(json!({"text": "a", "topK": "3"}));
+        assert!(error.starts_with("topK: ") && error.contains("invalid type"), "{error}");
+        assert!(wrong(json!({})).contains("missing field `text`"));
+        let fine: Sample = read(json!({"text": "a", "topK": null}).as_object().cloned()).unwrap();
+        assert_eq!((fine.text.as_str(), fine.top_k), ("a", None));
+        assert!(check_text("text", "ééé", 3).is_ok() && check_text("text", "éééé", 3).is_err());
+        assert!(check_text("text", " \n", 3).is_err() && check_range("topK", 0, 1, 3).is_err());
+    }
+}

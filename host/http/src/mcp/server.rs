@@ -1,0 +1,151 @@
+//! The protocol's requests, each answered on its own.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, DiscoverResult, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+
+use super::asking::{Asking, Names};
+use super::call::Call;
+use super::error::McpError;
+use super::tools::Tool;
+use super::{resources, rules};
+use memhost_core::service::{Abilities, Service};
+use memhost_types::OperationKind;
+
+type Context = RequestContext<RoleServer>;
+
+/// Answers requests of the protocol.
+#[derive(Clone)]
+pub(super) struct MemoryServer {
+    service: Arc<Service>,
+}
+
+impl MemoryServer {
+    /// In front of an open host.
+    pub(super) fn new(service: Arc<Service>) -> Self {
+        Self { service }
+    }
+
+    /// Who asks, with the scope filled in, and what the memory of that scope can do.
+    async fn known(&self, context: &Context, kind: OperationKind) -> Result<(Asking, Abilities), McpError> {
+        let mut asking = Asking::of(context)?;
+        let Asking { caller, scope, binding, .. } = &mut asking;
+        let abilities = self.service.abilities(caller, kind, scope, binding.as_ref()).await?;
+        Ok((asking, abilities))
+    }
+
+    async fn tools(&self, context: &Context) -> Result<(Vec<Tool>, Names), McpError> {
+        let (asking, abilities) = self.known(context, OperationKind::Control).await?;
+        let tools = Tool::all_for(&self.service, &asking.caller, &asking.scope.company_id, &abilities);
+        Ok((tools, asking.names))
+    }
+
+    fn info(tools: &[Tool], names: Names) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let server = Implementation::new("memhost", env!("CARGO_PKG_VERSION"))
+            .with_title("Company memory")
+            .with_description("The memory of a company of agents, whichever provider keeps it.");
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(rules::rules(tools, names))
+    }
+}
+
+impl ServerHandler for MemoryServer {
+    fn get_info(&self) -> ServerConfig {
+        Self::info(Tool::ALL, Names::default())
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: Context,
+    ) -> Result<InitializeResult, ErrorData> {
+        let (tools, names) = self.tools(&context).await?;
+        let mut result = self.negotiate_initialize(&request)?;
+        context.peer.set_peer_info(request);
+        result.instructions = Some(rules::rules(&tools, names));
+        Ok(result)
+    }
+
+    async fn discover(&self, context: Context) -> Result<DiscoverResult, ErrorData> {
+        let (tools, names) = self.tools(&context).await?;
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, Self::info(&tools, names)))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let (tools, names) = self.tools(&context).await?;
+        let tools = tools.into_iter().map(|tool| tool.describe(names));
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        let none = || McpError::NoTool(request.name.to_string());
+        let tool = Tool::named(&request.name).ok_or_else(none)?;
+        let (asking, abilities) = match self.known(&context, tool.kind()).await {
+            Ok(known) => known,
+            Err(error) => return Ok(error.into_result().into()),
+        };
+        if !tool.exists(&abilities) {
+            return Err(none().into());
+        }
+        let call = Call { service: &self.service, asking, abilities };
+        let done = call.run(tool, request.arguments).await;
+        Ok(done.unwrap_or_else(McpError::into_result).into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let asking = Asking::of(&context)?;
+        let cursor = request.and_then(|request| request.cursor);
+        Ok(resources::list(&self.service, asking, cursor).await?)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let asking = Asking::of(&context)?;
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates(&self.service, &asking)))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let asking = Asking::of(&context)?;
+        Ok(resources::read(&self.service, asking, &request.uri).await?.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: Context,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(vec![rules::prompt()]))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: Context,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let (tools, names) = self.tools(&context).await?;
+        Ok(rules::get(&request.name, &tools, names)?.into())
+    }
+}

@@ -1,0 +1,182 @@
+//! The tools: what each is called, takes, answers and does, and for whom it is there.
+
+use std::borrow::Cow;
+
+use rmcp::model::ToolAnnotations;
+
+use super::asking::Names;
+use super::schema::{of_arguments, of_result};
+use super::{arguments, results};
+use memhost_core::service::{Abilities, Act, Caller, Service};
+use memhost_types::{CompanyId, OperationKind};
+
+/// A tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Search,
+    Note,
+    Correct,
+    Forget,
+    Browse,
+    SaveMemory,
+    RemoveMemory,
+}
+
+impl Tool {
+    /// Every tool, in the order in which they are shown.
+    pub(super) const ALL: &'static [Self] =
+        &[Self::Search, Self::Note, Self::Correct, Self::Forget, Self::Browse, Self::SaveMemory, Self::RemoveMemory];
+
+    /// What the contract calls it. The protocol allows the dots since revision 2025-11-25; [`Names::Plain`] is for clients
+    /// that hand names on to models which do not take them.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Search => "memory.search",
+            Self::Note => "memory.note",
+            Self::Correct => "memory.correct",
+            Self::Forget => "memory.forget",
+            Self::Browse => "memory.browse",
+            Self::SaveMemory => "save_memory",
+            Self::RemoveMemory => "remove_memory",
+        }
+    }
+
+    /// What a client is told that it is called.
+    fn shown(self, names: Names) -> Cow<'static, str> {
+        match names {
+            Names::Dotted => self.name().into(),
+            Names::Plain => self.name().replace('.', "_").into(),
+        }
+    }
+
+    /// The tool of a name, with or without its dot.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|tool| tool.name() == name || tool.shown(Names::Plain) == name)
+    }
+
+    /// The operation that it is.
+    pub(super) fn kind(self) -> OperationKind {
+        match self {
+            Self::Search => OperationKind::Query,
+            Self::Note | Self::SaveMemory => OperationKind::RecordUpsert,
+            Self::Correct => OperationKind::Correct,
+            Self::Forget | Self::RemoveMemory => OperationKind::Forget,
+            Self::Browse => OperationKind::Browse,
+        }
+    }
+
+    /// Whether it is there at all for a binding. One that is there and that the provider cannot do is refused by the
+    /// service, on the record.
+    pub(super) fn exists(self, abilities: &Abilities) -> bool {
+        !matches!(self, Self::SaveMemory | Self::RemoveMemory) || abilities.mcp.aliases
+    }
+
+    fn is_possible(self, abilities: &Abilities) -> bool {
+        match self {
+            Self::Correct => abilities.capabilities.correction,
+            Self::Browse => abilities.capabilities.provider_native_browse,
+            _ => self.exists(abilities),
+        }
+    }
+
+    /// The tools that a caller may use and that a binding's provider can do.
+    pub(super) fn all_for(service: &Service, caller: &Caller, company: &CompanyId, abilities: &Abilities) -> Vec<Self> {
+        let may = |tool: &Self| service.allows(caller, Act::Operate(tool.kind()), company);
+        Self::ALL.iter().copied().filter(|tool| tool.is_possible(abilities) && may(tool)).collect()
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Search => "Search memory",
+            Self::Note => "Note for later",
+            Self::Correct => "Correct a record",
+            Self::Forget => "Forget records",
+            Self::Browse => "Look around in memory",
+            Self::SaveMemory => "Save a memory",
+            Self::RemoveMemory => "Remove a memory",
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::Search => {
+                "Finds records of the company's memory. Use it when the task depends on prior decisions, people, projects, \
+                 or long-running context that is not in the current thread."
+            }
+            Self::Note => {
+                "Writes one record to memory. Use it when a durable fact, preference, or decision should survive this run; \
+                 ordinary session residue is captured by itself."
+            }
+            Self::Correct => {
+                "Puts a record right. Use it when the user explicitly says that prior context is wrong. Give the id and \
+                 either the whole text as it should be or an instruction."
+            }
+            Self::Forget => {
+                "Makes records unreachable, for good. Use it only when somebody asks for that. An id that names nothing in \
+                 your scope is no error: its outcome is `not_found`."
+            }
+            Self::Browse => {
+                "Shows the provider's own tree of what it stores, one level at a time. Use it to look around when you do \
+                 not know what to search for."
+            }
+            Self::SaveMemory => {
+                "Saves one fact, at most 200 characters: a preference, a decision, a term, or what is being worked on. Keep \
+                 it short and specific; leave out what is trivial or temporary."
+            }
+            Self::RemoveMemory => "Removes one fact from memory, for good, by its id.",
+        }
+    }
+
+    /// As a client is shown it.
+    pub(super) fn describe(self, names: Names) -> rmcp::model::Tool {
+        let (input, output) = match self {
+            Self::Search => (of_arguments::<arguments::Search>(), of_result::<results::Searched>()),
+            Self::Note => (of_arguments::<arguments::Note>(), of_result::<results::Noted>()),
+            Self::Correct => (of_arguments::<arguments::Correct>(), of_result::<results::Corrected>()),
+            Self::Forget => (of_arguments::<arguments::Forget>(), of_result::<results::Forgotten>()),
+            Self::Browse => (of_arguments::<arguments::Browse>(), of_result::<results::Browsed>()),
+            Self::SaveMemory => (of_arguments::<arguments::SaveMemory>(), of_result::<results::Saved>()),
+            Self::RemoveMemory => (of_arguments::<arguments::RemoveMemory>(), of_result::<results::Removed>()),
+        };
+        // Memory is a closed world, whatever its provider does to keep it.
+        let is_read = !self.kind().is_write();
+        let annotations = ToolAnnotations::with_title(self.title()).read_only(is_read).open_world(false);
+        let annotations = match self {
+            Self::Search | Self::Browse => annotations,
+            Self::Note | Self::SaveMemory => annotations.destructive(false).idempotent(false),
+            Self::Correct => annotations.destructive(true).idempotent(false),
+            Self::Forget | Self::RemoveMemory => annotations.destructive(true).idempotent(true),
+        };
+        rmcp::model::Tool::new(self.shown(names), self.description(), input)
+            .with_title(self.title())
+            .with_raw_output_schema(output)
+            .with_annotations(annotations)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tools_are_described_as_they_were() {
+        let all: Vec<_> = Tool::ALL.iter().map(|tool| tool.describe(Names::Dotted)).collect();
+        insta::assert_json_snapshot!(all);
+    }
+
+    #[test]
+    fn every_schema_is_closed_and_every_argument_is_explained() {
+        for tool in Tool::ALL {
+            let described = tool.describe(Names::Plain);
+            assert_eq!((Tool::named(tool.name()), Tool::named(&described.name)), (Some(*tool), Some(*tool)));
+            assert!(described.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{tool:?}");
+            assert_eq!(described.input_schema["additionalProperties"], false, "{tool:?}");
+            assert_eq!(described.output_schema.unwrap()["type"], "object", "{tool:?}");
+            for (name, schema) in described.input_schema["properties"].as_object().unwrap() {
+                assert!(schema["description"].as_str().is_some_and(|text| text.len() > 8), "{tool:?} {name}");
+                // Nothing that a scope is made of is an argument.
+                assert!(!name.ends_with("Id") || name == "factId", "{tool:?} {name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The memory routes of other systems, in their own JSON, mapped to a binding by the host's configuration. A call is one
+//! or more operations of `service`, so it is authorized, recorded and budgeted as any other, and problems are ours.
+//!
+//! Whose a record is stands in its metadata (`userId`, `driveId`, `projectId`) as well as in its scope, and is looked at
+//! when it comes back: a provider that shows one scope the records of another shows them to nobody here.
+//!
+//! # PageSpace: `[compat.pagespace]`
+//!
+//! | route | what it does |
+//! | --- | --- |
+//! | `GET /api/memory/user` | `list`; 200, an array of the user's facts, oldest first |
+//! | `POST /api/memory/user` | `upsert`; 201, the fact |
+//! | `DELETE /api/memory/user/{id}` | `get`, `forget`; 204; 404 where it is not the user's |
+//! | `DELETE /api/memory/user/all` | `list`, `forget`; 200, how many were `removed` |
+//! | `GET /api/memory/drive/{driveId}` | the same for a drive |
+//! | `POST /api/memory/drive/{driveId}` | |
+//! | `DELETE /api/memory/drive/{id}` | |
+//! | `DELETE /api/memory/drive/{driveId}/all` | |
+//!
+//! | field of a fact | from | to |
+//! | --- | --- | --- |
+//! | `id` | the host | the handle of the record, and the drive, in base64url |
+//! | `userId` | the header, or the agent of the token | the scope's `subjectId` (`user`), metadata `userId` |
+//! | `driveId` | the address | the scope's `namespace` (`drive`), metadata `driveId` |
+//! | `fact` | the body, 1 to 200 characters | the record's text |
+//! | `source` | the body: `ai` or `user`, `user` where absent | metadata `source` |
+//! | `createdBy` (drive) | the header, or the agent of the token | metadata `createdBy` |
+//! | `createdAt` | the host | metadata `createdAt` |
+//!
+//! # Apropos: `[compat.apropos]`
+//!
+//! | route below `/api/projects/{projectId}` | body | what it does |
+//! | --- | --- | --- |
+//! | `POST /memory` | an item | `upsert`; 201, the item |
+//! | `GET /memory?limit=&cursor=&type=&agentKind=&sessionId=` | | `list`; `{items, nextCursor}` |
+//! | `POST /memory/search` | `{query, limit}` | `query`; `{items}`, each with its `score` |
+//! | `POST /memory/recall` | `{query, limit, maxChars}` | `query` for the start of a run; `{items, context}` |
+//! | `POST /memory/import` | `{items}`, at most 1,000 | `upsert`; `{imported, ids}` |
+//! | `POST /memory/export` | `{cursor}` or nothing | `list`, page by page; `{projectId, exportedAt, items, nextCursor}` |
+//!
+//! | field of an item | from | to |
+//! | --- | --- | --- |
+//! | `id` | the host; at import also the body | the record's id, which begins with the project's mark: importing an item again replaces it, and one of another project becomes another one |
+//! | `projectId` | the address; in a body it must be the same | the scope's `projectId` (`project`), metadata `projectId` |
+//! | `sessionId` | the body, or null | metadata; context of the scope |
+//! | `agentKind` | the body, or null | metadata |
+//! | `type` | the body, one of the five; `fact` where absent | metadata |
+//! | `content` | the body | the record's text |
+//! | `tags` | the body, at most 32 | metadata |
+//! | `visibility` | the body: `project` or `global`; `project` where absent | metadata |
+//! | `confidence` | the body, 0 to 1; 1 where absent | metadata; the binding's review policy judges it |
+//! | `source` | the body: `manual`, `inferred`, `imported`; `manual`, at import `imported`, where absent | metadata |
+//! | `createdAt`, `updatedAt` | the host; at import also the body | metadata |
+
+mod apropos;
+mod item;
+mod options;
+mod pagespace;
+mod place;
+
+use std::sync::Arc;
+
+use axum::{Extension, Router};
+
+pub use self::options::{AproposOptions, CompatOptions, PageSpaceOptions, ScopeField};
+use memhost_core::service::Service;
+
+/// The routes that the host's configuration names.
+pub fn routes(options: &CompatOptions) -> Router<Arc<Service>> {
+    let mut routes = Router::new();
+    if let Some(options) = &options.pagespace {
+        routes = routes.merge(pagespace::routes().layer(Extension(Arc::new(options.clone()))));
+    }
+    if let Some(options) = &options.apropos {
+        routes = routes.merge(apropos::routes().layer(Extension(Arc::new(options.clone()))));
+    }
+    routes
+}

@@ -1,0 +1,55 @@
+//! What a provider sees of embeddings, as a trait: the sandbox calls it, the host's model implements it, neither knows
+//! the other.
+
+use memhost_types::Usage;
+
+/// Texts that one call may hold (`embeddings` in `wit/host.wit`).
+pub const MAX_EMBEDDING_TEXTS: usize = 256;
+/// Bytes that one text may have.
+pub const MAX_EMBEDDING_TEXT_BYTES: usize = 64 << 10;
+
+/// Which model there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingModel {
+    /// Vectors of different names must not be compared.
+    pub name: String,
+    /// Numbers that a vector has.
+    pub dimensions: u32,
+}
+
+/// Vectors, and what they cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbeddedTexts {
+    /// One a text, in the order of the texts, of unit length.
+    pub vectors: Vec<Vec<f32>>,
+    /// None where all of them were known.
+    pub usage: Option<Usage>,
+}
+
+/// Why there are no vectors.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EmbeddingError {
+    /// The host has no model.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The model or its endpoint failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Text to vectors for one binding. Deterministic for one model name.
+#[async_trait::async_trait]
+pub trait Embedder: Send + Sync {
+    /// Which model answers.
+    ///
+    /// # Errors
+    /// Where there is none.
+    fn model(&self) -> Result<EmbeddingModel, EmbeddingError>;
+
+    /// One vector of unit length for each text, in their order. Whoever calls has checked [`MAX_EMBEDDING_TEXTS`] and
+    /// [`MAX_EMBEDDING_TEXT_BYTES`].
+    ///
+    /// # Errors
+    /// Where there is no model or it fails.
+    async fn embed(&self, texts: Vec<String>) -> Result<EmbeddedTexts, EmbeddingError>;
+}

@@ -1,0 +1,11 @@
+//! The traits by which crates that do not know each other are joined: time and randomness, a provider's storage, embeddings.
+
+mod clock;
+mod embedder;
+mod storage;
+
+pub use clock::{Clock, SystemClock, new_id};
+pub use embedder::{
+    EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS,
+};
+pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};

@@ -1,0 +1,231 @@
+//! Outgoing HTTP. A request goes out only where the operator granted it, to an address that was looked at, and comes
+//! back whole and scrubbed. Secrets are put in on the way out: the guest has their names and never their values.
+
+mod address;
+mod client;
+mod error;
+mod rewrite;
+mod scrub;
+mod secret;
+mod tally;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Semaphore;
+use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
+
+pub(super) use self::client::Client;
+pub(super) use self::error::EgressError;
+use self::rewrite::{Outgoing, read_response, rewrite};
+pub use self::secret::{Secret, SecretError, Secrets};
+use self::tally::Minute;
+pub(super) use self::tally::Tally;
+use super::engine::Sandbox;
+use super::log::GuestLog;
+use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin};
+
+/// The longest that making a connection may take, whatever the guest asks for.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A secret, and where it may go.
+#[derive(Debug, Clone)]
+pub struct GrantedSecret {
+    /// Its name and value.
+    pub secret: Secret,
+    /// Where it may be sent.
+    pub origins: Vec<Origin>,
+    /// Whether it may be put into JSON bodies, beside headers and the query. A body carries texts of third parties,
+    /// who could name a secret in them.
+    pub in_body: bool,
+}
+
+/// What one binding's provider may send where. Shared by its instances.
+pub struct Egress {
+    grants: Vec<HttpGrant>,
+    limits: BindingLimits,
+    secrets: RwLock<Arc<Granted>>,
+    minute: Mutex<Minute>,
+    connections: Semaphore,
+    sandbox: Sandbox,
+}
+
+#[derive(Default)]
+struct Granted {
+    each: Vec<GrantedSecret>,
+    all: Secrets,
+}
+
+impl Granted {
+    fn for_target(&self, target: &HttpTarget, in_body: bool) -> Result<Secrets, SecretError> {
+        let allowed = |granted: &&GrantedSecret| {
+            granted.origins.iter().any(|origin| origin.allows(target)) && (granted.in_body || !in_body)
+        };
+        Secrets::new(self.each.iter().filter(allowed).map(|granted| granted.secret.clone()).collect())
+    }
+}
+
+impl Egress {
+    /// What is granted, without secrets yet.
+    pub fn new(sandbox: &Sandbox, grants: Vec<HttpGrant>, limits: &BindingLimits) -> Self {
+        Self {
+            grants,
+            limits: *limits,
+            secrets: RwLock::default(),
+            minute: Mutex::new(Minute::new(Instant::now())),
+            connections: Semaphore::new(limits.outgoing_connections as usize),
+            sandbox: sandbox.clone(),
+        }
+    }
+
+    /// Gives the secrets that requests from now on may have, in the place of those before.
+    ///
+    /// # Errors
+    /// Where two of them have the same name.
+    pub fn set_secrets(&self, each: Vec<GrantedSecret>) -> Result<(), SecretError> {
+        let all = Secrets::new(each.iter().map(|granted| granted.secret.clone()).collect())?;
+        *self.secrets.write() = Arc::new(Granted { each, all });
+        Ok(())
+    }
+
+    /// Requests of the last minute, about.
+    pub fn requests_of_minute(&self) -> u32 {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        let used = self.minute.lock().used(Instant::now()).ceil() as u32;
+        used
+    }
+
+    /// Requests that are at work now.
+    pub fn at_work(&self) -> u32 {
+        let free = u32::try_from(self.connections.available_permits()).unwrap_or(u32::MAX);
+        self.limits.outgoing_connections.saturating_sub(free)
+    }
+
+    async fn send(
+        &self,
+        tally: &Tally,
+        request: http::Request<WasiBody>,
+        options: RequestOptions,
+    ) -> Result<http::Response<WasiBody>, EgressError> {
+        let (parts, body) = request.into_parts();
+        let authority = parts.uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+        let target = HttpTarget::parse(parts.uri.scheme_str(), authority)?;
+        let grant = self.grant(&target, &parts.method)?;
+        self.count(tally)?;
+        let _connection = self
+            .connections
+            .try_acquire()
+            .map_err(|_| EgressError::limit("outgoingConnections", self.limits.outgoing_connections.into()))?;
+        let call = Duration::from_millis(self.limits.call_timeout_ms);
+        let clamped = |asked: Option<Duration>, most: Duration| asked.map_or(most, |asked| asked.min(most));
+        let between = clamped(options.between_bytes_timeout, call);
+        let body = client::collect(body, between, |bytes| tally.take_sent(bytes, self.limits.outgoing_bytes)).await?;
+        let sent = body.len() as u64;
+        let granted = Arc::clone(&self.secrets.read());
+        let outgoing = Outgoing { target: &target, parts: &parts, body };
+        let request = rewrite(outgoing, &granted.for_target(&target, false)?, &granted.for_target(&target, true)?)?;
+        let client = &self.sandbox.0.client;
+        let mut connection =
+            client.connect(&target, &grant.private_ranges, clamped(options.connect_timeout, CONNECT_TIMEOUT)).await?;
+        let response = connection.send(request, clamped(options.first_byte_timeout, call)).await?;
+        let (head, body) = response.into_parts();
+        let body =
+            client::collect(body, between, |bytes| tally.take_received(bytes, self.limits.incoming_bytes)).await?;
+        self.sandbox.0.counters.request(sent, body.len() as u64);
+        let response = read_response(&head, body, &granted.all)?;
+        Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
+    }
+
+    fn grant(&self, target: &HttpTarget, method: &http::Method) -> Result<&HttpGrant, EgressError> {
+        // They ask a server to repeat what it got, or to let anything through.
+        let is_harmful = matches!(method.as_str(), "CONNECT" | "TRACE");
+        let is_granted =
+            |methods: &[String]| methods.is_empty() || methods.iter().any(|known| known == method.as_str());
+        let mut of_origin = self.grants.iter().filter(|grant| grant.origin.allows(target)).peekable();
+        if of_origin.peek().is_none() {
+            return Err(EgressError::NotGranted { target: target.to_string() });
+        }
+        of_origin.find(|grant| !is_harmful && is_granted(&grant.methods)).ok_or_else(|| EgressError::Method {
+            target: target.to_string(),
+            method: method.as_str().chars().take(40).collect(),
+        })
+    }
+
+    fn count(&self, tally: &Tally) -> Result<(), EgressError> {
+        tally.take_request(self.limits.outgoing_requests)?;
+        let most = self.limits.outgoing_requests_per_minute;
+        match self.minute.lock().take(Instant::now(), most) {
+            true => Ok(()),
+            false => Err(EgressError::limit("outgoingRequestsPerMinute", most.into())),
+        }
+    }
+}
+
+/// What `wasi:http` calls for one instance.
+pub(super) struct Hooks {
+    egress: Option<Arc<Egress>>,
+    log: GuestLog,
+    tally: Arc<Tally>,
+}
+
+impl Hooks {
+    pub(super) fn new(egress: Option<Arc<Egress>>, log: GuestLog) -> Self {
+        Self { egress, log, tally: Arc::default() }
+    }
+
+    /// Another call of the binding begins: what it may send is counted anew.
+    pub(super) fn begin(&mut self) {
+        if self.egress.is_some() {
+            self.tally = Arc::default();
+        }
+    }
+
+    /// The call is over: what it left behind is not sent.
+    pub(super) fn end(&self) {
+        if self.egress.is_some() {
+            self.tally.end();
+        }
+    }
+}
+
+type Sent = Result<
+    (http::Response<WasiBody>, Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>),
+    wasmtime_wasi_http::Error,
+>;
+
+impl WasiHttpHooks for Hooks {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _processed: Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
+    ) -> Box<dyn Future<Output = Sent> + Send> {
+        let (egress, log, tally) = (self.egress.clone(), self.log.clone(), Arc::clone(&self.tally));
+        Box::new(async move {
+            let target = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+            let sent = async {
+                let egress = egress.as_ref().ok_or(EgressError::NotGranted { target })?;
+                tokio::select! {
+                    () = tally.ended() => Err(EgressError::Ended),
+                    sent = egress.send(&tally, request, options.unwrap_or_default()) => sent,
+                }
+            };
+            match sent.await {
+                Ok(response) => Ok((response, Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>)),
+                Err(error) => {
+                    // The operator reads why; the guest gets what WASI has a word for.
+                    let mut why = format!("outgoing request: {error}");
+                    if let Some(egress) = &egress {
+                        egress.sandbox.0.counters.request_refused();
+                        why = egress.secrets.read().all.scrub_text(&why).into_owned();
+                    }
+                    log.host("warn", &why);
+                    Err(error.for_guest())
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! Why a request did not go out, or its answer did not come back.
+
+use wasmtime_wasi_http::Error as Wasi;
+
+use super::address::AddressError;
+use super::secret::SecretError;
+use memhost_types::OriginError;
+
+/// For the operator; the guest gets less, see [`EgressError::for_guest`].
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EgressError {
+    #[error("the request has no sound target: {0}")]
+    Target(#[from] OriginError),
+    #[error("`{target}` is not granted; an operator can grant it: `memhost binding grant`")]
+    NotGranted { target: String },
+    #[error("the method {method} is not granted for `{target}`; an operator can grant it: `memhost binding grant`")]
+    Method { target: String, method: String },
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error("the limit `{name}` of {most} is reached; an operator can raise it: `memhost binding update --limits`")]
+    Limit { name: &'static str, most: u64 },
+    #[error("the name {name:?} could not be resolved: {message}; check its spelling and this machine's DNS")]
+    Resolve { name: String, message: String },
+    #[error("connecting to {target} failed: {message}; check that the server listens and is reached from here")]
+    Connect { target: String, message: String },
+    #[error(
+        "the TLS connection to {target} failed: {message}; a private certificate authority is named with `--outgoing-roots`"
+    )]
+    Tls { target: String, message: String },
+    #[error("{what} took longer than {ms} ms; look at the server, or raise the limit `callTimeoutMs`")]
+    TimedOut { what: &'static str, ms: u128 },
+    #[error("the exchange with the server broke: {0}; try again, and look at the server if it goes on")]
+    Exchange(String),
+    #[error("{0:?} cannot be sent in a request; the provider must give it in printable characters")]
+    Header(String),
+    #[error(
+        "the answer is encoded as {0:?}, although nothing but plain text was asked for; secrets could hide in it; use a server that heeds `accept-encoding: identity`"
+    )]
+    Encoded(String),
+    #[error("the call ended before its request did; the provider must wait for the answer")]
+    Ended,
+}
+
+impl EgressError {
+    pub(super) fn limit(name: &'static str, most: u64) -> Self {
+        Self::Limit { name, most }
+    }
+
+    /// What the guest is told: nothing about the network behind the host.
+    pub(super) fn for_guest(&self) -> Wasi {
+        match self {
+            Self::Target(_) => Wasi::HttpRequestUriInvalid,
+            Self::NotGranted { .. } | Self::Ended => Wasi::HttpRequestDenied,
+            Self::Method { .. } => Wasi::HttpRequestMethodInvalid,
+            Self::Address(AddressError::None { .. }) | Self::Resolve { .. } => {
+                Wasi::DnsError { rcode: None, info_code: None }
+            }
+            Self::Address(_) => Wasi::DestinationIpProhibited,
+            // They name what the guest itself wrote, and the limits are its own.
+            Self::Secret(_) | Self::Limit { .. } => Wasi::InternalError(Some(self.to_string())),
+            Self::Connect { .. } => Wasi::ConnectionRefused,
+            Self::Tls { .. } => Wasi::TlsProtocolError,
+            Self::TimedOut { .. } => Wasi::ConnectionTimeout,
+            Self::Exchange(_) => Wasi::HttpProtocolError,
+            Self::Header(name) => Wasi::HttpRequestHeaderSize { field_name: Some(name.clone()), field_size: None },
+            Self::Encoded(coding) => Wasi::HttpResponseContentCoding(Some(coding.clone())),
+        }
+    }
+}

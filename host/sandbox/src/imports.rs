@@ -1,0 +1,182 @@
+//! The host's side of every import. What was not granted is linked all the same and answers that it is denied.
+
+use std::sync::Arc;
+
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use super::bindings::provider::paperclip::memory::{binding, embeddings, storage, types};
+use super::convert;
+use super::egress::Hooks;
+use super::limiter::Limiter;
+use super::log::GuestLog;
+use super::quota::DirectoryQuota;
+use memhost_ports::{
+    BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS, StorageEntry,
+    StorageError, StorageWrite,
+};
+use memhost_types::{Microcents, Usage};
+
+/// What belongs to one instance.
+pub(super) struct State {
+    pub(super) wasi: WasiCtx,
+    pub(super) http: WasiHttpCtx,
+    pub(super) outgoing: Hooks,
+    pub(super) table: ResourceTable,
+    pub(super) limiter: Limiter,
+    pub(super) quota: Option<Arc<DirectoryQuota>>,
+    pub(super) log: GuestLog,
+    pub(super) config: Arc<str>,
+    pub(super) storage: Option<Arc<dyn BindingStorage>>,
+    pub(super) embedder: Option<Arc<dyn Embedder>>,
+    /// What the present call used of it, one entry for each model.
+    pub(super) embedded: Vec<Usage>,
+    /// How long the present call may still compute, in ticks of the epoch. Time in which the guest waits in a host
+    /// call does not count: the epoch's callback runs only while the guest computes.
+    pub(super) cpu_ticks_left: u64,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.outgoing }
+    }
+}
+
+impl types::Host for State {}
+
+impl binding::Host for State {
+    fn config(&mut self) -> wasmtime::Result<String> {
+        Ok(self.config.to_string())
+    }
+}
+
+impl State {
+    fn storage(&self) -> Result<&dyn BindingStorage, storage::Error> {
+        self.storage.as_deref().ok_or_else(|| {
+            storage::Error::Denied("this binding has no grant for `storage`; an operator can grant it".to_owned())
+        })
+    }
+}
+
+impl From<StorageError> for storage::Error {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::LimitExceeded(message) => Self::LimitExceeded(message),
+            StorageError::Failed(message) => Self::Failed(message),
+        }
+    }
+}
+
+fn answer<T>(result: Result<T, storage::Error>) -> wasmtime::Result<Result<T, storage::Error>> {
+    Ok(result)
+}
+
+impl storage::Host for State {
+    fn get(&mut self, key: Vec<u8>) -> wasmtime::Result<Result<Option<Vec<u8>>, storage::Error>> {
+        answer(self.storage().and_then(|storage| Ok(storage.get(&key)?)))
+    }
+
+    fn scan(
+        &mut self,
+        prefix: Vec<u8>,
+        cursor: Option<Vec<u8>>,
+        limit: u32,
+    ) -> wasmtime::Result<Result<storage::Page, storage::Error>> {
+        answer(self.storage().and_then(|storage| {
+            let page = storage.scan(&prefix, cursor.as_deref(), limit as usize)?;
+            let entries =
+                page.entries.into_iter().map(|StorageEntry { key, value }| storage::Entry { key, value }).collect();
+            Ok(storage::Page { entries, next: page.next })
+        }))
+    }
+
+    fn apply(&mut self, batch: Vec<storage::Write>) -> wasmtime::Result<Result<(), storage::Error>> {
+        answer(self.storage().and_then(|storage| {
+            let batch = batch
+                .into_iter()
+                .map(|write| match write {
+                    storage::Write::Put(storage::Entry { key, value }) => {
+                        StorageWrite::Put(StorageEntry { key, value })
+                    }
+                    storage::Write::Delete(key) => StorageWrite::Delete(key),
+                })
+                .collect();
+            Ok(storage.apply(batch)?)
+        }))
+    }
+
+    fn compare_and_swap(
+        &mut self,
+        key: Vec<u8>,
+        expected: Option<Vec<u8>>,
+        new: Option<Vec<u8>>,
+    ) -> wasmtime::Result<Result<bool, storage::Error>> {
+        answer(
+            self.storage()
+                .and_then(|storage| Ok(storage.compare_and_swap(&key, expected.as_deref(), new.as_deref())?)),
+        )
+    }
+}
+
+impl From<EmbeddingError> for embeddings::Error {
+    fn from(error: EmbeddingError) -> Self {
+        match error {
+            EmbeddingError::Unavailable(message) => Self::Unavailable(message),
+            EmbeddingError::Failed(message) => Self::Failed(message),
+        }
+    }
+}
+
+impl State {
+    fn embedder(&self) -> Result<Arc<dyn Embedder>, embeddings::Error> {
+        self.embedder.clone().ok_or_else(|| {
+            embeddings::Error::Denied("this binding has no grant for `embeddings`; an operator can grant it".to_owned())
+        })
+    }
+
+    async fn vectors(&mut self, texts: Vec<String>) -> Result<embeddings::Embedded, embeddings::Error> {
+        let embedder = self.embedder()?;
+        if texts.len() > MAX_EMBEDDING_TEXTS {
+            let message = format!("{} texts; {MAX_EMBEDDING_TEXTS} may be embedded in one call", texts.len());
+            return Err(embeddings::Error::LimitExceeded(message));
+        }
+        if let Some(number) = texts.iter().position(|text| text.len() > MAX_EMBEDDING_TEXT_BYTES) {
+            let message = format!("text {number} has more than {MAX_EMBEDDING_TEXT_BYTES} bytes");
+            return Err(embeddings::Error::LimitExceeded(message));
+        }
+        let embedded = embedder.embed(texts).await?;
+        if let Some(usage) = &embedded.usage {
+            self.count(usage);
+        }
+        Ok(embeddings::Embedded { vectors: embedded.vectors, usage: embedded.usage.map(convert::used) })
+    }
+
+    /// A call may embed often: its record has one entry.
+    fn count(&mut self, usage: &Usage) {
+        let known =
+            self.embedded.iter_mut().find(|known| (&known.provider, &known.model) == (&usage.provider, &usage.model));
+        let Some(known) = known else { return self.embedded.push(usage.clone()) };
+        let sum = |sum: &mut Option<u64>, more: Option<u64>| *sum = Some(sum.unwrap_or(0) + more.unwrap_or(0));
+        sum(&mut known.embedding_tokens, usage.embedding_tokens);
+        sum(&mut known.latency_ms, usage.latency_ms);
+        known.cost = Some(Microcents(known.cost.unwrap_or_default().0 + usage.cost.unwrap_or_default().0));
+    }
+}
+
+impl embeddings::Host for State {
+    fn get_model(&mut self) -> wasmtime::Result<Result<embeddings::Model, embeddings::Error>> {
+        let model = self.embedder().and_then(|embedder| Ok(embedder.model()?));
+        Ok(model.map(|model| embeddings::Model { name: model.name, dimensions: model.dimensions }))
+    }
+
+    async fn embed(&mut self, texts: Vec<String>) -> wasmtime::Result<Result<embeddings::Embedded, embeddings::Error>> {
+        Ok(self.vectors(texts).await)
+    }
+}

@@ -1,0 +1,185 @@
+//! One instance of a component in a store of its own, made for one binding and never used by another.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use wasmtime::{Store, UpdateDeadline};
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+use wasmtime_wasi_http::WasiHttpCtx;
+
+use super::clocks::{CoarseMonotonicClock, CoarseWallClock};
+use super::component::{Component, Exports};
+use super::egress::{Egress, Hooks};
+use super::engine::{Sandbox, TICK};
+use super::imports::State;
+use super::limiter::Limiter;
+use super::log::GuestLog;
+use super::quota::DirectoryQuota;
+use memhost_ports::{BindingStorage, Embedder};
+use memhost_types::BindingLimits;
+
+/// Handles that one instance may hold at once: files, streams, pollables.
+const MAX_HANDLES: usize = 4_096;
+/// Random bytes that a guest may ask for in one call.
+const MAX_RANDOM_BYTES: u64 = 64 << 10;
+/// Fuel that no call uses up: it is counted and limits nothing.
+const PLENTY: u64 = 1 << 62;
+
+/// What a binding gives its instances.
+#[derive(Clone)]
+pub struct InstanceSetup {
+    /// The configuration, an object.
+    pub config: Arc<str>,
+    /// The private storage, if granted.
+    pub storage: Option<Arc<dyn BindingStorage>>,
+    /// The private directory, if granted. The guest sees it as `/data`.
+    pub directory: Option<Directory>,
+    /// What embeds texts, if granted.
+    pub embeddings: Option<Arc<dyn Embedder>>,
+    /// Whether its clocks are exact.
+    pub clock: bool,
+    /// Where requests may go, if anywhere.
+    pub egress: Option<Arc<Egress>>,
+    /// What an instance may use.
+    pub limits: BindingLimits,
+}
+
+impl InstanceSetup {
+    /// For calls that belong to no binding, such as `describe`: an empty configuration, and nothing granted.
+    pub fn without_grants(limits: BindingLimits) -> Self {
+        Self {
+            config: "{}".into(),
+            storage: None,
+            directory: None,
+            embeddings: None,
+            clock: false,
+            egress: None,
+            limits,
+        }
+    }
+}
+
+/// A private directory on the host.
+#[derive(Clone)]
+pub struct Directory {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What a guest may do in it.
+    pub access: DirectoryAccess,
+}
+
+/// What a guest may do in its directory.
+#[derive(Clone)]
+pub enum DirectoryAccess {
+    /// Look only.
+    ReadOnly,
+    /// Everything, up to what the directory may hold.
+    ReadWrite(Arc<DirectoryQuota>),
+}
+
+/// The guest's computing went on for longer than its budget.
+#[derive(Debug, thiserror::Error)]
+#[error("computed for longer than its budget")]
+pub(super) struct CpuBudgetSpent;
+
+pub(super) struct Instance {
+    pub(super) store: Store<State>,
+    pub(super) exports: Exports,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Instance {
+    /// Instantiates. Start functions run in here: whoever calls must bound the time.
+    pub(super) async fn new(
+        sandbox: &Sandbox,
+        component: &Component,
+        setup: &InstanceSetup,
+        slot: OwnedSemaphorePermit,
+    ) -> wasmtime::Result<Self> {
+        let log = GuestLog::new(setup.limits.log_bytes);
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.stdout(log.stdout())
+            .stderr(log.stderr())
+            .max_random_size(MAX_RANDOM_BYTES)
+            .allow_tcp(false)
+            .allow_udp(false)
+            .allow_ip_name_lookup(false);
+        if !setup.clock {
+            wasi.wall_clock(CoarseWallClock).monotonic_clock(CoarseMonotonicClock::new());
+        }
+        // A hand-over to another thread costs ten times what a file operation on a local disk does.
+        wasi.allow_blocking_current_thread(true);
+        let mut quota = None;
+        if let Some(Directory { path, access }) = &setup.directory {
+            let permissions = match access {
+                DirectoryAccess::ReadOnly => FsPerms::ReadOnly,
+                DirectoryAccess::ReadWrite(bounded) => {
+                    quota = Some(Arc::clone(bounded));
+                    FsPerms::ReadWrite
+                }
+            };
+            wasi.preopened_dir(path, "/data", permissions)?;
+        }
+        let mut table = wasmtime::component::ResourceTable::new();
+        table.set_max_capacity(MAX_HANDLES);
+        let state = State {
+            wasi: wasi.build(),
+            http: WasiHttpCtx::new(),
+            outgoing: Hooks::new(setup.egress.clone(), log.clone()),
+            table,
+            limiter: Limiter::new(&setup.limits),
+            quota,
+            log,
+            config: Arc::clone(&setup.config),
+            storage: setup.storage.clone(),
+            embedder: setup.embeddings.clone(),
+            embedded: Vec::new(),
+            cpu_ticks_left: 0,
+        };
+        let mut store = Store::new(&sandbox.0.engine, state);
+        store.limiter(|state| &mut state.limiter);
+        store.set_max_component_handles(MAX_HANDLES);
+        store.set_hostcall_fuel(usize::try_from(setup.limits.transfer_bytes).unwrap_or(usize::MAX));
+        store.epoch_deadline_callback(|mut context| {
+            let left = &mut context.data_mut().cpu_ticks_left;
+            if *left == 0 {
+                return Err(CpuBudgetSpent.into());
+            }
+            *left -= 1;
+            Ok(UpdateDeadline::Yield(1))
+        });
+        arm(&mut store, &setup.limits);
+        if sandbox.options().meter.is_some() {
+            store.set_fuel(PLENTY)?;
+        }
+        let exports = component.instantiate(&mut store).await?;
+        sandbox.0.counters.made();
+        Ok(Self { store, exports, _slot: slot })
+    }
+
+    /// Begins to count instructions. Only where the engine counts.
+    pub(super) fn refuel(&mut self) -> wasmtime::Result<()> {
+        self.store.set_fuel(PLENTY)
+    }
+
+    /// Instructions since [`Instance::refuel`].
+    pub(super) fn spent(&self) -> u64 {
+        self.store.get_fuel().map_or(0, |left| PLENTY.saturating_sub(left))
+    }
+
+    /// Gives the next call its full budget.
+    pub(super) fn arm(&mut self, limits: &BindingLimits) {
+        arm(&mut self.store, limits);
+        let state = self.store.data_mut();
+        state.limiter.forget_hit();
+        state.embedded.clear();
+        state.outgoing.begin();
+    }
+}
+
+fn arm(store: &mut Store<State>, limits: &BindingLimits) {
+    let tick_ms = u64::try_from(TICK.as_millis()).unwrap_or(1);
+    store.data_mut().cpu_ticks_left = limits.call_cpu_ms / tick_ms;
+    store.set_epoch_deadline(1);
+}

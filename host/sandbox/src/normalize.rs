@@ -1,0 +1,253 @@
+//! A provider's answer is checked like a request from the internet before anybody sees it, and its record ids become
+//! handles with the provider key that the host knows.
+
+use jiff::Timestamp;
+
+use super::answer::{CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+use super::bindings::provider::exports::paperclip::memory::provider as wire;
+use super::bindings::provider::paperclip::memory::types as wit;
+use super::convert;
+use super::error::CallError;
+use memhost_types::{
+    CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject, Microcents, ProviderKey,
+    RecordHandle, RecordId, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
+};
+
+mod optional;
+
+/// A million cents: nothing that is billed by the call costs more.
+const MAX_COST: u64 = 1_000_000_000_000;
+
+type Checked<T> = Result<T, CallError>;
+
+fn bad<T>(message: impl Into<String>) -> Checked<T> {
+    Err(CallError::BadAnswer(message.into()))
+}
+
+/// Checks the answers of one provider.
+pub(super) struct Normalize {
+    provider_key: ProviderKey,
+}
+
+impl Normalize {
+    pub(super) fn new(provider_key: ProviderKey) -> Self {
+        Self { provider_key }
+    }
+
+    pub(super) fn capture(&self, answer: wire::CaptureResponse) -> Checked<CaptureAnswer> {
+        count("records", answer.records.len(), limits::MAX_ITEMS)?;
+        count("jobs", answer.jobs.len(), limits::MAX_ITEMS)?;
+        Ok(CaptureAnswer {
+            records: self.handles(&answer.records)?,
+            jobs: answer.jobs.into_iter().map(job).collect::<Checked<_>>()?,
+            usage: usages(answer.usage)?,
+        })
+    }
+
+    pub(super) fn upsert(&self, answer: wire::UpsertResponse, asked: usize) -> Checked<RecordsAnswer> {
+        if answer.records.len() != asked {
+            return bad(format!("it answers {} record ids for {asked} records", answer.records.len()));
+        }
+        Ok(RecordsAnswer { records: self.handles(&answer.records)?, usage: usages(answer.usage)? })
+    }
+
+    pub(super) fn query(&self, answer: wire::ContextBundle, top_k: u32, company: &CompanyId) -> Checked<QueryAnswer> {
+        count("snippets", answer.snippets.len(), top_k as usize)?;
+        if let Some(summary) = &answer.profile_summary {
+            text_size("profileSummary", summary, limits::MAX_SUMMARY_BYTES)?;
+        }
+        Ok(QueryAnswer {
+            snippets: self.snippets(answer.snippets, company)?,
+            profile_summary: answer.profile_summary,
+            usage: usages(answer.usage)?,
+        })
+    }
+
+    pub(super) fn list(&self, answer: wit::ListPage, limit: u32, company: &CompanyId) -> Checked<ListAnswer> {
+        count("items", answer.items.len(), limit as usize)?;
+        let (next, truncated) = match answer.continuation {
+            wit::Continuation::End => (None, false),
+            wit::Continuation::CannotContinue => (None, true),
+            wit::Continuation::Next(cursor) => {
+                text_size("continuation", &cursor, limits::MAX_PROVIDER_CURSOR_BYTES)?;
+                (Some(cursor), false)
+            }
+        };
+        let items = self.snippets(answer.items, company)?;
+        Ok(ListAnswer { items, next, truncated, usage: usages(answer.usage)? })
+    }
+
+    pub(super) fn get(
+        &self,
+        answer: wire::GetResponse,
+        asked: &str,
+        company: &CompanyId,
+    ) -> Checked<(Option<Snippet>, Vec<Usage>)> {
+        if answer.snippet.as_ref().is_some_and(|snippet| snippet.id != asked) {
+            return bad("it answers another record than the one asked for");
+        }
+        let snippet = answer.snippet.map(|snippet| self.snippet(snippet, company)).transpose()?;
+        Ok((snippet, usages(answer.usage)?))
+    }
+
+    pub(super) fn forget(&self, answer: wire::ForgetResponse, asked: &[String]) -> Checked<ForgetAnswer> {
+        if !answer.outcomes.iter().map(|outcome| &outcome.id).eq(asked) {
+            return bad("its outcomes are not one for each id of the request, in its order");
+        }
+        let outcomes = answer
+            .outcomes
+            .into_iter()
+            .map(|outcome| {
+                Ok(ForgetOutcome {
+                    handle: self.handle(&outcome.id)?,
+                    effect: match outcome.effect {
+                        wire::ForgetEffect::Hard => ForgetEffect::Hard,
+                        wire::ForgetEffect::Soft => ForgetEffect::Soft,
+                        wire::ForgetEffect::HistoryKept => ForgetEffect::HistoryKept,
+                        wire::ForgetEffect::NotFound => ForgetEffect::NotFound,
+                    },
+                })
+            })
+            .collect::<Checked<_>>()?;
+        Ok(ForgetAnswer { outcomes, usage: usages(answer.usage)? })
+    }
+
+    fn handles(&self, ids: &[String]) -> Checked<Vec<RecordHandle>> {
+        ids.iter().map(|id| self.handle(id)).collect()
+    }
+
+    fn handle(&self, id: &str) -> Checked<RecordHandle> {
+        match RecordId::parse(id) {
+            Ok(id) => Ok(RecordHandle { provider_key: self.provider_key.clone(), provider_record_id: id }),
+            Err(error) => bad(format!("a record id {}", error.problem)),
+        }
+    }
+
+    fn snippets(&self, snippets: Vec<wit::Snippet>, company: &CompanyId) -> Checked<Vec<Snippet>> {
+        snippets.into_iter().map(|snippet| self.snippet(snippet, company)).collect()
+    }
+
+    fn snippet(&self, snippet: wit::Snippet, company: &CompanyId) -> Checked<Snippet> {
+        text_size("text", &snippet.text, limits::MAX_TEXT_BYTES)?;
+        if let Some(summary) = &snippet.summary {
+            text_size("summary", summary, limits::MAX_SUMMARY_BYTES)?;
+        }
+        let (score, score_kind) = match snippet.score {
+            wit::Score::None => (None, None),
+            wit::Score::Similarity(value) => (Some(unit(value)?), Some(ScoreKind::Similarity)),
+            wit::Score::Rank(value) => (Some(unit(value)?), Some(ScoreKind::Rank)),
+        };
+        Ok(Snippet {
+            handle: self.handle(&snippet.id)?,
+            text: snippet.text,
+            score,
+            score_kind,
+            summary: snippet.summary,
+            source: snippet.source.map(|found| source(found, company)).transpose()?,
+            metadata: json("metadata", snippet.metadata)?,
+            created_at: time("createdAt", snippet.created_at)?,
+            updated_at: time("updatedAt", snippet.updated_at)?,
+        })
+    }
+}
+
+fn unit(value: f64) -> Checked<f64> {
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { bad(format!("a score is {value}; 0 to 1 is allowed")) }
+}
+
+fn count(field: &str, found: usize, max: usize) -> Checked<()> {
+    if found > max { bad(format!("`{field}` has {found} elements; at most {max} were asked for")) } else { Ok(()) }
+}
+
+fn text_size(field: &str, text: &str, max: usize) -> Checked<()> {
+    if text.len() > max { bad(format!("`{field}` is {} bytes; at most {max} are allowed", text.len())) } else { Ok(()) }
+}
+
+fn name(field: &'static str, text: String) -> Checked<String> {
+    text_size(field, &text, limits::MAX_RECORD_ID_BYTES)?;
+    Ok(text)
+}
+
+fn optional_name(field: &'static str, text: Option<String>) -> Checked<Option<String>> {
+    text.map(|text| name(field, text)).transpose()
+}
+
+fn source(source: wit::SourceRef, company: &CompanyId) -> Checked<SourceRef> {
+    if source.company_id != company.as_str() {
+        return bad("a source belongs to another company");
+    }
+    Ok(SourceRef {
+        kind: convert::source_kind(source.kind),
+        company_id: company.clone(),
+        issue_id: optional_name("source.issueId", source.issue_id)?,
+        comment_id: optional_name("source.commentId", source.comment_id)?,
+        document_key: optional_name("source.documentKey", source.document_key)?,
+        run_id: optional_name("source.runId", source.run_id)?,
+        activity_id: optional_name("source.activityId", source.activity_id)?,
+        external_ref: optional_name("source.externalRef", source.external_ref)?,
+    })
+}
+
+fn json(field: &str, text: Option<String>) -> Checked<Option<JsonObject>> {
+    let Some(text) = text else { return Ok(None) };
+    text_size(field, &text, limits::MAX_JSON_BYTES)?;
+    // serde_json itself refuses more than 128 levels.
+    match serde_json::from_str(&text) {
+        Ok(object) => Ok(Some(object)),
+        Err(error) => bad(format!("`{field}` is not a JSON object: {error}")),
+    }
+}
+
+fn time(field: &str, text: Option<String>) -> Checked<Option<Timestamp>> {
+    match text.map(|text| text.parse()).transpose() {
+        Ok(time) => Ok(time),
+        Err(error) => bad(format!("`{field}` is not a time in RFC 3339: {error}")),
+    }
+}
+
+fn job(job: wit::ExtractionJob) -> Checked<ExtractionJob> {
+    Ok(ExtractionJob {
+        provider_job_id: name("providerJobId", job.provider_job_id)?,
+        status: match job.status {
+            wit::JobStatus::Queued => JobStatus::Queued,
+            wit::JobStatus::Running => JobStatus::Running,
+            wit::JobStatus::Succeeded => JobStatus::Succeeded,
+            wit::JobStatus::Failed => JobStatus::Failed,
+            wit::JobStatus::Cancelled => JobStatus::Cancelled,
+        },
+        hook_kind: job.hook_kind.map(convert::hook_kind),
+        // The operation that the job belongs to has its source; a provider's copy of it is not needed.
+        source: None,
+        record_count: job.record_count,
+        error: job.error.map(cut_message),
+        submitted_at: time("submittedAt", job.submitted_at)?,
+        started_at: time("startedAt", job.started_at)?,
+        finished_at: time("finishedAt", job.finished_at)?,
+    })
+}
+
+fn usages(usage: Vec<wit::Usage>) -> Checked<Vec<Usage>> {
+    count("usage", usage.len(), limits::MAX_ITEMS)?;
+    usage
+        .into_iter()
+        .map(|usage| {
+            if let Some(cost) = usage.cost_microcents.filter(|cost| *cost > MAX_COST) {
+                return bad(format!("a cost is {cost} microcents; at most {MAX_COST} are believed"));
+            }
+            Ok(Usage {
+                provider: name("usage.provider", usage.provider)?,
+                biller: optional_name("usage.biller", usage.biller)?,
+                model: optional_name("usage.model", usage.model)?,
+                billing_type: usage.billing_type.map(convert::billing_type),
+                attribution_mode: usage.attribution_mode.map(convert::attribution_mode),
+                input_tokens: usage.input_tokens,
+                cached_input_tokens: usage.cached_input_tokens,
+                output_tokens: usage.output_tokens,
+                embedding_tokens: usage.embedding_tokens,
+                cost: usage.cost_microcents.map(Microcents),
+                latency_ms: usage.latency_ms,
+                details: json("usage.details", usage.details)?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,14 @@
+//! The host as a server: all surfaces in one router, and the addresses that it listens on.
+
+mod in_process;
+mod listen;
+mod openapi;
+mod options;
+mod routes;
+
+pub use self::in_process::{InProcess, Method, Request};
+pub use self::listen::{Address, Endpoint, ServeError, run};
+pub use self::openapi::openapi;
+pub use self::options::ServerOptions;
+pub use self::routes::{Surfaces, router};
+pub use memhost_http::edge::{AdminToken, AuthError};

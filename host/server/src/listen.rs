@@ -1,0 +1,198 @@
+//! Serving until it is told to stop.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::ServerOptions;
+use super::routes::{Surfaces, router_of};
+use memhost_core::service::{Service, ServiceError};
+use memhost_http::edge::AdminToken;
+
+/// How long calls that are under way may take after the host was told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Where to listen: `127.0.0.1:7600`, or `unix:/run/memhost.sock` for a socket in the file system.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Address {
+    /// An address of this machine and a port; 0 for any that is free.
+    Tcp(SocketAddr),
+    /// A path. Only the user that the host runs as may connect.
+    Unix(PathBuf),
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return match path.is_empty() {
+                true => Err("`unix:` names no path, such as unix:/run/memhost.sock".to_owned()),
+                false => Ok(Self::Unix(path.into())),
+            };
+        }
+        text.parse()
+            .map(Self::Tcp)
+            .map_err(|_| format!("`{text}` is neither an address with a port, such as 127.0.0.1:7600, nor unix:PATH"))
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "http://{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Why the host does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {message}; choose another one with --listen")]
+    Bind {
+        /// Which.
+        address: Address,
+        /// What the system said.
+        message: String,
+    },
+    /// Serving ended.
+    #[error("serving ended: {0}")]
+    Serve(String),
+    /// The last flush failed.
+    #[error("the last flush failed: {0}")]
+    Flush(#[from] ServiceError),
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// An address that is taken, and what is to be found at it.
+pub struct Endpoint {
+    listener: Listener,
+    address: Address,
+    surfaces: Surfaces,
+    file: Option<SocketFile>,
+}
+
+/// A socket's file, which goes with it.
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Endpoint {
+    /// Takes an address.
+    ///
+    /// # Errors
+    /// Where it is in use or not this machine's. A socket that nobody listens on any more is taken over.
+    pub async fn bind(address: &Address, surfaces: Surfaces) -> Result<Self, ServeError> {
+        let failed = |error: io::Error| ServeError::Bind { address: address.clone(), message: error.to_string() };
+        let (listener, address, file) = match address {
+            Address::Tcp(wanted) => {
+                let listener = TcpListener::bind(wanted).await.map_err(failed)?;
+                let address = Address::Tcp(listener.local_addr().map_err(failed)?);
+                (Listener::Tcp(listener), address, None)
+            }
+            Address::Unix(path) => {
+                let listener = take_socket(path).await.map_err(failed)?;
+                (Listener::Unix(listener), address.clone(), Some(SocketFile(path.clone())))
+            }
+        };
+        Ok(Self { listener, address, surfaces, file })
+    }
+
+    /// Where it is: with the port that the system chose.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+async fn take_socket(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket {
+        // Of a host that was killed. One that lives answers.
+        if UnixStream::connect(path).await.is_ok() {
+            return Err(io::Error::from(io::ErrorKind::AddrInUse));
+        }
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Serves at all endpoints until `stop` resolves; then finishes what is under way and flushes.
+///
+/// # Errors
+/// Where accepting or the last flush fails.
+pub async fn run(
+    endpoints: Vec<Endpoint>,
+    service: Arc<Service>,
+    token: AdminToken,
+    options: ServerOptions,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let (stopping, stopped) = watch::channel(false);
+    let mut serving = JoinSet::new();
+    for endpoint in endpoints {
+        let router = router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options);
+        let mut stopped = stopped.clone();
+        serving.spawn(async move {
+            let until = async move {
+                let _ = stopped.wait_for(|stopped| *stopped).await;
+            };
+            let _file = endpoint.file;
+            let served = match endpoint.listener {
+                Listener::Tcp(listener) => axum::serve(listener, router).with_graceful_shutdown(until).await,
+                Listener::Unix(listener) => axum::serve(listener, router).with_graceful_shutdown(until).await,
+            };
+            served.map_err(|error| ServeError::Serve(error.to_string()))
+        });
+    }
+    tokio::select! {
+        () = stop => {}
+        // None of them ends by itself.
+        Some(ended) = serving.join_next() => ended.map_err(|error| ServeError::Serve(error.to_string()))??,
+    }
+    // A stream has no end of its own that could be waited for.
+    service.stop_following();
+    let _ = stopping.send(true);
+    let all = async { while serving.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, all).await.is_err() {
+        tracing::warn!("calls were still under way after {} s; they are cut off", GRACE.as_secs());
+    }
+    service.rest(GRACE).await;
+    Ok(service.flush().await?)
+}

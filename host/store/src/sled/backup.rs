@@ -1,0 +1,235 @@
+//! Everything that is stored, in one file, while the store goes on; and a store from such a file.
+//!
+//! The file: a line that says what it is, then frames (put or remove, tree, key, value), then the number of frames and a
+//! BLAKE3 digest of all that is before it. A key that was written while it was copied comes again at the end, with what
+//! it held when the door was shut: the last frame of a key counts.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sled::Batch;
+
+use super::migrate::FORMAT;
+use super::trees::Trees;
+use super::{directory, failed};
+use crate::StoreError;
+
+const MAGIC: &str = "memhost-backup 1 data ";
+const END: u8 = 0;
+const PUT: u8 = 1;
+const REMOVE: u8 = 2;
+/// No key or value of ours is longer, however damaged a file is.
+const MAX_PART: u32 = 64 << 20;
+const BATCH: usize = 1_024;
+
+/// What a backup holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupReport {
+    /// Keys of the store.
+    pub keys: u64,
+    /// Those that were written while they were copied, and copied again with the door shut.
+    pub copied_again: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Why there is no store from a backup.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} is not a whole backup: {message}; use another one, nothing was restored")]
+pub struct BackupError {
+    /// Which file.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Counts and digests what passes.
+struct Summed<W> {
+    inner: W,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl<W: Write> Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.inner.write_all(bytes)
+    }
+
+    fn frame(&mut self, tag: u8, tree: &str, key: &[u8], value: &[u8]) -> std::io::Result<()> {
+        let length = |part: usize| u32::try_from(part).unwrap_or(u32::MAX).to_le_bytes();
+        self.write(&[tag, u8::try_from(tree.len()).unwrap_or(u8::MAX)])?;
+        self.write(tree.as_bytes())?;
+        self.write(&length(key.len()))?;
+        self.write(&length(value.len()))?;
+        self.write(key)?;
+        self.write(value)
+    }
+}
+
+/// Writes the file.
+pub(super) fn write(trees: &Trees, path: &Path, at_the_end: &mut dyn FnMut()) -> Result<BackupReport, StoreError> {
+    let io = |error: &dyn std::fmt::Display| failed("writing the backup", &format!("{}: {error}", path.display()));
+    let read = |error: sled::Error| failed("reading", &error);
+    let file = File::create_new(path).map_err(|error| io(&error))?;
+    let mut out = Summed { inner: BufWriter::new(&file), hasher: blake3::Hasher::new(), bytes: 0 };
+    let mut report = BackupReport::default();
+    out.write(format!("{MAGIC}{FORMAT}\n").as_bytes()).map_err(|error| io(&error))?;
+    let _watching = trees.gate.watch();
+    for (name, tree) in trees.kept() {
+        for entry in tree {
+            let (key, value) = entry.map_err(read)?;
+            out.frame(PUT, name, &key, &value).map_err(|error| io(&error))?;
+            report.keys += 1;
+        }
+    }
+    let (door, written) = trees.gate.shut();
+    at_the_end();
+    for (name, key) in &written {
+        let Some((_, tree)) = trees.kept().find(|(kept, _)| kept == name) else { continue };
+        let value = tree.get(key).map_err(read)?;
+        let tag = if value.is_some() { PUT } else { REMOVE };
+        out.frame(tag, name, key, value.as_deref().unwrap_or_default()).map_err(|error| io(&error))?;
+        report.copied_again += 1;
+    }
+    drop(door);
+    out.write(&[END]).map_err(|error| io(&error))?;
+    out.write(&(report.keys + report.copied_again).to_le_bytes()).map_err(|error| io(&error))?;
+    let digest = out.hasher.finalize();
+    out.inner.write_all(digest.as_bytes()).and_then(|()| out.inner.flush()).map_err(|error| io(&error))?;
+    report.bytes = out.bytes + digest.as_bytes().len() as u64;
+    drop(out);
+    file.sync_all().map_err(|error| io(&error))?;
+    Ok(report)
+}
+
+/// One frame, as it is read.
+enum Frame {
+    Put(String, Vec<u8>, Vec<u8>),
+    Remove(String, Vec<u8>),
+    End,
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    inner: BufReader<File>,
+    hasher: blake3::Hasher,
+    frames: u64,
+}
+
+impl<'a> Reader<'a> {
+    fn open(path: &'a Path) -> Result<(Self, u32), BackupError> {
+        let wrong = |message: String| BackupError { path: path.display().to_string(), message };
+        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        let mut reader = Self { path, inner: BufReader::new(file), hasher: blake3::Hasher::new(), frames: 0 };
+        let mut line = Vec::new();
+        while line.last() != Some(&b'\n') && line.len() < 64 {
+            line.extend(reader.take(1)?);
+        }
+        let text = String::from_utf8_lossy(&line);
+        let format = text.strip_prefix(MAGIC).and_then(|format| format.trim_end().parse::<u32>().ok());
+        match format {
+            Some(format) if format <= FORMAT => Ok((reader, format)),
+            Some(format) => Err(wrong(format!("it has format {format}, this memhost reads up to {FORMAT}"))),
+            None => Err(wrong("it does not begin as one".to_owned())),
+        }
+    }
+
+    fn wrong(&self, message: impl Into<String>) -> BackupError {
+        BackupError { path: self.path.display().to_string(), message: message.into() }
+    }
+
+    fn take(&mut self, count: u32) -> Result<Vec<u8>, BackupError> {
+        let mut bytes = vec![0; count as usize];
+        self.inner.read_exact(&mut bytes).map_err(|error| self.wrong(format!("it ends early: {error}")))?;
+        self.hasher.update(&bytes);
+        Ok(bytes)
+    }
+
+    fn length(&mut self) -> Result<u32, BackupError> {
+        let bytes = self.take(4)?.try_into().unwrap_or_default();
+        match u32::from_le_bytes(bytes) {
+            length if length <= MAX_PART => Ok(length),
+            length => Err(self.wrong(format!("a part of it is {length} bytes long"))),
+        }
+    }
+
+    fn next(&mut self) -> Result<Frame, BackupError> {
+        let tag = self.take(1)?;
+        if tag == [END] {
+            let counted = u64::from_le_bytes(self.take(8)?.try_into().unwrap_or_default());
+            let digest = self.hasher.finalize();
+            let mut found = [0; 32];
+            self.inner.read_exact(&mut found).map_err(|error| self.wrong(format!("it ends early: {error}")))?;
+            return match digest == found && counted == self.frames {
+                true => Ok(Frame::End),
+                false => Err(self.wrong("its digest does not fit")),
+            };
+        }
+        let length = self.take(1)?[0];
+        let name = String::from_utf8_lossy(&self.take(u32::from(length))?).into_owned();
+        let (key, value) = (self.length()?, self.length()?);
+        let (key, value) = (self.take(key)?, self.take(value)?);
+        self.frames += 1;
+        match tag.as_slice() {
+            [PUT] => Ok(Frame::Put(name, key, value)),
+            [REMOVE] => Ok(Frame::Remove(name, key)),
+            _ => Err(self.wrong("a frame is neither put nor remove")),
+        }
+    }
+}
+
+/// Reads a backup to its end without writing anything.
+pub(super) fn check(path: &Path) -> Result<(), BackupError> {
+    let (mut reader, _) = Reader::open(path)?;
+    while !matches!(reader.next()?, Frame::End) {}
+    Ok(())
+}
+
+/// Makes a store from a backup, in a directory that is empty or not there. What is wrong with the file is found before
+/// anything is written.
+pub(super) fn restore(path: &Path, data_dir: &Path) -> Result<(), StoreError> {
+    let broken = |error: BackupError| StoreError::Corrupt { what: "backup".to_owned(), message: error.to_string() };
+    check(path).map_err(broken)?;
+    let (mut reader, format) = Reader::open(path).map_err(broken)?;
+    let (lock, _) = directory::take(data_dir)?;
+    let config = sled::Config::new().path(data_dir.join("store")).mode(sled::Mode::HighThroughput).flush_every_ms(None);
+    let db = config.create_new(true).open().map_err(|error| failed("making the store", &error))?;
+    let trees = Trees::open(db)?;
+    let write = |error: sled::Error| failed("restoring", &error);
+    let mut batches: std::collections::HashMap<String, (Batch, usize)> = std::collections::HashMap::new();
+    let flush = |name: &str, batch: Batch| match trees.kept().find(|(kept, _)| *kept == name) {
+        Some((_, tree)) => tree.apply_batch(batch).map_err(write),
+        None => Err(failed("restoring", &format!("this memhost knows no tree `{name}`"))),
+    };
+    loop {
+        let (name, key, value) = match reader.next().map_err(broken)? {
+            Frame::Put(name, key, value) => (name, key, Some(value)),
+            Frame::Remove(name, key) => (name, key, None),
+            Frame::End => break,
+        };
+        let (batch, count) = batches.entry(name.clone()).or_default();
+        match value {
+            Some(value) => batch.insert(key, value),
+            None => batch.remove(key),
+        }
+        *count += 1;
+        if *count == BATCH {
+            let full = std::mem::take(batch);
+            *count = 0;
+            flush(&name, full)?;
+        }
+    }
+    for (name, (batch, _)) in batches {
+        flush(&name, batch)?;
+    }
+    trees.db.flush().map_err(write)?;
+    directory::write_format(data_dir, format)?;
+    drop((trees, lock));
+    Ok(())
+}

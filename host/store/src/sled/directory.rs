@@ -1,0 +1,140 @@
+//! The data directory: whose it is, which format it has, and that one process at a time has it.
+
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::migrate::FORMAT;
+use crate::StoreError;
+
+const FORMAT_FILE: &str = "FORMAT";
+const LOCK_FILE: &str = "LOCK";
+const FORMAT_NAME: &str = "memhost-data";
+/// Where a compaction puts the old store for a moment.
+const BEFORE_COMPACTION: &str = "store.before";
+/// A host that is just ending may have the lock for a moment more, and so does whatever process it was starting meanwhile:
+/// between fork and exec a child has its parent's files.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Takes the directory for this process, until the file that it answers is closed, and says which format it has. A
+/// directory that is refused is left as it was.
+pub(super) fn take(path: &Path) -> Result<(File, u32), StoreError> {
+    fs::create_dir_all(path).map_err(|error| io("making the data directory", path, &error))?;
+    let format_path = path.join(FORMAT_FILE);
+    let found = match fs::read_to_string(&format_path) {
+        Ok(text) => Some(check_format(path, &text)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            refuse_strangers(path)?;
+            None
+        }
+        Err(error) => return Err(io("reading the format of the data directory", &format_path, &error)),
+    };
+    let lock = lock(path)?;
+    undo_half_a_compaction(path)?;
+    if found.is_none() {
+        write_format(path, FORMAT)?;
+    }
+    Ok((lock, found.unwrap_or(FORMAT)))
+}
+
+/// A compaction that ended between its two steps left the store under another name.
+fn undo_half_a_compaction(path: &Path) -> Result<(), StoreError> {
+    let (store, before) = (path.join("store"), path.join(BEFORE_COMPACTION));
+    if before.exists() && !store.exists() {
+        fs::rename(&before, &store).map_err(|error| io("taking back a compaction", &before, &error))?;
+    }
+    Ok(())
+}
+
+/// Says which format the directory has, in one step.
+pub(super) fn write_format(path: &Path, format: u32) -> Result<(), StoreError> {
+    let (temporary, format_path) = (path.join("FORMAT.tmp"), path.join(FORMAT_FILE));
+    File::create(&temporary)
+        .and_then(|mut file| {
+            writeln!(file, "{FORMAT_NAME} {format}")?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&temporary, &format_path))
+        .map_err(|error| io("writing the format of the data directory", &format_path, &error))
+}
+
+/// Copies a store into a new one, which takes its place: what was overwritten and removed no longer takes room. Answers
+/// the bytes before and after.
+pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
+    let (_lock, _) = take(path)?;
+    let (store, fresh, before) = (path.join("store"), path.join("store.compact"), path.join(BEFORE_COMPACTION));
+    let remove = |path: &Path| match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("compacting", path, &error)),
+        _ => Ok(()),
+    };
+    remove(&fresh)?;
+    remove(&before)?;
+    let copied = (|| {
+        let open = |path: &Path| super::open_db(&sled::Config::new().path(path).flush_every_ms(None));
+        let (old, new) = (open(&store)?, open(&fresh)?);
+        for name in old.tree_names() {
+            let tree = new.open_tree(&name)?;
+            for entry in &old.open_tree(&name)? {
+                let (key, value) = entry?;
+                tree.insert(key, value)?;
+            }
+        }
+        new.flush()?;
+        let sizes = (old.size_on_disk()?, new.size_on_disk()?);
+        sled::Result::Ok(sizes)
+    })();
+    let sizes = copied.map_err(|error| StoreError::Io { action: "compacting", message: error.to_string() })?;
+    fs::rename(&store, &before).map_err(|error| io("compacting", &store, &error))?;
+    fs::rename(&fresh, &store).map_err(|error| io("compacting", &fresh, &error))?;
+    remove(&before)?;
+    Ok(sizes)
+}
+
+fn check_format(path: &Path, text: &str) -> Result<u32, StoreError> {
+    let shown = path.display().to_string();
+    let version = text.trim().strip_prefix(FORMAT_NAME).and_then(|rest| rest.trim().parse::<u32>().ok());
+    match version {
+        Some(found @ 1..=FORMAT) => Ok(found),
+        Some(found) if found > FORMAT => Err(StoreError::TooNew { path: shown, found, known: FORMAT }),
+        _ => Err(StoreError::NotOurs { path: shown, found: format!("its file {FORMAT_FILE} says {:?}", text.trim()) }),
+    }
+}
+
+fn refuse_strangers(path: &Path) -> Result<(), StoreError> {
+    let entries = fs::read_dir(path).map_err(|error| io("reading the data directory", path, &error))?;
+    for entry in entries {
+        let name = entry.map_err(|error| io("reading the data directory", path, &error))?.file_name();
+        // A first start that ended between its lock and its format leaves the first two; plugins and a configuration
+        // may be put there before any start.
+        let known = [LOCK_FILE, "FORMAT.tmp", "plugins", "memhost.toml"];
+        if !known.iter().any(|known| name == *known) {
+            let found = format!("it holds {}", name.to_string_lossy());
+            return Err(StoreError::NotOurs { path: path.display().to_string(), found });
+        }
+    }
+    Ok(())
+}
+
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let lock_path = path.join(LOCK_FILE);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&lock_path)
+        .map_err(|error| io("opening the lock of the data directory", &lock_path, &error))?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
+            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.display().to_string() }),
+            Err(TryLockError::Error(error)) => return Err(io("locking the data directory", &lock_path, &error)),
+        }
+    }
+}
+
+fn io(action: &'static str, path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::Io { action, message: format!("{}: {error}", path.display()) }
+}

@@ -1,0 +1,199 @@
+//! The log's indexes: derived, compact, and a little behind. What is not indexed yet is known in memory; after a crash
+//! the index is brought up to the log from each company's watermark on.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use sled::{Batch, Tree};
+
+use super::log::{Companies, Erased};
+use super::posting::Posting;
+use super::trees::Trees;
+use super::{failed, keys, remove, sums};
+use crate::{StoreError, decode};
+use memhost_types::{CompanyId, Operation, Outcome, Rollup, RollupKey};
+
+/// An operation whose record is on disk.
+pub(super) struct Applied {
+    pub(super) company: CompanyId,
+    pub(super) sequence: u64,
+    pub(super) facets: Vec<Vec<u8>>,
+    pub(super) sums: Vec<(RollupKey, Rollup)>,
+}
+
+/// What the log hands on, in the order in which it happened.
+pub(super) enum Message {
+    Applied(Applied),
+    /// A company is to be removed from everywhere; the log writes nothing until this is answered.
+    Erase(CompanyId, Erased),
+}
+
+/// How long an operation waits for company before it is indexed.
+const LINGER: Duration = Duration::from_millis(50);
+/// How many are indexed at once: large batches share their chunks, which is what makes the index cheap.
+const MAX_BATCH: usize = 8_192;
+
+/// How many numbers are taken out of memory at once.
+const SHORT: usize = 256;
+/// Indexing can wait, answering cannot: as nice as a thread can be.
+const NICE: i32 = 19;
+
+/// Indexes what comes in until the sender is gone.
+pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Message>) {
+    // Where it is not allowed, indexing takes its turns like everybody else.
+    let _ = rustix::process::nice(NICE);
+    while let Ok(first) = incoming.recv() {
+        let (mut batch, mut next) = (Vec::new(), Some(first));
+        let until = Instant::now() + LINGER;
+        while let Some(Message::Applied(applied)) = next {
+            batch.push(applied);
+            next = match batch.len() < MAX_BATCH {
+                true => incoming.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
+                false => None,
+            };
+        }
+        if let Err(error) = add(trees, companies, &batch) {
+            // They stay known in memory and are found from the log; the next opening indexes them.
+            tracing::error!(%error, operations = batch.len(), "operations could not be indexed");
+        }
+        if let Some(Message::Erase(company, reply)) = next {
+            // What was written before this is indexed, and goes with the rest.
+            let _ = reply.send(remove::company(trees, &company));
+        }
+    }
+}
+
+/// Adds operations to the index, and only then takes them out of what is known in memory.
+pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> Result<(), StoreError> {
+    let tree = &trees.index;
+    let mut chunks: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
+    let mut touched: HashMap<&CompanyId, Vec<u64>> = HashMap::new();
+    for operation in applied {
+        let (block, offset) = (operation.sequence / keys::BLOCK, operation.sequence % keys::BLOCK);
+        for facet in &operation.facets {
+            chunks.entry(keys::chunk(facet, block)).or_default().push(offset);
+        }
+        touched.entry(&operation.company).or_default().push(operation.sequence);
+    }
+    let mut batch = Batch::default();
+    for (key, offsets) in chunks {
+        let mut posting = read(tree, &key)?.unwrap_or_default();
+        offsets.into_iter().for_each(|offset| posting.insert(offset));
+        batch.insert(key, posting.encode());
+    }
+    // Whoever reads sums sees an operation in the index or among those known in memory, and not in both.
+    let _sums = trees.sums.write();
+    sums::add(trees, applied)?;
+    tree.apply_batch(batch).map_err(|error| failed("indexing", &error))?;
+    for (company, sequences) in touched {
+        // Whoever begins an operation needs this lock, too: it is never held for long.
+        for some in sequences.chunks(SHORT) {
+            if let Some(state) = companies.lock().get_mut(company) {
+                for sequence in some {
+                    state.open.remove(sequence);
+                }
+            }
+        }
+        // After a crash before this, the same operations are indexed again, which changes nothing.
+        let mark = watermark(companies, company).to_be_bytes();
+        tree.insert(keys::watermark(company), &mark).map_err(|error| failed("indexing", &error))?;
+    }
+    Ok(())
+}
+
+/// Everything up to here is indexed or was never written.
+pub(super) fn watermark(companies: &Companies, company: &CompanyId) -> u64 {
+    let companies = companies.lock();
+    let Some(state) = companies.get(company) else { return 0 };
+    state.open.first().map_or(state.last(), |open| open - 1)
+}
+
+/// One chunk.
+pub(super) fn read(tree: &Tree, key: &[u8]) -> Result<Option<Posting>, StoreError> {
+    let Some(bytes) = tree.get(key).map_err(|error| failed("reading", &error))? else { return Ok(None) };
+    match Posting::decode(&bytes) {
+        Some(posting) => Ok(Some(posting)),
+        None => Err(StoreError::Corrupt {
+            what: "index chunk".to_owned(),
+            message: "it is neither a list nor a bitmap; `memhost store verify` says which operations are affected"
+                .to_owned(),
+        }),
+    }
+}
+
+/// Brings a company's index up to its log, from the watermark on.
+pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
+    let (log, index) = (&trees.records, &trees.index);
+    let mark = index.get(keys::watermark(company)).map_err(|error| failed("reading", &error))?;
+    let mark = mark.and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?))).unwrap_or(0);
+    let mut pending = Vec::new();
+    for entry in log.range(keys::record(company, mark + 1)..=keys::record(company, u64::MAX)) {
+        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let operation: Operation = decode("operation", &value)?;
+        let Some(sequence) = keys::sequence(&key) else { continue };
+        let (facets, sums) = (keys::facets_of(&operation), Rollup::of(&operation));
+        pending.push(Applied { company: company.clone(), sequence, facets, sums });
+        if pending.len() == MAX_BATCH {
+            add(trees, companies, &pending)?;
+            pending.clear();
+        }
+    }
+    if pending.is_empty() { Ok(()) } else { add(trees, companies, &pending) }
+}
+
+/// Compares a company's log with its index, one line a difference.
+pub(super) fn verify(
+    log: &Tree,
+    index: &Tree,
+    companies: &Companies,
+    company: &CompanyId,
+) -> Result<Vec<String>, StoreError> {
+    let mut findings = Vec::new();
+    let mut expected: BTreeMap<Vec<u8>, Posting> = BTreeMap::new();
+    let open = companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
+    for entry in log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)) {
+        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let Some(sequence) = keys::sequence(&key) else { continue };
+        match decode::<Operation>("operation", &value) {
+            Err(error) => findings.push(format!("{company}: operation number {sequence}: {error}")),
+            Ok(operation) => {
+                if operation.id.sequence() != sequence || operation.company_id != *company {
+                    findings.push(format!("{company}: operation {} stands under another's number", operation.id));
+                }
+                if operation.outcome == Outcome::InProgress || open.contains(&sequence) {
+                    continue;
+                }
+                for facet in keys::facets_of(&operation) {
+                    let chunk = expected.entry(keys::chunk(&facet, sequence / keys::BLOCK)).or_default();
+                    chunk.insert(sequence % keys::BLOCK);
+                }
+            }
+        }
+    }
+    // What was thrown away is still in the chunk of the oldest block.
+    let first = log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)).next();
+    let first = first.transpose().map_err(|error| failed("reading", &error))?;
+    let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
+    for entry in index.scan_prefix(keys::postings(company)) {
+        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let shown = String::from_utf8_lossy(&key).into_owned();
+        match (Posting::decode(&value), expected.remove(key.as_ref())) {
+            (None, _) => findings.push(format!("{company}: the index chunk {shown:?} is damaged")),
+            (Some(found), Some(wanted)) if found == wanted => {}
+            // An operation that was indexed while this ran is in the chunk and was open above.
+            (Some(found), wanted) => {
+                let wanted = wanted.unwrap_or_default();
+                let block = keys::sequence(&key).unwrap_or(0) * keys::BLOCK;
+                let late = |offset: &u64| open.contains(&(block + offset)) || block + offset < first;
+                if !found.descending().filter(|offset| !late(offset)).eq(wanted.descending()) {
+                    findings.push(format!("{company}: the index chunk {shown:?} does not fit the log"));
+                }
+            }
+        }
+    }
+    findings.extend(
+        expected.keys().map(|key| format!("{company}: the index chunk {:?} is missing", String::from_utf8_lossy(key))),
+    );
+    Ok(findings)
+}

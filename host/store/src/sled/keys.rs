@@ -1,0 +1,149 @@
+//! How keys are made. Every key begins with the company and a zero byte, which no id can hold.
+
+use jiff::civil::Date;
+
+use memhost_types::{CompanyId, Operation, OperationFilter, RollupKey};
+
+const RECORD: u8 = b'o';
+const INTENT: u8 = b'i';
+
+/// Operations of one block share a posting chunk.
+pub(super) const BLOCK: u64 = 4_096;
+
+fn with(company: &CompanyId, rest: &[&[u8]]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(company.as_str().len() + 1 + rest.iter().map(|part| part.len()).sum::<usize>());
+    key.extend_from_slice(company.as_str().as_bytes());
+    key.push(0);
+    rest.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// Where an operation's record is.
+pub(super) fn record(company: &CompanyId, sequence: u64) -> Vec<u8> {
+    with(company, &[&[RECORD], &sequence.to_be_bytes()])
+}
+
+/// The mark of an operation that is at work.
+pub(super) fn intent(company: &CompanyId, sequence: u64) -> Vec<u8> {
+    with(company, &[&[INTENT], &sequence.to_be_bytes()])
+}
+
+/// What all of a company's intents begin with.
+pub(super) fn intents(company: &CompanyId) -> Vec<u8> {
+    with(company, &[&[INTENT]])
+}
+
+/// What everything of a company begins with.
+pub(super) fn all(company: &CompanyId) -> Vec<u8> {
+    with(company, &[])
+}
+
+/// The first key behind everything of a company.
+pub(super) fn behind(company: &CompanyId) -> Vec<u8> {
+    let mut key = company.as_str().as_bytes().to_vec();
+    key.push(1);
+    key
+}
+
+/// The company that a key begins with.
+pub(super) fn company(key: &[u8]) -> Option<CompanyId> {
+    let end = key.iter().position(|byte| *byte == 0)?;
+    std::str::from_utf8(key.get(..end)?).ok()?.parse().ok()
+}
+
+/// The sequence number that a key ends with.
+pub(super) fn sequence(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(key.len().checked_sub(8)?..)?.try_into().ok()?))
+}
+
+/// How far a company's operations are indexed.
+pub(super) fn watermark(company: &CompanyId) -> Vec<u8> {
+    with(company, &[b"w"])
+}
+
+/// What a company's posting chunks begin with.
+pub(super) fn postings(company: &CompanyId) -> Vec<u8> {
+    with(company, &[b"p"])
+}
+
+/// What the chunks of one facet value begin with. The length keeps a value from running into the next one's.
+pub(super) fn facet(company: &CompanyId, facet: u8, value: &str) -> Vec<u8> {
+    let length = u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes();
+    with(company, &[b"p", &[facet], &length, value.as_bytes()])
+}
+
+/// One chunk.
+pub(super) fn chunk(facet_key: &[u8], block: u64) -> Vec<u8> {
+    [facet_key, &block.to_be_bytes()].concat()
+}
+
+/// The facets that an operation is found by, most telling first.
+pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
+    let scope = &operation.scope;
+    let values = [
+        (b'r', scope.run_id.as_deref()),
+        (b'i', scope.issue_id.as_deref()),
+        (b'a', scope.agent_id.as_ref().map(|id| id.as_str())),
+        (b'p', scope.project_id.as_deref()),
+        (b'b', operation.binding_key.as_ref().map(|key| key.as_str())),
+        (b's', operation.source.as_ref().map(|source| source.kind.as_str())),
+        (b'e', scope.session_key.as_deref()),
+        (b'h', operation.hook.as_ref().map(|hook| hook.hook_kind.as_str())),
+        (b'k', Some(operation.kind.as_str())),
+        (b'o', Some(operation.outcome.as_str())),
+    ];
+    keys(&operation.company_id, &values)
+}
+
+/// The facets that a filter asks for, in the same order.
+pub(super) fn facets_wanted(company: &CompanyId, filter: &OperationFilter) -> Vec<Vec<u8>> {
+    let values = [
+        (b'r', filter.run_id.as_deref()),
+        (b'i', filter.issue_id.as_deref()),
+        (b'a', filter.agent_id.as_deref()),
+        (b'p', filter.project_id.as_deref()),
+        (b'b', filter.binding_key.as_ref().map(|key| key.as_str())),
+        (b's', filter.source_kind.map(|kind| kind.as_str())),
+        (b'e', filter.session_key.as_deref()),
+        (b'h', filter.hook_kind.as_ref().map(|kind| kind.as_str())),
+        (b'k', filter.kind.map(|kind| kind.as_str())),
+        (b'o', filter.outcome.map(|outcome| outcome.as_str())),
+    ];
+    keys(company, &values)
+}
+
+fn keys(company: &CompanyId, values: &[(u8, Option<&str>)]) -> Vec<Vec<u8>> {
+    values.iter().filter_map(|(name, value)| Some(facet(company, *name, (*value)?))).collect()
+}
+
+/// The operations of one block that are in the sums.
+pub(super) fn summed(company: &CompanyId, block: u64) -> Vec<u8> {
+    with(company, &[b"s", &block.to_be_bytes()])
+}
+
+/// What all of a company's sums from a day on begin with; without a day, all of them.
+pub(super) fn sums(company: &CompanyId, day: Option<Date>) -> Vec<u8> {
+    let day = day.map(|day| day.strftime("%Y%m%d").to_string()).unwrap_or_default();
+    with(company, &[b"r", day.as_bytes()])
+}
+
+/// One row of sums. Lengths keep one part from running into the next.
+pub(super) fn sum(company: &CompanyId, key: &RollupKey) -> Vec<u8> {
+    let mut bytes = sums(company, Some(key.day));
+    let parts = [
+        key.binding_key.as_ref().map_or("", |key| key.as_str()),
+        key.agent_id.as_ref().map_or("", |id| id.as_str()),
+        &key.provider,
+        key.model.as_deref().unwrap_or_default(),
+    ];
+    for part in parts {
+        bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend_from_slice(part.as_bytes());
+    }
+    bytes
+}
+
+/// Whether a key is one of a company's.
+pub(super) fn is_of(key: &[u8], company: &CompanyId) -> bool {
+    key.strip_prefix(company.as_str().as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+}

@@ -1,0 +1,337 @@
+//! The operation log's writing side: one thread applies and flushes what many callers hand in, in groups.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+use sled::{Batch, Tree};
+use tokio::sync::oneshot;
+
+use super::gate::OPERATIONS;
+use super::index::{Applied, Message};
+use super::trees::{KeyChange, Trees};
+use super::{failed, keys};
+use crate::{Commit, StoreError, TableWrite, decode};
+use memhost_types::{CompanyId, Operation, Outcome, Rollup};
+
+/// So many groups of one company may be on their way before its callers wait who need not.
+const BEHIND: usize = 2;
+
+type Waiter = oneshot::Sender<Result<(), StoreError>>;
+/// Where it is told how many keys of a company were removed.
+pub(super) type Erased = Sender<Result<u64, StoreError>>;
+
+/// A record on its way to the disk.
+struct Item {
+    operation: Arc<Operation>,
+    /// Written in the same step.
+    beside: Vec<TableWrite>,
+    waiter: Mutex<Option<Waiter>>,
+}
+
+impl Item {
+    fn sequence(&self) -> u64 {
+        self.operation.id.sequence()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.operation.outcome != Outcome::InProgress
+    }
+
+    fn answer(&self, done: Result<(), StoreError>) {
+        if let Some(waiter) = self.waiter.lock().take() {
+            let _ = waiter.send(done);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    items: VecDeque<Item>,
+    /// How many were ever taken out of `items`.
+    taken: u64,
+    /// Who waits for a flush without a record of its own, and for how many items before.
+    waiters: Vec<(u64, Waiter)>,
+    /// Companies that are to be removed, after so many items.
+    erasures: Vec<(u64, CompanyId, Erased)>,
+    /// What the thread is writing now: still to be seen by readers.
+    in_flight: Arc<Vec<Item>>,
+    closed: bool,
+}
+
+impl Queue {
+    /// How many items were ever handed in.
+    fn handed_in(&self) -> u64 {
+        self.taken + self.items.len() as u64
+    }
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+/// What is known of a company in memory.
+#[derive(Default)]
+pub(super) struct CompanyState {
+    last: u64,
+    /// Numbers that were given out and are not indexed yet.
+    pub(super) open: BTreeSet<u64>,
+}
+
+pub(super) type Companies = Arc<Mutex<HashMap<CompanyId, CompanyState>>>;
+
+/// The writing side of the log.
+pub(super) struct Log {
+    tree: Tree,
+    shared: Arc<Shared>,
+    pub(super) companies: Companies,
+    max_batch: usize,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    pub(super) fn start(
+        trees: &Trees,
+        companies: Companies,
+        index: Sender<Message>,
+        max_batch: usize,
+    ) -> Result<Self, StoreError> {
+        let shared = Arc::new(Shared { queue: Mutex::default(), wake: Condvar::new() });
+        let tree = trees.records.clone();
+        let worker = Worker { trees: trees.clone(), shared: Arc::clone(&shared), index, max_batch };
+        let thread = std::thread::Builder::new()
+            .name("memhost-commit".to_owned())
+            .spawn(move || worker.run())
+            .map_err(|error| StoreError::Io { action: "starting the commit thread", message: error.to_string() })?;
+        Ok(Self { tree, shared, companies, max_batch, thread: Some(thread) })
+    }
+
+    pub(super) fn next_sequence(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        let mut companies = self.companies.lock();
+        if let Some(state) = companies.get_mut(company) {
+            return Ok(state.next());
+        }
+        // Everything that was stored when the store was opened is in the map: this company is new.
+        Ok(companies.entry(company.clone()).or_default().next())
+    }
+
+    /// Gives out a number that another host gave out.
+    pub(super) fn give_out(&self, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
+        let mut companies = self.companies.lock();
+        let state = companies.entry(company.clone()).or_default();
+        if sequence <= state.last {
+            let message = format!("operation number {sequence} of {company} is there already");
+            return Err(StoreError::Corrupt { what: "import".to_owned(), message });
+        }
+        state.last = sequence;
+        state.open.insert(sequence);
+        Ok(())
+    }
+
+    pub(super) fn write(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
+        let (sender, commit) = Commit::pair();
+        let item = Item { operation, beside, waiter: Mutex::new(Some(sender)) };
+        self.shared.queue.lock().items.push_back(item);
+        self.shared.wake.notify_one();
+        commit
+    }
+
+    /// Whether more of the company's operations are neither at rest nor indexed than some flushes take.
+    pub(super) fn is_behind(&self, company: &CompanyId) -> bool {
+        let companies = self.companies.lock();
+        companies.get(company).is_some_and(|state| state.open.len() > self.max_batch * BEHIND)
+    }
+
+    /// Resolves when everything that was applied so far is on disk.
+    pub(super) fn commit(&self) -> Commit {
+        let (sender, commit) = Commit::pair();
+        let mut queue = self.shared.queue.lock();
+        let after = queue.handed_in();
+        queue.waiters.push((after, sender));
+        drop(queue);
+        self.shared.wake.notify_one();
+        commit
+    }
+
+    /// Removes a company, after everything that was handed in so far.
+    pub(super) fn erase(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let mut queue = self.shared.queue.lock();
+        let after = queue.handed_in();
+        queue.erasures.push((after, company.clone(), sender));
+        drop(queue);
+        self.shared.wake.notify_one();
+        receiver.recv().unwrap_or_else(|_| Err(failed("erasing", &"the store was closed meanwhile")))
+    }
+
+    /// A record as it was written last, whether or not it is applied yet.
+    pub(super) fn read(&self, company: &CompanyId, sequence: u64) -> Result<Option<Operation>, StoreError> {
+        {
+            let queue = self.shared.queue.lock();
+            let newest_first = queue.items.iter().rev().chain(queue.in_flight.iter().rev());
+            for item in newest_first {
+                if item.sequence() == sequence && item.operation.company_id == *company {
+                    return Ok(Some(Operation::clone(&item.operation)));
+                }
+            }
+        }
+        let found = self.tree.get(keys::record(company, sequence)).map_err(|error| failed("reading", &error))?;
+        found.map(|value| decode("operation", &value)).transpose()
+    }
+
+    /// Numbers of the company's records that may not be applied yet.
+    pub(super) fn queued(&self, company: &CompanyId) -> BTreeSet<u64> {
+        let queue = self.shared.queue.lock();
+        let all = queue.items.iter().chain(queue.in_flight.iter());
+        all.filter(|item| item.operation.company_id == *company).map(Item::sequence).collect()
+    }
+}
+
+impl CompanyState {
+    pub(super) fn after(last: u64) -> Self {
+        Self { last, open: BTreeSet::new() }
+    }
+
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.open.insert(self.last);
+        self.last
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.shared.queue.lock().closed = true;
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Worker {
+    trees: Trees,
+    shared: Arc<Shared>,
+    index: Sender<Message>,
+    max_batch: usize,
+}
+
+impl Worker {
+    fn run(self) {
+        loop {
+            let (items, waiters, erasures) = {
+                let mut queue = self.shared.queue.lock();
+                while queue.items.is_empty() && queue.waiters.is_empty() && queue.erasures.is_empty() {
+                    if queue.closed {
+                        return;
+                    }
+                    self.shared.wake.wait(&mut queue);
+                }
+                // Only as much as is taken is touched: writers wait for this lock, however much is queued.
+                let count = queue.items.len().min(self.max_batch);
+                let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
+                queue.in_flight = Arc::clone(&items);
+                queue.taken += count as u64;
+                let taken = queue.taken;
+                let waiters: Vec<_> = queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
+                let erasures: Vec<_> = queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
+                (items, waiters, erasures)
+            };
+            let applied = self.apply(&items);
+            if applied.is_ok() {
+                // Readers find the records in the tree from here on.
+                self.shared.queue.lock().in_flight = Arc::default();
+            }
+            let done =
+                applied.and_then(|()| self.trees.db.flush().map(drop).map_err(|error| failed("flushing", &error)));
+            if done.is_err() {
+                self.shared.queue.lock().in_flight = Arc::default();
+            }
+            for (_, waiter) in waiters {
+                let _ = waiter.send(done.clone());
+            }
+            items.iter().for_each(|item| item.answer(done.clone()));
+            if done.is_ok() {
+                for item in items.iter().filter(|item| item.has_ended()) {
+                    let applied = Applied {
+                        company: item.operation.company_id.clone(),
+                        sequence: item.sequence(),
+                        facets: keys::facets_of(&item.operation),
+                        sums: Rollup::of(&item.operation),
+                    };
+                    // The indexer ends after this thread; what it did not take is indexed at the next opening.
+                    let _ = self.index.send(Message::Applied(applied));
+                }
+            }
+            for (_, company, reply) in erasures {
+                self.erase(company, &reply);
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Nothing is written until the indexer, which has everything that was written before, has removed the company.
+    fn erase(&self, company: CompanyId, reply: &Erased) {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let gone = || failed("erasing", &"the store was closed meanwhile");
+        let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
+        let erased = sent.and_then(|()| receiver.recv().unwrap_or_else(|_| Err(gone())));
+        let flushed = self.trees.db.flush().map_err(|error| failed("flushing", &error));
+        let _ = reply.send(erased.and_then(|count| flushed.map(|_| count)));
+    }
+
+    /// Records that stand alone share a batch. One that comes with something else is a transaction of its own, after the
+    /// batch: the intent that it completes may be in there.
+    fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
+        let writing = self.trees.gate.enter();
+        writing.note(|| {
+            let records = items.iter().flat_map(|item| {
+                let (company, sequence) = (&item.operation.company_id, item.sequence());
+                [(OPERATIONS, keys::record(company, sequence)), (OPERATIONS, keys::intent(company, sequence))]
+            });
+            let beside = items.iter().flat_map(|item| &item.beside);
+            records.chain(beside.map(|write| (write.table.name(), write.key.clone()))).collect::<Vec<_>>()
+        });
+        let (alone, joined): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.beside.is_empty());
+        let mut batch = Batch::default();
+        for item in alone {
+            match record(item) {
+                Ok(changes) => changes.into_iter().for_each(|(key, value)| match value {
+                    Some(value) => batch.insert(key, value),
+                    None => batch.remove(key),
+                }),
+                // Who wrote a record that cannot be encoded is told at once; the others' are written.
+                Err(error) => item.answer(Err(error)),
+            }
+        }
+        self.trees.records.apply_batch(batch).map_err(|error| failed("writing", &error))?;
+        for item in joined {
+            match record(item) {
+                Ok(changes) => self.trees.transact(&changes, &item.beside)?,
+                Err(error) => item.answer(Err(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an operation's record is in the log's tree.
+fn record(item: &Item) -> Result<Vec<KeyChange>, StoreError> {
+    let (company, sequence) = (&item.operation.company_id, item.sequence());
+    let value = crate::encode("operation", item.operation.as_ref())?;
+    let mut changes = vec![(keys::record(company, sequence), Some(value))];
+    if !item.has_ended() {
+        changes.push((keys::intent(company, sequence), Some(Vec::new())));
+    } else if item.operation.kind.is_write() {
+        changes.push((keys::intent(company, sequence), None));
+    }
+    Ok(changes)
+}

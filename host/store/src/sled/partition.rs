@@ -1,0 +1,262 @@
+//! The private storage of one binding: its keys stand behind the binding's own prefix, and its size is counted.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sled::Batch;
+
+use super::gate::STORAGE;
+use super::trees::Trees;
+use memhost_ports::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
+use memhost_types::limits;
+
+/// What is counted, shared by all handles of one partition: so that the limit holds for all of them together.
+pub(super) type Used = Arc<Mutex<StorageSize>>;
+
+pub(super) struct Partition {
+    trees: Trees,
+    prefix: Vec<u8>,
+    limit: StorageSize,
+    used: Used,
+}
+
+/// Where the sum of a partition is kept: it changes in one batch with what it is the sum of.
+pub(super) fn sum_key(partition: &[u8]) -> Vec<u8> {
+    [b"\x02".as_slice(), partition].concat()
+}
+
+/// What a partition takes now. Summing up means reading all of it, which is done once where there is no sum yet.
+pub(super) fn measure(tree: &sled::Tree, prefix: &[u8]) -> sled::Result<StorageSize> {
+    if let Some(sum) = tree.get(sum_key(prefix))?
+        && let Some((bytes, keys)) = sum.split_first_chunk::<8>()
+        && let Ok(keys) = keys.try_into()
+    {
+        return Ok(StorageSize { bytes: u64::from_le_bytes(*bytes), keys: u64::from_le_bytes(keys) });
+    }
+    let mut size = StorageSize::default();
+    for entry in tree.scan_prefix(prefix) {
+        let (key, value) = entry?;
+        size.bytes += (key.len() - prefix.len() + value.len()) as u64;
+        size.keys += 1;
+    }
+    Ok(size)
+}
+
+/// A sum as it is stored.
+fn sum_value(size: StorageSize) -> [u8; 16] {
+    let mut value = [0; 16];
+    value[..8].copy_from_slice(&size.bytes.to_le_bytes());
+    value[8..].copy_from_slice(&size.keys.to_le_bytes());
+    value
+}
+
+/// What one key takes: nothing where it has no value.
+fn size_of(key: &[u8], value: Option<usize>) -> StorageSize {
+    value.map_or(StorageSize::default(), |value| StorageSize { bytes: (key.len() + value) as u64, keys: 1 })
+}
+
+/// The sum once something that took `before` takes `after`.
+fn changed(sum: StorageSize, before: StorageSize, after: StorageSize) -> StorageSize {
+    let new = |sum: u64, before: u64, after: u64| sum.saturating_add(after).saturating_sub(before);
+    StorageSize { bytes: new(sum.bytes, before.bytes, after.bytes), keys: new(sum.keys, before.keys, after.keys) }
+}
+
+fn broken(error: &sled::Error) -> StorageError {
+    StorageError::Failed(format!("the host's store failed: {error}"))
+}
+
+fn limit(message: String) -> StorageError {
+    StorageError::LimitExceeded(message)
+}
+
+fn check_key(key: &[u8]) -> Result<(), StorageError> {
+    if key.is_empty() || key.len() > limits::MAX_STORAGE_KEY_BYTES {
+        let max = limits::MAX_STORAGE_KEY_BYTES;
+        return Err(limit(format!("a key is {} bytes; the limit is 1 to {max}", key.len())));
+    }
+    Ok(())
+}
+
+fn check_value(value: &[u8]) -> Result<(), StorageError> {
+    if value.len() > limits::MAX_STORAGE_VALUE_BYTES {
+        let max = limits::MAX_STORAGE_VALUE_BYTES;
+        return Err(limit(format!("a value is {} bytes; the limit is {max}", value.len())));
+    }
+    Ok(())
+}
+
+impl Partition {
+    /// A batch that writes these keys, in one step with the new sum.
+    fn write(&self, mut batch: Batch, keys: Vec<Vec<u8>>, total: StorageSize) -> Result<(), StorageError> {
+        let sum = sum_key(&self.prefix);
+        batch.insert(sum.as_slice(), &sum_value(total));
+        let writing = self.trees.gate.enter();
+        writing.note(|| keys.into_iter().chain([sum]).map(|key| (STORAGE, key)));
+        self.trees.storage.apply_batch(batch).map_err(|error| broken(&error))
+    }
+
+    pub(super) fn new(trees: Trees, prefix: Vec<u8>, limit: StorageSize, used: Used) -> Self {
+        Self { trees, prefix, limit, used }
+    }
+
+    fn key(&self, key: &[u8]) -> Vec<u8> {
+        [self.prefix.as_slice(), key].concat()
+    }
+
+    fn size_of(&self, key: &[u8]) -> Result<StorageSize, StorageError> {
+        let value = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
+        Ok(size_of(key, value.map(|value| value.len())))
+    }
+
+    fn check_total(&self, total: StorageSize, used: StorageSize) -> Result<(), StorageError> {
+        // A binding that is over a lowered limit may still delete.
+        let over = |total, used, limit| total > limit && total > used;
+        if over(total.bytes, used.bytes, self.limit.bytes) {
+            let (total, most) = (total.bytes, self.limit.bytes);
+            return Err(limit(format!(
+                "the binding's storage would take {total} bytes; the limit `storageBytes` is {most}"
+            )));
+        }
+        if over(total.keys, used.keys, self.limit.keys) {
+            let (total, most) = (total.keys, self.limit.keys);
+            return Err(limit(format!(
+                "the binding's storage would have {total} keys; the limit `storageKeys` is {most}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Where the host keeps what it knows of a partition: no company's id begins with a control character, so that no
+/// partition's key does.
+pub(super) fn state_key(partition: &[u8]) -> Vec<u8> {
+    [b"\x01".as_slice(), partition].concat()
+}
+
+impl Partition {
+    /// A migration's writes and the host's own record of it, all or nothing. The limits of one batch of a guest do not
+    /// hold for it; the partition's does.
+    pub(super) fn apply_with_state(&self, writes: Vec<StorageWrite>, state: &[u8]) -> Result<(), StorageError> {
+        let mut used = self.used.lock();
+        let (mut total, mut batch, mut keys) = (*used, Batch::default(), Vec::new());
+        for write in writes {
+            let (key, value) = match write {
+                StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
+                StorageWrite::Delete(key) => (key, None),
+            };
+            check_key(&key)?;
+            keys.push(self.key(&key));
+            total = changed(total, self.size_of(&key)?, size_of(&key, value.as_ref().map(Vec::len)));
+            match value {
+                Some(value) => {
+                    check_value(&value)?;
+                    batch.insert(self.key(&key), value);
+                }
+                None => batch.remove(self.key(&key)),
+            }
+        }
+        self.check_total(total, *used)?;
+        batch.insert(state_key(&self.prefix), state);
+        keys.push(state_key(&self.prefix));
+        self.write(batch, keys, total)?;
+        *used = total;
+        Ok(())
+    }
+}
+
+impl BindingStorage for Partition {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        check_key(key)?;
+        let value = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
+        Ok(value.map(|value| value.to_vec()))
+    }
+
+    fn scan(&self, prefix: &[u8], cursor: Option<&[u8]>, count: usize) -> Result<StoragePage, StorageError> {
+        let max = limits::MAX_STORAGE_PAGE;
+        let count = if count == 0 { max } else { count.min(max) };
+        let full_prefix = self.key(prefix);
+        // A cursor before the prefix would leave it; one behind it finds nothing.
+        let start = cursor.map_or_else(|| full_prefix.clone(), |cursor| self.key(cursor).max(full_prefix.clone()));
+        let mut page = StoragePage::default();
+        let mut bytes = 0;
+        for entry in self.trees.storage.range(start..) {
+            let (key, value) = entry.map_err(|error| broken(&error))?;
+            if !key.starts_with(&full_prefix) {
+                break;
+            }
+            let key = key[self.prefix.len()..].to_vec();
+            bytes += key.len() + value.len();
+            let is_full =
+                page.entries.len() == count || (bytes > limits::MAX_STORAGE_PAGE_BYTES && !page.entries.is_empty());
+            if is_full {
+                page.next = Some(key);
+                break;
+            }
+            page.entries.push(StorageEntry { key, value: value.to_vec() });
+        }
+        Ok(page)
+    }
+
+    fn apply(&self, writes: Vec<StorageWrite>) -> Result<(), StorageError> {
+        if writes.len() > limits::MAX_STORAGE_BATCH {
+            let max = limits::MAX_STORAGE_BATCH;
+            return Err(limit(format!("a batch has {} writes; the limit is {max}", writes.len())));
+        }
+        let mut used = self.used.lock();
+        let mut sizes: std::collections::HashMap<&[u8], (StorageSize, StorageSize)> = std::collections::HashMap::new();
+        let (mut bytes, mut batch) = (0, Batch::default());
+        for write in &writes {
+            let (key, value) = match write {
+                StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
+                StorageWrite::Delete(key) => (key, None),
+            };
+            check_key(key)?;
+            check_value(value.map_or(&[], Vec::as_slice))?;
+            bytes += key.len() + value.map_or(0, Vec::len);
+            let before = match sizes.get(key.as_slice()) {
+                Some((before, _)) => *before,
+                None => self.size_of(key)?,
+            };
+            sizes.insert(key, (before, size_of(key, value.map(Vec::len))));
+            match value {
+                Some(value) => batch.insert(self.key(key), value.as_slice()),
+                None => batch.remove(self.key(key)),
+            }
+        }
+        if bytes > limits::MAX_STORAGE_BATCH_BYTES {
+            let max = limits::MAX_STORAGE_BATCH_BYTES;
+            return Err(limit(format!("a batch has {bytes} bytes; the limit is {max}")));
+        }
+        let total = sizes.values().fold(*used, |sum, (before, after)| changed(sum, *before, *after));
+        self.check_total(total, *used)?;
+        let keys = sizes.keys().map(|key| self.key(key)).collect();
+        self.write(batch, keys, total)?;
+        *used = total;
+        Ok(())
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError> {
+        check_key(key)?;
+        check_value(new.unwrap_or_default())?;
+        // Every write of the partition holds this lock: nothing comes between the look and the write.
+        let mut used = self.used.lock();
+        let found = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
+        if found.as_deref() != expected {
+            return Ok(false);
+        }
+        let total = changed(*used, size_of(key, expected.map(<[u8]>::len)), size_of(key, new.map(<[u8]>::len)));
+        self.check_total(total, *used)?;
+        let mut batch = Batch::default();
+        match new {
+            Some(value) => batch.insert(self.key(key), value),
+            None => batch.remove(self.key(key)),
+        }
+        self.write(batch, vec![self.key(key)], total)?;
+        *used = total;
+        Ok(true)
+    }
+
+    fn used(&self) -> StorageSize {
+        *self.used.lock()
+    }
+}

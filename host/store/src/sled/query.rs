@@ -1,0 +1,181 @@
+//! The operation log's reading side: newest first, by range scan or by intersecting posting chunks, never by a full
+//! scan for a facet.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use sled::Tree;
+
+use super::log::Log;
+use super::{failed, index, keys};
+use crate::{LogPage, StoreError, decode};
+use memhost_types::{CompanyId, Operation, OperationFilter};
+
+/// An operation's number is given out just before its time is taken: two that begin together may have them the other
+/// way round. No more than this many can begin within such a moment.
+const TIME_SLACK: u64 = 1_024;
+
+pub(super) struct Reader<'a> {
+    pub(super) log: &'a Log,
+    pub(super) records: &'a Tree,
+    pub(super) index: &'a Tree,
+    pub(super) company: &'a CompanyId,
+}
+
+impl Reader<'_> {
+    pub(super) fn operation(&self, sequence: u64) -> Result<Option<Operation>, StoreError> {
+        self.log.read(self.company, sequence)
+    }
+
+    pub(super) fn page(
+        &self,
+        filter: &OperationFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<LogPage, StoreError> {
+        // Exclusive; what is newer than `until` is skipped without being read.
+        let mut below = before.unwrap_or(u64::MAX);
+        if let Some(until) = filter.until {
+            below = below.min(self.first_at(until)?.saturating_add(TIME_SLACK));
+        }
+        let from = match filter.since {
+            Some(since) => self.first_at(since)?.saturating_sub(TIME_SLACK),
+            None => 0,
+        };
+        // The memory first, then the index: what moves from one to the other meanwhile is seen twice, not never.
+        let mut recent = self.log.queued(self.company);
+        let facets = keys::facets_wanted(self.company, filter);
+        if !facets.is_empty() {
+            let companies = self.log.companies.lock();
+            if let Some(state) = companies.get(self.company) {
+                recent.extend(&state.open);
+            }
+        }
+        let mut operations: Vec<Operation> = Vec::new();
+        let mut visit = |sequence: u64| -> Result<bool, StoreError> {
+            if let Some(operation) = self.operation(sequence)?
+                && filter.matches(&operation)
+            {
+                operations.push(operation);
+            }
+            Ok(operations.len() > limit)
+        };
+        let mut recent = recent.range(from..below).rev().copied().peekable();
+        let mut stored = self.stored(&facets, from, below);
+        let mut next_stored = stored.next().transpose()?;
+        loop {
+            let sequence = match (recent.peek().copied(), next_stored) {
+                (None, None) => break,
+                (Some(a), Some(b)) if a == b => {
+                    recent.next();
+                    next_stored = stored.next().transpose()?;
+                    a
+                }
+                (Some(a), b) if b.is_none_or(|b| a > b) => {
+                    recent.next();
+                    a
+                }
+                (_, Some(b)) => {
+                    next_stored = stored.next().transpose()?;
+                    b
+                }
+                (Some(a), None) => a,
+            };
+            if visit(sequence)? {
+                break;
+            }
+        }
+        drop(stored);
+        let more = operations.len() > limit;
+        operations.truncate(limit);
+        let next_before = if more { operations.last().map(|last| last.id.sequence()) } else { None };
+        Ok(LogPage { operations, next_before })
+    }
+
+    /// Numbers in the tree or the index, highest first.
+    fn stored(
+        &self,
+        facets: &[Vec<u8>],
+        from: u64,
+        below: u64,
+    ) -> Box<dyn Iterator<Item = Result<u64, StoreError>> + '_> {
+        let Some((first, others)) = facets.split_first() else {
+            let range = keys::record(self.company, from)..keys::record(self.company, below);
+            let all = self.records.range(range).rev();
+            return Box::new(all.filter_map(|entry| match entry {
+                Ok((key, _)) => keys::sequence(&key).map(Ok),
+                Err(error) => Some(Err(failed("reading", &error))),
+            }));
+        };
+        let blocks = keys::chunk(first, from / keys::BLOCK)..=keys::chunk(first, below / keys::BLOCK);
+        let others = others.to_vec();
+        let all = self.index.range(blocks).rev().flat_map(move |entry| {
+            let sequences =
+                entry.map_err(|error| failed("reading", &error)).and_then(|(key, _)| self.block(&key, &others));
+            let (found, error) = match sequences {
+                Ok(found) => (found, None),
+                Err(error) => (Vec::new(), Some(Err(error))),
+            };
+            found.into_iter().map(Ok).chain(error)
+        });
+        Box::new(all.filter(move |found| found.as_ref().map_or(true, |sequence| (from..below).contains(sequence))))
+    }
+
+    /// The numbers of one block that all facets have.
+    fn block(&self, first_key: &[u8], others: &[Vec<u8>]) -> Result<Vec<u64>, StoreError> {
+        let (Some(block), Some(mut posting)) = (keys::sequence(first_key), index::read(self.index, first_key)?) else {
+            return Ok(Vec::new());
+        };
+        for other in others {
+            match index::read(self.index, &keys::chunk(other, block))? {
+                Some(other) => posting.intersect(&other),
+                None => return Ok(Vec::new()),
+            }
+        }
+        Ok(posting.descending().map(|offset| block * keys::BLOCK + offset).collect())
+    }
+
+    /// The number of the first operation that began at or after a moment, by bisection.
+    pub(super) fn first_at(&self, moment: Timestamp) -> Result<u64, StoreError> {
+        let last = self.log.companies.lock().get(self.company).map_or(0, super::log::CompanyState::last);
+        let (mut low, mut high) = (1, last + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.at_or_behind(middle, high)? {
+                Some((sequence, started)) if started < moment => low = sequence + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(low)
+    }
+
+    fn at_or_behind(&self, sequence: u64, below: u64) -> Result<Option<(u64, Timestamp)>, StoreError> {
+        let range = keys::record(self.company, sequence)..keys::record(self.company, below);
+        match self.records.range(range).next() {
+            None => Ok(None),
+            Some(Err(error)) => Err(failed("reading", &error)),
+            Some(Ok((_, value))) => {
+                let operation: Operation = decode("operation", &value)?;
+                Ok(Some((operation.id.sequence(), operation.started_at)))
+            }
+        }
+    }
+}
+
+/// Every company that has operations, by seeking from one to the next.
+pub(super) fn companies(records: &Tree) -> Result<BTreeSet<CompanyId>, StoreError> {
+    let mut all = BTreeSet::new();
+    let mut from = Vec::new();
+    while let Some(entry) = records.range(from..).next() {
+        let (key, _) = entry.map_err(|error| failed("reading", &error))?;
+        let Some(company) = keys::company(&key) else {
+            return Err(StoreError::Corrupt {
+                what: "operation log".to_owned(),
+                message: "a key does not begin with a company; run `memhost store verify`".to_owned(),
+            });
+        };
+        from = keys::behind(&company);
+        all.insert(company);
+    }
+    Ok(all)
+}

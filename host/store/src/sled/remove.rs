@@ -1,0 +1,115 @@
+//! Removing: the oldest operations, or everything of a company.
+
+use sled::{Batch, Tree};
+
+use super::gate::{OPERATIONS, STORAGE};
+use super::log::{Companies, CompanyState};
+use super::trees::Trees;
+use super::{failed, index, keys, partition};
+use crate::{StoreError, Table, due_at};
+use memhost_types::CompanyId;
+
+const AT_ONCE: usize = 1_024;
+
+/// Removes a company from every tree, the derived ones included.
+pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
+    let own = keys::all(company);
+    let mut count = prefix(trees, "", &trees.index, &own)?;
+    for (name, tree) in trees.kept() {
+        // The keys of these two do not begin with a company.
+        if [Table::Host.name(), Table::Due.name()].contains(&name) {
+            continue;
+        }
+        count += prefix(trees, name, tree, &own)?;
+    }
+    count += due(trees, &own)?;
+    // What the host keeps of each partition stands before all companies.
+    for own in [partition::state_key(&own), partition::sum_key(&own)] {
+        count += prefix(trees, STORAGE, &trees.storage, &own)?;
+    }
+    Ok(count)
+}
+
+/// What is due of a company: its key stands behind the time.
+fn due(trees: &Trees, own: &[u8]) -> Result<u64, StoreError> {
+    let mut count = 0;
+    let tree = trees.table(Table::Due);
+    for key in tree.iter().keys() {
+        let key = key.map_err(|error| reading(&error))?;
+        if due_at(&key).is_some_and(|(_, rest)| rest.starts_with(own)) {
+            let writing = trees.gate.enter();
+            writing.note(|| [(Table::Due.name(), key.to_vec())]);
+            tree.remove(&key).map_err(|error| failed("erasing", &error))?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Removes one binding's private storage.
+pub(super) fn partition(trees: &Trees, partition: &[u8]) -> Result<u64, StoreError> {
+    let keys = [partition.to_vec(), partition::state_key(partition), partition::sum_key(partition)];
+    keys.iter().map(|key| prefix(trees, STORAGE, &trees.storage, key)).sum()
+}
+
+fn prefix(trees: &Trees, name: &'static str, tree: &Tree, prefix: &[u8]) -> Result<u64, StoreError> {
+    let mut count = 0;
+    loop {
+        let some: Result<Vec<_>, _> = tree.scan_prefix(prefix).keys().take(AT_ONCE).collect();
+        let some = some.map_err(|error| failed("reading", &error))?;
+        if some.is_empty() {
+            return Ok(count);
+        }
+        count += some.len() as u64;
+        let writing = trees.gate.enter();
+        writing.note(|| some.iter().map(|key| (name, key.to_vec())).collect::<Vec<_>>());
+        let mut batch = Batch::default();
+        some.iter().for_each(|key| batch.remove(key));
+        tree.apply_batch(batch).map_err(|error| failed("erasing", &error))?;
+    }
+}
+
+/// Throws a company's operations below a number away, with the chunks that are about nothing else.
+pub(super) fn operations(
+    trees: &Trees,
+    companies: &Companies,
+    company: &CompanyId,
+    below: u64,
+) -> Result<u64, StoreError> {
+    // What is not indexed yet is needed to index it, and the newest one to number the next.
+    let last = companies.lock().get(company).map_or(0, CompanyState::last);
+    let below = below.min(index::watermark(companies, company) + 1).min(last);
+    let mut count = 0;
+    loop {
+        let range = keys::record(company, 0)..keys::record(company, below);
+        let some: Vec<_> = trees
+            .records
+            .range(range)
+            .keys()
+            .take(AT_ONCE)
+            .collect::<Result<_, _>>()
+            .map_err(|error| reading(&error))?;
+        if some.is_empty() {
+            break;
+        }
+        let writing = trees.gate.enter();
+        writing.note(|| some.iter().map(|key| (OPERATIONS, key.to_vec())).collect::<Vec<_>>());
+        let mut batch = Batch::default();
+        some.iter().for_each(|key| batch.remove(key));
+        trees.records.apply_batch(batch).map_err(|error| failed("trimming", &error))?;
+        count += some.len() as u64;
+    }
+    let mut batch = Batch::default();
+    for key in trees.index.scan_prefix(keys::postings(company)).keys() {
+        let key = key.map_err(|error| reading(&error))?;
+        if keys::sequence(&key).is_some_and(|block| block < below / keys::BLOCK) {
+            batch.remove(key);
+        }
+    }
+    trees.index.apply_batch(batch).map_err(|error| failed("trimming", &error))?;
+    Ok(count)
+}
+
+fn reading(error: &sled::Error) -> StoreError {
+    failed("reading", error)
+}

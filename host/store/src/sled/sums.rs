@@ -1,0 +1,103 @@
+//! Sums over operations. Which operations are in them is known by block and bit: an operation that
+//! is indexed again, after a crash or in a restored store, is not summed again.
+
+use std::collections::HashMap;
+
+use jiff::civil::Date;
+use sled::Batch;
+
+use super::index::{self, Applied};
+use super::log::Log;
+use super::posting::Posting;
+use super::trees::Trees;
+use super::{failed, keys};
+use crate::{StoreError, Table, decode, encode};
+use memhost_types::{CompanyId, Rollup, RollupKey};
+
+/// Adds operations, each once.
+pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> {
+    let tree = trees.table(Table::Sums);
+    let mut blocks: HashMap<Vec<u8>, Posting> = HashMap::new();
+    let mut rows: HashMap<Vec<u8>, (RollupKey, Rollup)> = HashMap::new();
+    for operation in applied {
+        let (block, offset) = (operation.sequence / keys::BLOCK, operation.sequence % keys::BLOCK);
+        let key = keys::summed(&operation.company, block);
+        let summed = match blocks.get_mut(&key) {
+            Some(summed) => summed,
+            None => {
+                let stored = index::read(tree, &key)?.unwrap_or_default();
+                blocks.entry(key).or_insert(stored)
+            }
+        };
+        if summed.contains(offset) {
+            continue;
+        }
+        summed.insert(offset);
+        for (key, sums) in &operation.sums {
+            let row = rows.entry(keys::sum(&operation.company, key));
+            row.or_insert_with(|| (key.clone(), Rollup::default())).1.add(sums);
+        }
+    }
+    let mut batch = Batch::default();
+    let mut written: Vec<Vec<u8>> = blocks.keys().chain(rows.keys()).cloned().collect();
+    for (key, summed) in blocks {
+        batch.insert(key, summed.encode());
+    }
+    for (key, mut row) in rows {
+        if let Some(stored) = tree.get(&key).map_err(|error| failed("reading", &error))? {
+            row.1.add(&decode::<(RollupKey, Rollup)>("sums", &stored)?.1);
+        }
+        batch.insert(key, encode("sums", &row)?);
+    }
+    let writing = trees.gate.enter();
+    writing.note(|| written.drain(..).map(|key| (Table::Sums.name(), key)).collect::<Vec<_>>());
+    tree.apply_batch(batch).map_err(|error| failed("summing", &error))
+}
+
+/// The rows of some days, with what is known in memory only.
+pub(super) fn rows(
+    trees: &Trees,
+    log: &Log,
+    company: &CompanyId,
+    since: Date,
+    until: Date,
+) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
+    let mut rows: HashMap<RollupKey, Rollup> = HashMap::new();
+    let _moving = trees.sums.read();
+    for entry in trees.table(Table::Sums).range(keys::sums(company, Some(since))..keys::behind(company)) {
+        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        if !key.starts_with(&keys::sums(company, None)) {
+            break;
+        }
+        let (key, sums): (RollupKey, Rollup) = decode("sums", &value)?;
+        if key.day > until {
+            break;
+        }
+        rows.insert(key, sums);
+    }
+    let open = log.companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
+    let mut blocks: HashMap<u64, Posting> = HashMap::new();
+    for sequence in open {
+        // What another host has summed comes with its sums and is indexed here a moment later.
+        let block = sequence / keys::BLOCK;
+        let summed = match blocks.get(&block) {
+            Some(summed) => summed,
+            None => {
+                let stored = index::read(trees.table(Table::Sums), &keys::summed(company, block))?.unwrap_or_default();
+                blocks.entry(block).or_insert(stored)
+            }
+        };
+        if summed.contains(sequence % keys::BLOCK) {
+            continue;
+        }
+        let Some(operation) = log.read(company, sequence)? else { continue };
+        for (key, sums) in Rollup::of(&operation) {
+            if (since..=until).contains(&key.day) {
+                rows.entry(key).or_default().add(&sums);
+            }
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(rows)
+}

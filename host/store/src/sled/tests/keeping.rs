@@ -1,0 +1,287 @@
+//! What lasts: backups, stores of versions before, sums, and what is thrown away.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use jiff::civil::date;
+
+use super::*;
+use crate::{TableWrite, company_key};
+use memhost_types::{Rollup, RollupKey};
+
+fn written(store: &SledStore, name: &str, agent: &str) -> Operation {
+    let made = operation(store, name, Some(agent), OperationKind::Query, Outcome::Succeeded);
+    block_on(store.write_operation(Arc::new(made.clone()), Vec::new())).unwrap();
+    made
+}
+
+fn sums(store: &SledStore, name: &str) -> Vec<(RollupKey, Rollup)> {
+    store.rollups(&company(name), date(1970, 1, 1), date(1970, 1, 2)).unwrap()
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    hex.as_bytes().chunks(2).map(digits).collect()
+}
+
+#[test]
+fn a_store_of_format_1_is_brought_forward() {
+    let directory = TempDir::new().unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/frozen/format-1.jsonl");
+    let db = sled::open(directory.path().join("store")).unwrap();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let part = |name: &str| line[name].as_str().unwrap();
+        db.open_tree(part("tree")).unwrap().insert(bytes(part("key")), bytes(part("value"))).unwrap();
+    }
+    db.flush().unwrap();
+    drop(db);
+    std::fs::write(directory.path().join("FORMAT"), "memhost-data 1\n").unwrap();
+    std::fs::write(directory.path().join("LOCK"), "").unwrap();
+    for _ in 0..2 {
+        let store = open(directory.path());
+        assert_eq!(store.verify().unwrap(), Vec::<String>::new());
+        let captures = OperationFilter { kind: Some(OperationKind::Capture), ..OperationFilter::default() };
+        assert_eq!(all(&store, "acme", &captures, 7).len(), 20);
+        let agents = OperationFilter { agent_id: Some("ada".to_owned()), ..OperationFilter::default() };
+        assert_eq!(all(&store, "acme", &agents, 7).len(), 20);
+        // What format 1 did not have: sums.
+        let days = store.rollups(&company("acme"), date(2026, 1, 1), date(2030, 1, 1)).unwrap();
+        assert_eq!(days.iter().map(|(_, row)| row.operations).sum::<u64>(), 24);
+        assert_eq!(store.scan(Table::Bindings, b"acme\0", None, 10).unwrap().entries.len(), 2);
+        drop(store);
+        assert_eq!(std::fs::read_to_string(directory.path().join("FORMAT")).unwrap(), "memhost-data 2\n");
+    }
+    std::fs::write(directory.path().join("FORMAT"), "memhost-data 3\n").unwrap();
+    let error = SledStore::open(directory.path(), SledOptions::default()).err().unwrap();
+    assert!(matches!(error, StoreError::TooNew { found: 3, .. }), "{error}");
+}
+
+#[test]
+fn every_operation_is_summed_once_whether_or_not_it_is_indexed_again() {
+    let directory = TempDir::new().unwrap();
+    for round in 1..=3_u64 {
+        let store = open(directory.path());
+        (0..10).for_each(|_| drop(written(&store, "acme", "ada")));
+        // Before the indexer took them, and after.
+        for _ in 0..2 {
+            let rows = sums(&store, "acme");
+            assert_eq!(rows.len(), 1, "{rows:?}");
+            let (key, row) = &rows[0];
+            assert_eq!((key.day, row.queries, row.empty_queries), (date(1970, 1, 1), 10 * round, 10 * round));
+            indexed(&store);
+        }
+        // As if it had crashed before the watermark was written.
+        store.trees.index.insert(super::super::keys::watermark(&company("acme")), &0_u64.to_be_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn what_is_written_beside_an_operation_is_there_with_it() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    let mut done = operation(&store, "acme", None, OperationKind::Capture, Outcome::InProgress);
+    let intent = store.write_operation(Arc::new(done.clone()), Vec::new());
+    done.outcome = Outcome::Succeeded;
+    let key = company_key(&company("acme"), b"job");
+    let beside = vec![TableWrite { table: Table::Jobs, key: key.clone(), new: Some(b"queued".to_vec()) }];
+    block_on(store.write_operation(Arc::new(done.clone()), beside)).unwrap();
+    block_on(intent).unwrap();
+    drop(store);
+    let store = open(directory.path());
+    assert_eq!(store.operation(&company("acme"), done.id).unwrap().unwrap().outcome, Outcome::Succeeded);
+    assert_eq!(store.get(Table::Jobs, &key).unwrap().as_deref(), Some(b"queued".as_slice()));
+}
+
+/// So many that copying them takes longer than a few writes.
+const KEYS: u32 = 20_000;
+
+#[test]
+fn a_backup_holds_what_was_stored_at_its_end_although_writing_went_on() {
+    let directory = TempDir::new().unwrap();
+    let store = Arc::new(open(&directory.path().join("data")));
+    let change = |n: u32, value: &[u8]| Change {
+        table: Table::Bindings,
+        key: company_key(&company("acme"), &n.to_be_bytes()),
+        expected: Expected::Anything,
+        new: (!n.is_multiple_of(3) || value == b"old").then(|| value.to_vec()),
+    };
+    for n in 0..KEYS {
+        drop(store.transact(&[change(n, b"old")]).unwrap());
+    }
+    let storage = store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 20, 1_000)).unwrap();
+    storage.apply(vec![put(b"k", b"old")]).unwrap();
+    let (is_over, steps) = (AtomicBool::new(false), AtomicU32::new(0));
+    let file = directory.path().join("backup");
+    let mut at_the_end = Vec::new();
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in (0..KEYS).cycle() {
+                drop(store.transact(&[change(n, b"new")]).unwrap());
+                storage.apply(vec![put(b"k", &n.to_be_bytes())]).unwrap();
+                // Each is waited for, and whoever waits writes nothing.
+                if n % 64 == 0 {
+                    written(&store, "acme", "ada");
+                }
+                steps.fetch_add(1, Ordering::Relaxed);
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        while steps.load(Ordering::Relaxed) < 3 {
+            std::thread::yield_now();
+        }
+        let mut seen = || at_the_end = everything(&store);
+        let report = store.backup(&file, &mut seen).unwrap();
+        is_over.store(true, Ordering::Relaxed);
+        report
+    });
+    assert!(report.keys > u64::from(KEYS) / 2 && report.copied_again > 0, "{report:?}");
+    let restored = directory.path().join("restored");
+    SledStore::restore(&file, &restored).unwrap();
+    let store = open(&restored);
+    assert_eq!(everything(&store), at_the_end);
+    assert_eq!(store.verify().unwrap(), Vec::<String>::new());
+    // A second one does not go over it, and a damaged one is refused before anything is written.
+    assert!(SledStore::restore(&file, &restored).is_err());
+    let mut damaged = std::fs::read(&file).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&file, &damaged).unwrap();
+    let error = SledStore::restore(&file, &directory.path().join("third")).unwrap_err().to_string();
+    assert!(error.contains("not a whole backup") && !directory.path().join("third").exists(), "{error}");
+}
+
+#[test]
+fn two_backups_at_once_are_both_whole() {
+    let directory = TempDir::new().unwrap();
+    let store = Arc::new(open(&directory.path().join("data")));
+    let change = |n: u32, value: u32| Change {
+        table: Table::Bindings,
+        key: company_key(&company("acme"), &n.to_be_bytes()),
+        expected: Expected::Anything,
+        new: Some(value.to_be_bytes().to_vec()),
+    };
+    for n in 0..KEYS {
+        drop(store.transact(&[change(n, 0)]).unwrap());
+    }
+    let is_over = AtomicBool::new(false);
+    let backup = |name: &str| {
+        let (file, mut seen) = (directory.path().join(name), Vec::new());
+        store.backup(&file, &mut || seen = everything(&store)).unwrap();
+        seen
+    };
+    let ends = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for step in 1_u32.. {
+                drop(store.transact(&[change(step.wrapping_mul(7_919) % KEYS, step)]).unwrap());
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let two = [scope.spawn(|| backup("a")), scope.spawn(|| backup("b"))];
+        let ends = two.map(|one| one.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        ends
+    });
+    for (name, end) in ["a", "b"].iter().zip(ends) {
+        let restored = directory.path().join(format!("restored-{name}"));
+        SledStore::restore(&directory.path().join(name), &restored).unwrap();
+        assert!(everything(&open(&restored)) == end, "{name}");
+    }
+}
+
+fn everything(store: &SledStore) -> Vec<(String, Vec<u8>, Vec<u8>)> {
+    let entries = |(name, tree): (&'static str, &sled::Tree)| {
+        let entry = move |entry: sled::Result<(sled::IVec, sled::IVec)>| {
+            let (key, value) = entry.unwrap();
+            (name.to_owned(), key.to_vec(), value.to_vec())
+        };
+        tree.iter().map(entry).collect::<Vec<_>>()
+    };
+    // Sums follow from the operations, a little later.
+    store.trees.kept().filter(|(name, _)| *name != Table::Sums.name()).flat_map(entries).collect()
+}
+
+#[test]
+fn a_compacted_store_holds_the_same_in_less() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    let large = vec![7; 4_000];
+    let storage = store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1 << 30, 1_000_000)).unwrap();
+    for n in 0..2_000_u32 {
+        storage.apply(vec![put(&n.to_be_bytes(), &large)]).unwrap();
+    }
+    for n in 0..1_990_u32 {
+        storage.apply(vec![StorageWrite::Delete(n.to_be_bytes().to_vec())]).unwrap();
+    }
+    written(&store, "acme", "ada");
+    indexed(&store);
+    let before = everything(&store);
+    drop((storage, store));
+    let (was, is) = SledStore::compact(directory.path()).unwrap();
+    assert!(is < was, "{was} to {is}");
+    let store = open(directory.path());
+    assert_eq!(everything(&store), before);
+    assert_eq!(all(&store, "acme", &OperationFilter::default(), 10), [1]);
+    drop(store);
+    // Cut off between its two steps.
+    std::fs::rename(directory.path().join("store"), directory.path().join("store.before")).unwrap();
+    assert_eq!(everything(&open(directory.path())), before);
+}
+
+#[test]
+fn old_operations_go_with_their_index_and_the_numbers_go_on() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    let mut last = None;
+    for number in 0..9_000 {
+        let agent = if number % 2 == 0 { "ada" } else { "bob" };
+        let made = operation(&store, "acme", Some(agent), OperationKind::Query, Outcome::Succeeded);
+        last = Some(store.write_operation(Arc::new(made), Vec::new()));
+    }
+    block_on(last.unwrap()).unwrap();
+    indexed(&store);
+    written(&store, "acme2", "ada");
+    assert_eq!(store.trim_operations(&company("acme"), 8_990).unwrap(), 8_989);
+    let ada = OperationFilter { agent_id: Some("ada".to_owned()), ..OperationFilter::default() };
+    assert_eq!(all(&store, "acme", &ada, 3), [8_999, 8_997, 8_995, 8_993, 8_991]);
+    assert_eq!(store.operation_range(&company("acme")).unwrap(), Some((8_990, 9_000)));
+    assert_eq!(sums(&store, "acme").iter().map(|(_, row)| row.operations).sum::<u64>(), 9_000);
+    assert_eq!(store.verify().unwrap(), Vec::<String>::new());
+    // Never the newest one.
+    indexed(&store);
+    store.trim_operations(&company("acme"), u64::MAX).unwrap();
+    drop(store);
+    let store = open(directory.path());
+    assert_eq!(store.next_sequence(&company("acme")).unwrap(), 9_001);
+    assert_eq!(all(&store, "acme2", &ada, 3), [1]);
+}
+
+#[test]
+fn an_erased_company_leaves_nothing_and_its_namesakes_stay() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    for name in ["acme", "acme2", "acm"] {
+        written(&store, name, "ada");
+        let key = company_key(&company(name), b"x");
+        let change = Change { table: Table::Secrets, key, expected: Expected::Absent, new: Some(b"1".to_vec()) };
+        drop(store.transact(&[change]).unwrap());
+        let partition = company_key(&company(name), b"aaaaaaaaaaaaaaaa");
+        let commit = store.write_partition_state(&partition, size(1_000, 10), b"state", vec![put(b"k", b"v")]);
+        block_on(commit.unwrap()).unwrap();
+    }
+    indexed(&store);
+    assert!(store.erase_company(&company("acme")).unwrap() >= 6);
+    let left = |tree: &sled::Tree| tree.iter().keys().filter(|key| find(key.as_ref().unwrap(), b"acme\0")).count();
+    assert_eq!(store.trees.kept().map(|(_, tree)| left(tree)).sum::<usize>() + left(&store.trees.index), 0);
+    let rest: Vec<String> = store.companies().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(rest, ["acm", "acme2"]);
+    assert_eq!(all(&store, "acme2", &OperationFilter::default(), 3), [1]);
+    assert_eq!(store.binding_storage(b"acme2\0aaaaaaaaaaaaaaaa", size(9, 9)).unwrap().used(), size(2, 1));
+}
+
+fn find(key: &[u8], part: &[u8]) -> bool {
+    key.windows(part.len()).any(|window| window == part)
+}

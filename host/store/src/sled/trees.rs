@@ -1,0 +1,124 @@
+//! The trees of the database, and changing several of them in one step.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
+use sled::{Db, Transactional, Tree};
+
+use super::failed;
+use super::gate::{Gate, OPERATIONS, STORAGE};
+use crate::{Change, Expected, StoreError, Table, TableWrite};
+
+/// A key, and what will be there; none removes.
+pub(super) type KeyChange = (Vec<u8>, Option<Vec<u8>>);
+
+/// Every tree. What is derived is in `index` and nowhere else.
+#[derive(Clone)]
+pub(super) struct Trees {
+    pub(super) db: Db,
+    pub(super) records: Tree,
+    pub(super) index: Tree,
+    pub(super) storage: Tree,
+    tables: Arc<[Tree]>,
+    pub(super) gate: Arc<Gate>,
+    /// Held for writing while operations move from memory into the sums.
+    pub(super) sums: Arc<RwLock<()>>,
+}
+
+impl Trees {
+    pub(super) fn open(db: Db) -> Result<Self, StoreError> {
+        let tree = |name: &str| db.open_tree(name).map_err(|error| failed("opening the store", &error));
+        let tables = Table::ALL.iter().map(|table| tree(table.name())).collect::<Result<_, _>>()?;
+        let (records, index, storage) = (tree(OPERATIONS)?, tree("operation_index")?, tree(STORAGE)?);
+        Ok(Self { db, records, index, storage, tables, gate: Arc::default(), sums: Arc::default() })
+    }
+
+    pub(super) fn table(&self, table: Table) -> &Tree {
+        // The trees were opened in the order of the enumeration.
+        &self.tables[table as usize]
+    }
+
+    /// What a backup holds: everything that is not derived, by name.
+    pub(super) fn kept(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
+        let tables = Table::ALL.iter().map(|table| (table.name(), self.table(*table)));
+        [(OPERATIONS, &self.records), (STORAGE, &self.storage)].into_iter().chain(tables)
+    }
+
+    /// Makes all changes or none; answers the number of the change whose condition does not hold.
+    pub(super) fn change(&self, changes: &[Change]) -> Result<Option<usize>, StoreError> {
+        let writing = self.gate.enter();
+        writing.note(|| changes.iter().map(|change| (change.table.name(), change.key.clone())).collect::<Vec<_>>());
+        let (distinct, places) = distinct(changes.iter().map(|change| self.table(change.table)).collect());
+        let done = distinct.as_slice().transaction(|views: &Vec<TransactionalTree>| {
+            for (number, (change, place)) in changes.iter().zip(&places).enumerate() {
+                if matches!(change.expected, Expected::Anything) {
+                    continue;
+                }
+                let found = views[*place].get(&change.key)?;
+                let fits = match &change.expected {
+                    Expected::Anything => true,
+                    Expected::Absent => found.is_none(),
+                    Expected::Value(value) => found.as_deref() == Some(value.as_slice()),
+                };
+                if !fits {
+                    return Err(ConflictableTransactionError::Abort(number));
+                }
+            }
+            for (change, place) in changes.iter().zip(&places) {
+                put(&views[*place], &change.key, change.new.as_deref())?;
+            }
+            Ok(())
+        });
+        match done {
+            Ok(()) => Ok(None),
+            Err(TransactionError::Abort(number)) => Ok(Some(number)),
+            Err(TransactionError::Storage(error)) => Err(failed("writing", &error)),
+        }
+    }
+
+    /// An operation's record with what is written beside it. The caller has entered the gate.
+    pub(super) fn transact(&self, records: &[KeyChange], beside: &[TableWrite]) -> Result<(), StoreError> {
+        let trees = std::iter::once(&self.records).chain(beside.iter().map(|write| self.table(write.table)));
+        let (distinct, places) = distinct(trees.collect());
+        let done = distinct.as_slice().transaction(|views: &Vec<TransactionalTree>| {
+            for (key, value) in records {
+                put(&views[0], key, value.as_deref())?;
+            }
+            for (write, place) in beside.iter().zip(&places[1..]) {
+                put(&views[*place], &write.key, write.new.as_deref())?;
+            }
+            Ok::<(), ConflictableTransactionError<()>>(())
+        });
+        done.map_err(|error| match error {
+            TransactionError::Storage(error) => failed("writing", &error),
+            TransactionError::Abort(()) => failed("writing", &"the transaction was given up"),
+        })
+    }
+}
+
+fn put(
+    view: &TransactionalTree,
+    key: &[u8],
+    value: Option<&[u8]>,
+) -> Result<(), sled::transaction::UnabortableTransactionError> {
+    match value {
+        Some(value) => view.insert(key, value)?,
+        None => view.remove(key)?,
+    };
+    Ok(())
+}
+
+/// Each tree once, since a transaction locks what it names, and where each of the given ones stands.
+fn distinct(trees: Vec<&Tree>) -> (Vec<&Tree>, Vec<usize>) {
+    let mut once: Vec<&Tree> = Vec::new();
+    let mut places = Vec::with_capacity(trees.len());
+    for tree in trees {
+        let known = once.iter().position(|known| known.name() == tree.name());
+        places.push(known.unwrap_or_else(|| {
+            once.push(tree);
+            once.len() - 1
+        }));
+    }
+    (once, places)
+}

@@ -1,0 +1,76 @@
+//! The plan's types, ids, limits and cursors. Knows no storage, no HTTP and no wasmtime; every other room knows it.
+//!
+//! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave absent fields out.
+
+mod access;
+mod activity;
+mod binding;
+mod cost;
+mod cursor;
+mod delivery;
+mod event;
+mod failure;
+mod ids;
+mod job;
+pub mod limits;
+mod named;
+mod operation;
+mod origin;
+mod permission;
+mod policy;
+mod provenance;
+mod request;
+mod response;
+mod review;
+mod rollup;
+pub mod schema;
+mod usage;
+mod version;
+
+pub use access::{NewToken, Role, Token, TokenId};
+pub use activity::{Activity, ActivityAction, ActivityPage};
+pub use binding::{Binding, BindingLimits, Target};
+pub use cost::{
+    Budget, BudgetState, BudgetView, CostEvent, CostStatus, Direction, FinanceEvent, NewFinanceEvent, Period, SetBudget,
+};
+pub use cursor::{CursorError, CursorKey, QueryDigest};
+pub use delivery::{
+    ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus,
+    HookEvent, HookReceipt, Recall,
+};
+pub use event::{Event, EventFilter, EventType, NewEvent};
+pub use failure::cut_message;
+pub use failure::{FieldError, ProviderError};
+pub use ids::{
+    AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId, check_id,
+};
+pub use job::{Job, JobFilter, JobId, JobRunner};
+pub use operation::{
+    LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
+    PayloadSnapshot,
+};
+pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
+pub use permission::{
+    Grants, HttpGrant, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
+    unreviewed,
+};
+pub use policy::{
+    BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy, ReviewPolicy, Snapshots,
+    SubscribedWhen, default_hooks,
+};
+pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
+pub use request::{
+    BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest,
+    GetRequest, ImportRequest, Intent, JsonObject, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
+};
+pub use response::{
+    BrowseNode, BrowsePage, CaptureResponse, ContextBundle, Contribution, CorrectResponse, Explanation, ExportPage,
+    ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse, GetResponse, Held, HitTrace, ImportResponse, JobStatus,
+    ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
+};
+pub use review::{
+    Decision, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
+};
+pub use rollup::{Latencies, Rollup, RollupKey};
+pub use usage::{AttributionMode, BillingType, Microcents, Usage};
+pub use version::{Digest, DigestError, KeptFrom, ServingVersion, VersionChoice};

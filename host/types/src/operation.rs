@@ -1,0 +1,336 @@
+//! The operation record: what memory work happened, for whom, why, and how it ended.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::named::named;
+use super::{
+    AttributionMode, BindingKey, CompanyId, ExtractionJob, HookContext, HookKind, OperationId, ProviderKey,
+    RecordHandle, Scope, SourceKind, SourceRef, Usage,
+};
+
+named!(
+    /// What was asked of a provider: the plan's operation types, and what the host does beside them.
+    OperationKind, "kind" {
+        /// Something that happened was taken in.
+        Capture = "capture",
+        /// Curated records were written.
+        RecordUpsert = "record_upsert",
+        /// Something was looked for.
+        Query = "query",
+        /// Records were listed.
+        List = "list",
+        /// One record was read.
+        Get = "get",
+        /// A query was run again to be told how.
+        Explain = "explain",
+        /// The provider's own tree was looked at.
+        Browse = "browse",
+        /// Records were made unreachable.
+        Forget = "forget",
+        /// A record was corrected.
+        Correct = "correct",
+        /// A person's decision about what a provider itself holds was carried out.
+        Review = "review",
+        /// Everything that a binding holds was read, in the provider's own lines.
+        Export = "export",
+        /// Lines of an export were taken in.
+        Import = "import",
+        /// A provider was given time for a job that a capture had left.
+        Extraction = "extraction",
+        /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
+        /// changed is in the activity log.
+        Control = "control",
+    }
+);
+
+impl OperationKind {
+    /// Whether it only reads what a provider holds.
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Query | Self::List | Self::Get | Self::Explain | Self::Browse | Self::Export)
+    }
+
+    /// Whether it changes what a provider holds: such an operation leaves its intent before the provider is called.
+    pub fn is_write(self) -> bool {
+        matches!(
+            self,
+            Self::Capture
+                | Self::RecordUpsert
+                | Self::Forget
+                | Self::Correct
+                | Self::Review
+                | Self::Import
+                | Self::Extraction
+        )
+    }
+}
+
+named!(
+    /// How an operation ended.
+    Outcome, "outcome" {
+        /// The provider is at work on a write.
+        InProgress = "in_progress",
+        /// As asked.
+        Succeeded = "succeeded",
+        /// The provider said no, or its answer was not acceptable.
+        Failed = "failed",
+        /// The host said no before the provider was called.
+        Refused = "refused",
+        /// The host keeps a capture and will deliver it later: a budget is used up, or somebody must look at it first.
+        Held = "held",
+        /// The provider did not answer in time.
+        TimedOut = "timed_out",
+        /// The provider crashed or ran into a limit.
+        Trapped = "trapped",
+        /// The host ended while the provider was at work: whether the write happened is not known.
+        Interrupted = "interrupted",
+    }
+);
+
+named!(
+    /// The kind of an operation's error: the contract's cases, then the host's own.
+    OperationErrorCode, "code" {
+        /// The request can never succeed as it is.
+        InvalidRequest = "invalid_request",
+        /// The thing named does not exist in this scope.
+        NotFound = "not_found",
+        /// This provider does not do that.
+        Unsupported = "unsupported",
+        /// The system behind the provider refused its credentials.
+        Unauthorized = "unauthorized",
+        /// Too fast.
+        RateLimited = "rate_limited",
+        /// Not now.
+        Unavailable = "unavailable",
+        /// A limit on stored things is reached.
+        QuotaExceeded = "quota_exceeded",
+        /// The provider failed.
+        Internal = "internal",
+        /// No binding answers for this company, agent or key.
+        NoBinding = "no_binding",
+        /// The caller's token does not allow this.
+        Forbidden = "forbidden",
+        /// The company was erased.
+        CompanyErased = "company_erased",
+        /// A budget is used up.
+        BudgetExceeded = "budget_exceeded",
+        /// Somebody must look at it first.
+        ReviewRequired = "review_required",
+        /// The binding is disabled.
+        BindingDisabled = "binding_disabled",
+        /// The binding's provider is not loaded.
+        ProviderMissing = "provider_missing",
+        /// Too many calls are at work or waiting.
+        Busy = "busy",
+        /// The call's time was up.
+        TimedOut = "timed_out",
+        /// The provider crashed.
+        Trapped = "trapped",
+        /// The provider used more than its limits allow.
+        LimitExceeded = "limit_exceeded",
+        /// The provider's answer breaks the contract.
+        BadAnswer = "bad_answer",
+        /// The host ended during the call.
+        Interrupted = "interrupted",
+        /// The host itself failed, such as on a full disk.
+        Host = "host",
+    }
+);
+
+/// Why an operation did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationError {
+    /// What kind of failure.
+    pub code: OperationErrorCode,
+    /// What happened, to which thing, and what to do next.
+    pub message: String,
+    /// The request's field at fault, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Milliseconds until another try makes sense.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// A line that a guest logged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LogLine {
+    /// `error`, `warn`, `info`, `debug`, `trace`, or `stdout` and `stderr` for lines without a level.
+    pub level: String,
+    /// The line without its level.
+    pub text: String,
+}
+
+/// One memory operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// Finds the record; carries its number in the company's log.
+    pub id: OperationId,
+    /// Whose.
+    pub company_id: CompanyId,
+    /// What was asked.
+    pub kind: OperationKind,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Who asked, such as `operator`.
+    pub principal: String,
+    /// The binding that was resolved or named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    /// The provider that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_key: Option<ProviderKey>,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_version: Option<String>,
+    /// Who and what it was about.
+    pub scope: Scope,
+    /// Where the memory came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// The delivery that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<HookContext>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended; absent while it is in progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Timestamp>,
+    /// Microseconds from the beginning to the provider's answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<u64>,
+    /// Microseconds of it in the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_us: Option<u64>,
+    /// How many records were written, returned or forgotten.
+    pub record_count: u32,
+    /// The first of them, at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<RecordHandle>,
+    /// Extraction that goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<ExtractionJob>,
+    /// What the provider reported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub usage: Vec<Usage>,
+    /// Where its cost is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribution_mode: Option<AttributionMode>,
+    /// What was billed for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cost_event_ids: Vec<Uuid>,
+    /// Why it did not succeed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<OperationError>,
+    /// What the guest logged, at most 8 KiB.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogLine>,
+    /// Records that the request says it builds on: `citedRecords` in its metadata.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cited: Vec<RecordHandle>,
+    /// What was asked, where the binding keeps that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<PayloadSnapshot>,
+}
+
+/// What was asked, as far as the binding's policy keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PayloadSnapshot {
+    /// The request as JSON, or its beginning.
+    pub text: String,
+    /// How long it was as a whole, in bytes.
+    pub bytes: u64,
+}
+
+/// Which operations to show. Every field that is set must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(missing_docs, reason = "the names are those of the operation's fields")]
+pub struct OperationFilter {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issue_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook_kind: Option<HookKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_kind: Option<SourceKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<OperationKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binding_key: Option<BindingKey>,
+    /// Not before this moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Before this moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl OperationFilter {
+    /// Whether an operation matches.
+    pub fn matches(&self, operation: &Operation) -> bool {
+        fn same<T: PartialEq>(wanted: Option<&T>, found: Option<&T>) -> bool {
+            wanted.is_none_or(|wanted| found == Some(wanted))
+        }
+        let scope = &operation.scope;
+        self.agent_id.as_deref().is_none_or(|wanted| scope.agent_id.as_ref().is_some_and(|id| id.as_str() == wanted))
+            && same(self.issue_id.as_ref(), scope.issue_id.as_ref())
+            && same(self.project_id.as_ref(), scope.project_id.as_ref())
+            && same(self.run_id.as_ref(), scope.run_id.as_ref())
+            && same(self.session_key.as_ref(), scope.session_key.as_ref())
+            && same(self.hook_kind.as_ref(), operation.hook.as_ref().map(|hook| &hook.hook_kind))
+            && same(self.source_kind.as_ref(), operation.source.as_ref().map(|source| &source.kind))
+            && same(self.kind.as_ref(), Some(&operation.kind))
+            && same(self.outcome.as_ref(), Some(&operation.outcome))
+            && same(self.binding_key.as_ref(), operation.binding_key.as_ref())
+            && self.since.is_none_or(|since| operation.started_at >= since)
+            && self.until.is_none_or(|until| operation.started_at < until)
+    }
+}
+
+/// One page of the operation log, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationPage {
+    /// At most as many as asked for.
+    pub items: Vec<Operation>,
+    /// Where the next page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+impl OperationErrorCode {
+    /// Whether the provider was not even asked, for a reason that passes: that is no failed attempt.
+    pub fn is_a_wait(self) -> bool {
+        matches!(self, Self::BindingDisabled | Self::Busy)
+    }
+
+    /// Whether the same request may succeed later, as `error` in `wit/types.wit` says it of a provider's.
+    pub fn is_worth_another_try(self) -> bool {
+        !matches!(
+            self,
+            Self::InvalidRequest
+                | Self::NotFound
+                | Self::Unsupported
+                | Self::Unauthorized
+                | Self::QuotaExceeded
+                | Self::NoBinding
+                | Self::Forbidden
+                | Self::CompanyErased
+        )
+    }
+}

@@ -1,0 +1,131 @@
+//! How ids, digests, origins and amounts are written, as JSON Schema: what their parsers take, so that a client can check
+//! before it sends. Lengths are counted in characters there; the parsers count bytes where `limits` says so.
+
+use schemars::{JsonSchema, Schema};
+use serde_json::{Value, json};
+
+use super::limits;
+
+/// What no id and no reference may hold: Unicode's control characters.
+const CONTROL: &str = r"\u0000-\u001f\u007f-\u009f";
+/// What no id begins or ends with: Unicode's white space that is no control character.
+const SPACE: &str = r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
+
+fn set(schema: &mut Schema, members: Value) {
+    if let Value::Object(members) = members {
+        schema.ensure_object().extend(members);
+    }
+}
+
+/// As `check_outside_id` takes it: 1 to 128 bytes, no separators, control characters or outer spaces, not `.` or `..`.
+pub fn outside_id(schema: &mut Schema) {
+    let inner = format!(r"/\\{CONTROL}");
+    let edge = format!("{inner}{SPACE}");
+    set(
+        schema,
+        json!({
+            "minLength": 1,
+            "maxLength": limits::MAX_OUTSIDE_ID_BYTES,
+            "pattern": format!("^[^{edge}]([^{inner}]*[^{edge}])?$"),
+            "not": { "enum": [".", ".."] },
+        }),
+    );
+}
+
+/// As `check_key` takes it.
+pub fn key(schema: &mut Schema) {
+    set(schema, json!({ "minLength": 1, "maxLength": 64, "pattern": "^[a-z0-9][a-z0-9._-]*$" }));
+}
+
+/// As `check_record_id` takes it, and a document's key or an external reference, which may be paths or addresses.
+pub fn record_id(schema: &mut Schema) {
+    let pattern = format!("^[^{CONTROL}]+$");
+    set(schema, json!({ "minLength": 1, "maxLength": limits::MAX_RECORD_ID_BYTES, "pattern": pattern }));
+}
+
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident = $transform:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(JsonSchema)]
+        #[schemars(transform = $transform)]
+        #[expect(dead_code, reason = "it describes a field that is a plain text to us")]
+        pub struct $name(String);
+    )+};
+}
+
+texts! {
+    /// An id that Paperclip or another embedder gives out: 1 to 128 bytes, no `/`, `\\`, control characters or outer spaces,
+    /// not `.` or `..`.
+    OutsideId = outside_id,
+    /// 1 to 512 bytes without control characters, such as a path, an address or a name.
+    Reference = record_id,
+}
+
+/// The id of an operation.
+pub fn uuid_v7(schema: &mut Schema) {
+    let pattern = "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$";
+    set(schema, json!({ "format": "uuid", "pattern": pattern }));
+}
+
+/// The digest of a build.
+pub fn digest(schema: &mut Schema) {
+    set(schema, json!({ "pattern": "^sha256:[0-9A-Fa-f]{64}$" }));
+}
+
+/// Cents with six decimals, from 0 to 9 billion.
+pub fn cents(schema: &mut Schema) {
+    set(schema, json!({ "minimum": 0, "maximum": 9_000_000_000_u64 }));
+}
+
+/// Where HTTP may go.
+pub fn origin(schema: &mut Schema) {
+    let examples = ["https://api.example.com", "http://10.0.0.5:8080", "https://*.example.com"];
+    set(
+        schema,
+        json!({ "pattern": r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/?#@]+/?$", "maxLength": 270, "examples": examples }),
+    );
+}
+
+/// A range of versions in Cargo's grammar.
+pub fn version_range(schema: &mut Schema) {
+    set(schema, json!({ "examples": ["*", "^1.2", ">=1, <3"] }));
+}
+
+/// A range of addresses.
+pub fn ip_ranges(schema: &mut Schema) {
+    let one =
+        json!({ "type": "string", "pattern": r"^[0-9A-Fa-f:.]+/\d{1,3}$", "examples": ["10.0.0.0/8", "fd00::/8"] });
+    set(schema, json!({ "type": "array", "items": one }));
+}
+
+/// A share.
+pub fn share(schema: &mut Schema) {
+    set(schema, json!({ "minimum": 0, "maximum": 1 }));
+}
+
+/// A cursor as `CursorKey::seal` makes it.
+pub fn cursor(schema: &mut Schema) {
+    set(schema, json!({ "minLength": 1, "pattern": "^[A-Za-z0-9_-]+$" }));
+}
+
+/// The kinds of hooks that the plan names. Others are carried by name.
+pub fn hook_kind(schema: &mut Schema) {
+    let known =
+        ["pre_run_hydrate", "post_run_capture", "issue_comment_capture", "issue_document_capture", "manual_capture"];
+    set(schema, json!({ "examples": known }));
+}
+
+/// How many elements one page may have.
+pub fn page_size(schema: &mut Schema) {
+    set(schema, json!({ "minimum": 1, "maximum": limits::MAX_PAGE, "default": limits::DEFAULT_LIMIT }));
+}
+
+/// How many records a query may return.
+pub fn top_k(schema: &mut Schema) {
+    set(schema, json!({ "minimum": 1, "maximum": limits::MAX_PAGE, "default": limits::DEFAULT_TOP_K }));
+}
+
+/// How many records, ids or handles one call may have.
+pub fn items(schema: &mut Schema) {
+    set(schema, json!({ "minItems": 1, "maxItems": limits::MAX_ITEMS }));
+}
