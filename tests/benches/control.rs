@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use memhost_core::access::{Act, Known, Tokens};
 use memhost_core::bindings::{Bindings, NewBinding};
-use memhost_core::service::{Caller, CreateToken};
+use memhost_core::{Caller, CreateToken};
 use memhost_ports::{Clock, SystemClock};
 use memhost_store::{SledOptions, SledStore, Store, Transacted};
 use memhost_tests::measure::{Timings, show, table};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost_core::service::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
+use memhost_core::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
 use memhost_server::{InProcess, ServerOptions};
 use memhost_types::{
     AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::CliError;
 use memhost_core::plugins::{Trust, TrustedKey};
-use memhost_core::service::{Audit, ServiceOptions};
+use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_explorer::{LinkTemplate, SourceLinks};
 use memhost_integrations::CompatOptions;

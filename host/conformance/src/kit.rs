@@ -11,9 +11,7 @@ use super::rule::{Mode, Rule, Run, Stop, Verdict};
 use super::subject::Subject;
 use super::{CheckError, rules};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
-use memhost_core::service::{
-    Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret, schema_problem,
-};
+use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret, schema_problem};
 use memhost_sandbox::{AdmissionError, Component};
 use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, TextId,

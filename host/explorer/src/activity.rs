@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::kit::{Asked, Page, View, empty, pager, short_id, time};
 use super::pieces;
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::Service;
+use memhost_http::{In, Problem, Viewing};
 use memhost_types::{Activity, ActivityAction};
 
 /// More changed fields than this are folded away.

@@ -20,8 +20,8 @@ pub(super) use show::show;
 
 use super::kit::{Asked, Col, Filter, Page, Row, Tone, View, badge, empty, table};
 use super::pieces;
-use memhost_core::service::{Act, BindingView, BreakerState, Service};
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::{Act, BindingView, BreakerState, Service};
+use memhost_http::{In, Problem, Viewing};
 use memhost_types::{AgentId, BindingKey};
 
 /// How a binding does, as one word.

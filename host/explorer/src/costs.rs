@@ -19,8 +19,8 @@ pub(super) use events::{charges, events};
 
 use super::kit::{Asked, Col, Filter, Page, Plot, Row, View, count, duration_us, empty, money, table};
 use super::pieces;
-use memhost_core::service::{GroupBy, Service, Sums, SumsQuery, SumsRow, SumsView};
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::{GroupBy, Service, Sums, SumsQuery, SumsRow, SumsView};
+use memhost_http::{In, Problem, Viewing};
 use memhost_types::{BindingKey, CompanyId, Microcents};
 
 /// The pages of this section.

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::kit::{Asked, Col, Filter, Page, Row, Tone, View, badge, duration_us, empty, pager, table, time};
 use super::pieces::{self, ROWS};
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::Service;
+use memhost_http::{In, Problem, Viewing};
 use memhost_types::{Event, EventFilter, EventType};
 
 #[derive(Deserialize)]

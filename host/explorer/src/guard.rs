@@ -12,8 +12,8 @@ use percent_encoding::percent_decode_str;
 
 use super::kit::{self, Theme, View};
 use super::{Explorer, session};
-use memhost_core::service::Service;
-use memhost_http::edge::{self, Problem};
+use memhost_core::Service;
+use memhost_http::{self as edge, Problem};
 
 /// The theme's cookie.
 pub(super) const THEME: &str = "memhost_theme";

@@ -35,8 +35,8 @@ use axum::routing::{get, post};
 use guard::headers;
 pub use guard::missing;
 pub use links::{LinkTemplate, SourceLinks};
-use memhost_core::service::Service;
-use memhost_http::edge::{AdminToken, to_its_end};
+use memhost_core::Service;
+use memhost_http::{AdminToken, to_its_end};
 pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
 
 /// What all pages share.

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::kit::Asked;
-use memhost_core::service::{Happened, Notice, Service};
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::{Happened, Notice, Service};
+use memhost_http::{In, Problem, Viewing};
 
 /// What happens within this time is told once: four times a second at most.
 const TOGETHER: Duration = Duration::from_millis(250);

@@ -13,8 +13,8 @@ pub(super) use show::show;
 
 use super::kit::{Asked, Col, Filter, Page, Row, View, duration_us, empty, money, outcome, pager, table, time, words};
 use super::pieces;
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::Service;
+use memhost_http::{In, Problem, Viewing};
 use memhost_types::{BindingKey, HookKind, Microcents, Operation, OperationFilter, OperationKind, Outcome, SourceKind};
 
 /// Rows of one page.

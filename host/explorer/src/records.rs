@@ -18,8 +18,8 @@ pub(super) use write::{create, new};
 
 use super::kit::{Asked, Col, Filter, Page, Row, View, empty, pager, source_link, table, time};
 use super::pieces::ROWS;
-use memhost_core::service::{Act, Service};
-use memhost_http::edge::{In, Listing, Problem};
+use memhost_core::{Act, Service};
+use memhost_http::{In, Listing, Problem};
 use memhost_types::{BindingKey, ListRequest, OperationKind, RecordId, Scope, Snippet};
 
 asks! {

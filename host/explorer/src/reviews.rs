@@ -13,8 +13,8 @@ use super::kit::{
     short_id, table, time,
 };
 use super::pieces::{self, ROWS};
-use memhost_core::service::{Act, Service};
-use memhost_http::edge::{Administering, In, Problem, Viewing, parse};
+use memhost_core::{Act, Service};
+use memhost_http::{Administering, In, Problem, Viewing, parse};
 use memhost_types::{
     BindingKey, Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject, SourceRef,
 };

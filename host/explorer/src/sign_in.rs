@@ -14,8 +14,8 @@ use super::guard::{THEME, cookie, is_secure, see_with};
 use super::kit::{Asked, Signed, Theme, View, bare, deserialize, forged, read};
 use super::session::{COOKIE, is_same, no_cookie, secret};
 use super::{Explorer, session};
-use memhost_core::service::{Act, Service};
-use memhost_http::edge::{self, Problem};
+use memhost_core::{Act, Service};
+use memhost_http::{self as edge, Problem};
 
 /// Ties the form to the browser that it was shown in: nobody is signed in as somebody else by another site's form.
 const FORM: &str = "memhost_sign_in";

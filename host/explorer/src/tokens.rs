@@ -16,8 +16,8 @@ use super::kit::{
     words,
 };
 use super::pieces::{again, choose, tick};
-use memhost_core::service::{Act, Caller, CreateToken, Service};
-use memhost_http::edge::{Administering, Host, Hosting, In, Problem, Viewing, parse};
+use memhost_core::{Act, Caller, CreateToken, Service};
+use memhost_http::{Administering, Host, Hosting, In, Problem, Viewing, parse};
 use memhost_types::{CompanyId, NewToken, OperationKind, Role, Token, TokenId};
 
 /// How long a token may be good for: what the form sends, what it is called, and hours.
@@ -198,9 +198,7 @@ async fn make(
     };
     match service.create_token(caller, company, request).await {
         Ok(made) => Ok(shown(view, &made, "Token made").into_response()),
-        Err(memhost_core::service::ServiceError::Access(error)) => {
-            Ok(again(&fresh(view, given, Some(&error.to_string()))))
-        }
+        Err(memhost_core::ServiceError::Access(error)) => Ok(again(&fresh(view, given, Some(&error.to_string())))),
         Err(error) => Err(error.into()),
     }
 }

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::item::{Item, ItemType, NewItem};
 use super::options::AproposOptions;
 use super::place::{Place, id, invalid};
-use memhost_core::service::{Caller, Service};
-use memhost_http::edge::{Body, By, Problem, Query};
+use memhost_core::{Caller, Service};
+use memhost_http::{Body, By, Problem, Query};
 use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Scope, Snippet, UpsertRequest};
 
 /// The longest context of a recall, in characters, where nobody says; and at all.

@@ -63,7 +63,7 @@ use std::sync::Arc;
 use axum::{Extension, Router};
 
 pub use self::options::{AproposOptions, CompatOptions, PageSpaceOptions, ScopeField};
-use memhost_core::service::Service;
+use memhost_core::Service;
 
 /// The routes that the host's configuration names.
 pub fn routes(options: &CompatOptions) -> Router<Arc<Service>> {

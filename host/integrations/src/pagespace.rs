@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::options::PageSpaceOptions;
 use super::place::{Place, id, invalid, text};
-use memhost_core::service::{Caller, Service};
-use memhost_http::edge::{Body, By, Problem};
+use memhost_core::{Caller, Service};
+use memhost_http::{Body, By, Problem};
 use memhost_types::{
     ForgetEffect, ForgetRequest, GetRequest, JsonObject, RecordHandle, RecordWrite, Scope, Snippet, SourceKind,
     SourceRef, UpsertRequest,

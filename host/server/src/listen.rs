@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 
 use super::ServerOptions;
 use super::routes::{Surfaces, router_of};
-use memhost_core::service::{Service, ServiceError};
-use memhost_http::edge::AdminToken;
+use memhost_core::{Service, ServiceError};
+use memhost_http::AdminToken;
 
 /// How long calls that are under way may take after the host was told to stop.
 const GRACE: Duration = Duration::from_secs(10);

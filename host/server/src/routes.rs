@@ -19,10 +19,10 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tracing::Instrument;
 
 use super::{ServerOptions, openapi};
-use memhost_core::service::{Health, Service};
+use memhost_core::{Health, Service};
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
 use memhost_http::api;
-use memhost_http::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
+use memhost_http::{self as edge, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
 use memhost_http::mcp;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

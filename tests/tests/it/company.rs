@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memhost_core::service::{check_backup, restore_backup};
+use memhost_core::{check_backup, restore_backup};
 use memhost_server::Method;
 use memhost_tests::{TestHost, eventually, parse};
 use serde_json::{Value, json};

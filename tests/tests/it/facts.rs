@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use memhost_core::service::ServiceError;
+use memhost_core::ServiceError;
 use memhost_integrations::CompatOptions;
 use memhost_server::Method;
 use memhost_tests::{TestHost, caller, list, query, scope, upsert};

@@ -1,6 +1,6 @@
 //! The operation log through the whole host: every operation leaves a record, whatever became of it.
 
-use memhost_core::service::ServiceError;
+use memhost_core::ServiceError;
 use memhost_tests::{TestHost, agent_scope, caller, capture, eventually, forget, get, list, parse, query};
 use memhost_types::{BindingLimits, OperationErrorCode, OperationFilter, OperationKind, Outcome};
 

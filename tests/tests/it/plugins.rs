@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memhost_core::plugins::{SigningKey, Trust};
-use memhost_core::service::{BindingView, CreateBinding, UpdateBinding};
+use memhost_core::{BindingView, CreateBinding, UpdateBinding};
 use memhost_tests::{TestHost, caller, capture, eventually, parse, query, stamped};
 use memhost_types::{BindingKey, BindingLimits, Digest, Grants, OperationFilter, Outcome, VersionChoice};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use memhost_core::service::{Follower, Happened};
+use memhost_core::{Follower, Happened};
 use memhost_server::{AdminToken, Endpoint, Method, Surfaces};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
 use memhost_types::CompanyId;

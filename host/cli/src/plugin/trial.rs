@@ -11,7 +11,7 @@ use crate::output::{escape, text};
 use crate::page::items;
 use crate::{Backend, CliError, directories};
 use memhost_core::plugins::Plugins;
-use memhost_core::service::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
+use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
 use memhost_sandbox::{Inspection, Meter, Metered, Sandbox, SandboxOptions};
 use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest, TextId, VersionChoice,

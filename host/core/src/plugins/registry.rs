@@ -13,11 +13,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-use super::change::{PluginChange, PluginOutcome};
-use super::error::PluginError;
-use super::files::{self, Fingerprint, SETTLE};
-use super::kept::KeptComponents;
-use super::trust::{Signed, Trust};
+use crate::plugins::change::PluginChange;
+
+use crate::plugins::change::PluginOutcome;
+use crate::plugins::error::PluginError;
+use crate::plugins::files;
+use crate::plugins::files::Fingerprint;
+use crate::plugins::files::SETTLE;
+use crate::plugins::kept::KeptComponents;
+use crate::plugins::trust::Signed;
+use crate::plugins::trust::Trust;
 use memhost_sandbox::{CacheKey, Component, Sandbox};
 use memhost_types::{Digest, ProviderKey};
 
@@ -146,7 +151,7 @@ impl Plugins {
     }
 
     /// The directory that files come from.
-    pub(super) fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::guard::see;
 use crate::kit::{Page, Signed, View, confirm};
-use memhost_core::service::{Service, ServiceError, SetTarget, UpdateBinding};
-use memhost_http::edge::{Administering, In, Problem, parse};
+use memhost_core::{Service, ServiceError, SetTarget, UpdateBinding};
+use memhost_http::{Administering, In, Problem, parse};
 use memhost_types::{AgentId, BindingKey, FieldError};
 
 fn key(text: &str) -> Result<BindingKey, Problem> {

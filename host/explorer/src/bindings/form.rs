@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use crate::guard::see;
 use crate::kit::{Asked, Field, Page, Signed, View, form};
 use crate::pieces::{again, choose, lines, tick};
-use memhost_core::service::{Act, CreateBinding, Service, ServiceError, UpdateBinding};
-use memhost_http::edge::{Administering, In, Problem, parse};
+use memhost_core::{Act, CreateBinding, Service, ServiceError, UpdateBinding};
+use memhost_http::{Administering, In, Problem, parse};
 use memhost_types::{BindingKey, BindingLimits, BindingPolicy, JsonObject, VersionChoice};
 
 /// The fields as they were sent, or as they are shown at first.

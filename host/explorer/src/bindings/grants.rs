@@ -10,8 +10,8 @@ use maud::{Markup, html};
 
 use crate::guard::see;
 use crate::kit::{Col, Row, Signed, Tone, View, badge, bytes, form, table};
-use memhost_core::service::{Act, AskedView, GrantsView, Service};
-use memhost_http::edge::{Granting, In, Problem, parse};
+use memhost_core::{Act, AskedView, GrantsView, Service};
+use memhost_http::{Granting, In, Problem, parse};
 use memhost_types::{Binding, BindingKey, Grants, HttpGrant, Permission, PermissionRequest};
 
 /// A permission as a person reads it.

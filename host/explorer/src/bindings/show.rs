@@ -10,8 +10,8 @@ use crate::kit::{
     Col, Facts, Field, Page, Row, Tone, View, badge, duration_us, exact, form, panel, percent, table, time, words,
 };
 use crate::pieces;
-use memhost_core::service::{Act, BindingView, BreakerState, Service};
-use memhost_http::edge::{In, Problem, Viewing, parse};
+use memhost_core::{Act, BindingView, BreakerState, Service};
+use memhost_http::{In, Problem, Viewing, parse};
 use memhost_types::{Binding, BindingKey, CompanyId, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen};
 
 pub(crate) async fn show(
@@ -77,7 +77,7 @@ fn actions(view: &View, shown: &BindingView) -> Markup {
 
 fn state(view: &View, shown: &BindingView) -> Facts {
     let binding = &shown.binding;
-    let build = |build: &memhost_core::service::BuildView| {
+    let build = |build: &memhost_core::BuildView| {
         html! { (build.version) " " code.soft title=(build.digest) { (build.digest.short()) } }
     };
     let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };

@@ -12,8 +12,8 @@ use crate::bindings::budget;
 use crate::guard::see;
 use crate::kit::{Field, Page, Signed, View, empty, form, panel};
 use crate::pieces::{self, again, choose};
-use memhost_core::service::{Act, Service, ServiceError};
-use memhost_http::edge::{Administering, In, Problem, Viewing};
+use memhost_core::{Act, Service, ServiceError};
+use memhost_http::{Administering, In, Problem, Viewing};
 use memhost_types::{BindingKey, CompanyId, Microcents, Period, SetBudget};
 
 #[derive(Default, Deserialize)]
@@ -123,7 +123,7 @@ pub(crate) async fn set(
     let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
     match service.set_budget(&allowed.caller, &allowed.company, binding, period, Some(set)).await {
         Ok(_) => {}
-        Err(ServiceError::Ledger(memhost_core::accounting::LedgerError::Field(error))) => {
+        Err(ServiceError::Ledger(memhost_core::money::LedgerError::Field(error))) => {
             return wrong(&error.to_string());
         }
         Err(error) => return Err(error.into()),

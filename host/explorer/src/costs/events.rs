@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::TABS;
 use crate::kit::{Asked, Col, Page, Row, Tone, View, badge, count, empty, money, pager, short_id, table, time, words};
 use crate::pieces::{self, ROWS};
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::Service;
+use memhost_http::{In, Problem, Viewing};
 use memhost_types::{BillingType, CostStatus, Direction, FinanceEvent};
 
 #[derive(Deserialize)]

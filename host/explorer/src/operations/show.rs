@@ -12,8 +12,8 @@ use crate::kit::{
     source_link, table, time, waterfall, words,
 };
 use crate::pieces;
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing, parse};
+use memhost_core::Service;
+use memhost_http::{In, Problem, Viewing, parse};
 use memhost_types::{
     AttributionMode, BillingType, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode,
     OperationId, OperationKind, Outcome, Usage,

@@ -13,8 +13,8 @@ use super::{clipped, object};
 use crate::guard::see;
 use crate::kit::{Asked, Field, Page, Signed, View, confirm, form, panel};
 use crate::pieces::{again, lines, prose};
-use memhost_core::service::Service;
-use memhost_http::edge::{Correcting, Forgetting, In, Problem};
+use memhost_core::Service;
+use memhost_http::{Correcting, Forgetting, In, Problem};
 use memhost_types::{
     CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest, JsonObject, OperationKind, RecordWrite,
 };

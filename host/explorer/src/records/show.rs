@@ -14,8 +14,8 @@ use crate::kit::{
     Asked, Facts, Page, View, empty, exact, issue_link, panel, run_link, short_id, source_link, time, words,
 };
 use crate::pieces;
-use memhost_core::service::{Abilities, Act, Caller, Service};
-use memhost_http::edge::{In, Problem, Reading, parse};
+use memhost_core::{Abilities, Act, Caller, Service};
+use memhost_http::{In, Problem, Reading, parse};
 use memhost_types::{
     BindingKey, CompanyId, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId,
     Scope, Snippet, SourceRef,

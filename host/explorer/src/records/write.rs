@@ -11,8 +11,8 @@ use super::{asks, object, place};
 use crate::guard::see;
 use crate::kit::{Field, Page, Signed, View, form};
 use crate::pieces::{again, binding_keys, choose, lines, prose};
-use memhost_core::service::{Act, Service};
-use memhost_http::edge::{In, Problem, Writing};
+use memhost_core::{Act, Service};
+use memhost_http::{In, Problem, Writing};
 use memhost_types::{
     BindingKey, CompanyId, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest,
 };

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::about;
 use super::runtime::same_company;
-use crate::edge::{Capturing, In, JsonLines, Lines, Problem, read_json};
-use memhost_core::service::{Caller, Service};
+use crate::{Capturing, In, JsonLines, Lines, Problem, read_json};
+use memhost_core::{Caller, Service};
 use memhost_types::{CaptureRequest, CaptureResponse, CompanyId, limits};
 
 /// So many lines of one request are at work side by side.

@@ -19,13 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use super::about;
 use super::control::Items;
-use crate::edge::Problem;
-use crate::edge::{Administering, Granting, In, Resolving, Viewing};
-use crate::edge::{At, Body, Done, Query, document};
+use crate::Problem;
+use crate::{Administering, Granting, In, Resolving, Viewing};
+use crate::{At, Body, Done, Query, document};
 use memhost_core::bindings::{ResolutionStep, Why};
-use memhost_core::service::{
-    Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding,
-};
+use memhost_core::{Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
 use memhost_types::{AgentId, BindingKey, Grants, ProviderKey};
 
 /// The routes below `/control/v1/companies/{company}`.

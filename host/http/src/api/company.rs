@@ -19,10 +19,10 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::about;
-use crate::edge::Problem;
-use crate::edge::{Administering, Erasing, Host, Hosting, In, Viewing};
-use crate::edge::{Body, Company, Created, JsonLines};
-use memhost_core::service::{BackupRequest, BackupView, Erased, Imported, Retention, Service, ServiceError};
+use crate::Problem;
+use crate::{Administering, Erasing, Host, Hosting, In, Viewing};
+use crate::{Body, Company, Created, JsonLines};
+use memhost_core::{BackupRequest, BackupView, Erased, Imported, Retention, Service, ServiceError};
 use memhost_types::CompanyId;
 
 /// The longest line of an import, in bytes: a record of 1 MiB whose every byte is escaped fits.

@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::about;
-use crate::edge::Problem;
-use crate::edge::{Administering, Host, Hosting, In, Viewing};
-use crate::edge::{At, Body, Done, Query, SecretName};
-use memhost_core::service::{Check, PluginView, SecretView, Service, SetSecret};
+use crate::Problem;
+use crate::{Administering, Host, Hosting, In, Viewing};
+use crate::{At, Body, Done, Query, SecretName};
+use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits};
 

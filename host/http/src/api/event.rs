@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::about;
 use super::control::Items;
-use crate::edge::Problem;
-use crate::edge::{Body, Created, Query};
-use crate::edge::{Emitting, In, Viewing};
-use memhost_core::service::{Page, Service};
+use crate::Problem;
+use crate::{Body, Created, Query};
+use crate::{Emitting, In, Viewing};
+use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, items, page_size};
 use memhost_types::{Event, EventFilter, EventType, NewEvent};
 

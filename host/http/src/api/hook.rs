@@ -16,10 +16,10 @@ use serde::Deserialize;
 
 use super::about;
 use super::runtime::same_company;
-use crate::edge::Problem;
-use crate::edge::{Administering, By, In, Viewing};
-use crate::edge::{At, Body, Company, Query, document};
-use memhost_core::service::{Act, Page, Service};
+use crate::Problem;
+use crate::{Administering, By, In, Viewing};
+use crate::{At, Body, Company, Query, document};
+use memhost_core::{Act, Page, Service};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{
     BindingKey, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt,

@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::about;
-use crate::edge::Problem;
-use crate::edge::{Administering, In, Viewing};
-use crate::edge::{At, Query};
-use memhost_core::service::{Page, Service};
+use crate::Problem;
+use crate::{Administering, In, Viewing};
+use crate::{At, Query};
+use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, SourceKind};
 

@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::about;
 use super::control::Items;
-use crate::edge::Problem;
-use crate::edge::{Administering, In, Viewing};
-use crate::edge::{At, Body, Created, Query};
-use memhost_core::service::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
+use crate::Problem;
+use crate::{Administering, In, Viewing};
+use crate::{At, Body, Created, Query};
+use memhost_core::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, Period, SetBudget};
 

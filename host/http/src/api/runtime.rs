@@ -9,10 +9,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use super::about;
-use crate::edge::By;
-use crate::edge::Problem;
-use crate::edge::{Body, Company, Rated, document};
-use memhost_core::service::{Act, Service};
+use crate::By;
+use crate::Problem;
+use crate::{Body, Company, Rated, document};
+use memhost_core::{Act, Service};
 use memhost_types::{
     BrowsePage, BrowseRequest, CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest,
     CorrectResponse, Explanation, ExportPage, ExportRequest, ForgetRequest, ForgetResponse, GetRequest, GetResponse,

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::about;
-use crate::edge::{Events, Host, Hosting, In, Problem, Query, Viewing, document};
-use memhost_core::service::{Happened, Service};
+use crate::{Events, Host, Hosting, In, Problem, Query, Viewing, document};
+use memhost_core::{Happened, Service};
 use memhost_types::CompanyId;
 
 /// How long a client waits before it comes back.

@@ -9,10 +9,10 @@ use axum::extract::State;
 
 use super::about;
 use super::control::Items;
-use crate::edge::Problem;
-use crate::edge::{Administering, Host, Hosting, In, Viewing};
-use crate::edge::{At, Body, Created};
-use memhost_core::service::{CreateToken, Service};
+use crate::Problem;
+use crate::{Administering, Host, Hosting, In, Viewing};
+use crate::{At, Body, Created};
+use memhost_core::{CreateToken, Service};
 use memhost_types::{NewToken, Token, TokenId};
 
 const ONCE: &str = "The answer has its value, this once: it is kept as a digest only.";

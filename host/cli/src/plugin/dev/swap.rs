@@ -14,7 +14,7 @@ use crate::output::{escape, line, text};
 use crate::page::items;
 use crate::session::Session;
 use crate::{CliError, serve};
-use memhost_core::service::{Service, ServiceOptions};
+use memhost_core::{Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
 use memhost_types::{Digest, Grants, PermissionRequest};
 
