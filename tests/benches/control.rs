@@ -79,7 +79,7 @@ async fn access() {
     });
     let whole = timed(CALLS, COMPANIES, &|n| {
         let (company, value) = &values[n];
-        let Some(Known::Good(caller)) = tokens.find(value) else { unreachable!() };
+        let Some(Known::Valid(caller)) = tokens.find(value) else { unreachable!() };
         let mut scope = Scope::company(company.clone());
         caller.may_in(Act::Operate(OperationKind::Query), &mut scope).unwrap();
         std::hint::black_box(bindings.resolve(company, scope.agent_id.as_ref(), None).unwrap());

@@ -144,7 +144,7 @@ impl TestHost {
     /// Closes the host in good order: what it does by itself has ended when this returns.
     pub async fn stop(&mut self) {
         let Some(service) = self.service.take() else { return };
-        service.rest(Duration::from_secs(10)).await;
+        service.shutdown(Duration::from_secs(10)).await;
         for _ in 0..60_000 {
             if Arc::strong_count(&service) == 1 {
                 return;

@@ -151,7 +151,7 @@ impl Kit {
 
     /// Ends what the host does by itself, and removes what it has written.
     pub async fn close(self) {
-        self.service.rest(Duration::from_secs(2)).await;
+        self.service.shutdown(Duration::from_secs(2)).await;
         drop(self.service);
         drop(self.directory);
     }

@@ -8,6 +8,6 @@ mod rules;
 mod tokens;
 
 pub use caller::{Act, Caller, Denied};
-pub use control::Authenticated;
+pub use control::Authentication;
 pub use error::AccessError;
 pub use tokens::{CreateToken, Known, Tokens};

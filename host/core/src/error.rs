@@ -80,10 +80,10 @@ pub enum ServiceError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// A provider does not accept a configuration.
-    #[error("the provider does not accept the configuration: {}", complaints.iter().map(|(pointer, message)| format!("{}: {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
+    #[error("the provider does not accept the configuration: {}", errors.iter().map(|(pointer, message)| format!("{}: {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
     Config {
         /// JSON Pointer and message, each.
-        complaints: Vec<(String, String)>,
+        errors: Vec<(String, String)>,
     },
     /// There is no such provider.
     #[error("no provider `{key}` is loaded; `memhost plugin list` shows those that are")]

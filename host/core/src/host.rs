@@ -14,7 +14,7 @@ mod workbench;
 
 pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
 pub use control::{AdmittedPlugin, PluginView};
-pub use feed::{Follower, Happened, Notice};
+pub use feed::{Follower, HostEvent, Notice};
 pub use health::{Check, Health};
 pub use open::Service;
 pub use options::{Audit, ServiceOptions};

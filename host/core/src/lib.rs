@@ -16,7 +16,7 @@ pub mod review;
 mod versions;
 pub mod work;
 
-pub use access::{Act, Authenticated, Caller, CreateToken};
+pub use access::{Act, Authentication, Caller, CreateToken};
 pub use bindings::{
     Abilities, AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding,
     UsageView, WaitingView, schema_problem,
@@ -24,7 +24,7 @@ pub use bindings::{
 pub use companies::{Erased, Imported, Retention, Tombstone};
 pub use error::{OpenError, ServiceError};
 pub use host::{
-    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Happened, Health, Notice, PluginView,
+    AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice, PluginView,
     SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, check_backup, restore_backup,
 };
 pub use money::{Evaluation, EvaluationReport, GroupBy, Sums, SumsQuery, SumsRow, SumsView};

@@ -14,9 +14,9 @@ use memhost_core::{Act, Caller, Service};
 use memhost_types::{CompanyId, OperationKind};
 
 /// Who calls, as the token says.
-pub struct By(pub Caller);
+pub struct Authenticated(pub Caller);
 
-impl<S: Sync> FromRequestParts<S> for By {
+impl<S: Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
@@ -77,7 +77,7 @@ doing! {
 }
 
 /// A caller who may do this in the company of the address.
-pub struct In<D> {
+pub struct Authorized<D> {
     /// Who calls.
     pub caller: Caller,
     /// The company of the address.
@@ -85,11 +85,11 @@ pub struct In<D> {
     doing: PhantomData<D>,
 }
 
-impl<D: Doing> FromRequestParts<Arc<Service>> for In<D> {
+impl<D: Doing> FromRequestParts<Arc<Service>> for Authorized<D> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
-        let By(caller) = By::from_request_parts(parts, service).await?;
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         let Company(company) = Company::from_request_parts(parts, service).await?;
         service.allow(&caller, D::ACT, Some(&company)).await?;
         Ok(Self { caller, company, doing: PhantomData })
@@ -107,7 +107,7 @@ impl<D: Doing> FromRequestParts<Arc<Service>> for Host<D> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
-        let By(caller) = By::from_request_parts(parts, service).await?;
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         service.allow(&caller, D::ACT, None).await?;
         Ok(Self { caller, doing: PhantomData })
     }

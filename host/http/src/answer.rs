@@ -34,14 +34,14 @@ impl<T: JsonSchema> OperationOutput for Created<T> {
 
 /// An answer with how the rate of the binding stands that gave it
 /// (draft-ietf-httpapi-ratelimit-headers: `RateLimit` and `RateLimit-Policy`).
-pub struct Rated<T> {
+pub struct WithRateLimit<T> {
     /// The answer.
     pub answer: T,
     /// How the rate stands; none where the binding has no limit.
     pub rate: Option<RateState>,
 }
 
-impl<T: Serialize> IntoResponse for Rated<T> {
+impl<T: Serialize> IntoResponse for WithRateLimit<T> {
     fn into_response(self) -> Response {
         let mut response = Json(self.answer).into_response();
         let Some(rate) = self.rate else { return response };
@@ -57,7 +57,7 @@ impl<T: Serialize> IntoResponse for Rated<T> {
     }
 }
 
-impl<T: JsonSchema> OperationOutput for Rated<T> {
+impl<T: JsonSchema> OperationOutput for WithRateLimit<T> {
     type Inner = T;
 
     fn operation_response(ctx: &mut GenContext, operation: &mut Operation) -> Option<openapi::Response> {
@@ -70,15 +70,15 @@ impl<T: JsonSchema> OperationOutput for Rated<T> {
 }
 
 /// 204: it is done, and there is nothing to say about it.
-pub struct Done;
+pub struct NoContent;
 
-impl IntoResponse for Done {
+impl IntoResponse for NoContent {
     fn into_response(self) -> Response {
         StatusCode::NO_CONTENT.into_response()
     }
 }
 
-impl OperationOutput for Done {
+impl OperationOutput for NoContent {
     type Inner = ();
 
     fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Inferred {

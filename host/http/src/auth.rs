@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::problem::Problem;
-use memhost_core::{Authenticated, Caller, Service, ServiceError};
+use memhost_core::{Authentication, Caller, Service, ServiceError};
 
 const FILE: &str = "admin-token";
 /// A token that somebody chose has at least this many characters.
@@ -107,8 +107,8 @@ pub async fn caller_of(admin: &AdminToken, service: &Service, token: &str) -> Re
         return Ok(Some(Caller::operator()));
     }
     Ok(match service.authenticate(token).await? {
-        Authenticated::Caller(caller) => Some(caller),
-        Authenticated::Refused => None,
+        Authentication::Caller(caller) => Some(caller),
+        Authentication::Refused => None,
     })
 }
 

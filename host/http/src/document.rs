@@ -16,10 +16,10 @@ use schemars::generate::{Contract, SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-use super::allowed::{By, Doing, Host, In};
+use super::allowed::{Authenticated, Authorized, Doing, Host};
 use super::answer::JsonLines;
 use super::extract::{Body, Company, Lines, Query};
-use super::part::{At, Part};
+use super::part::{Part, PathParam};
 use memhost_core::Act;
 use memhost_types::CompanyId;
 
@@ -209,7 +209,7 @@ impl<T: JsonSchema> OperationInput for Query<T> {
     }
 }
 
-impl OperationInput for By {}
+impl OperationInput for Authenticated {}
 
 impl OperationInput for Lines {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
@@ -223,13 +223,13 @@ impl OperationInput for Company {
     }
 }
 
-impl<T: Part> OperationInput for At<T> {
+impl<T: Part> OperationInput for PathParam<T> {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         in_path::<T>(operation, T::NAME);
     }
 }
 
-impl<D: Doing> OperationInput for In<D> {
+impl<D: Doing> OperationInput for Authorized<D> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Company::operation_input(ctx, operation);
         for_whom(operation, D::ACT);

@@ -10,7 +10,7 @@ use super::problem::Problem;
 
 /// A request that was begun is done, also where whoever asked hangs up: what was written is then known here, too, what was
 /// spent is counted, and the answer of an idempotency key is kept.
-pub async fn to_its_end(request: Request, next: Next) -> Response {
+pub async fn detach_from_client(request: Request, next: Next) -> Response {
     let doing = tokio::spawn(next.run(request).instrument(tracing::Span::current()));
     doing.await.unwrap_or_else(|error| {
         tracing::error!(%error, "a request was not done to its end");

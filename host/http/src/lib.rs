@@ -14,16 +14,16 @@ mod part;
 mod problem;
 
 pub use allowed::{
-    Administering, Browsing, By, Capturing, Correcting, Emitting, Erasing, Forgetting, Granting, Host, Hosting, In,
-    Listing, Querying, Reading, Resolving, Viewing, Writing,
+    Administering, Authenticated, Authorized, Browsing, Capturing, Correcting, Emitting, Erasing, Forgetting, Granting,
+    Host, Hosting, Listing, Querying, Reading, Resolving, Viewing, Writing,
 };
-pub use answer::{Created, Done, Events, JsonLines, Rated};
+pub use answer::{Created, Events, JsonLines, NoContent, WithRateLimit};
 pub use auth::{AdminToken, AuthError};
 pub use auth::{caller_of, require};
-pub use ending::to_its_end;
+pub use ending::detach_from_client;
 pub use extract::{Body, Company, Lines, Query, parse, read_json};
 pub use idempotency::once;
-pub use part::{At, SecretName};
+pub use part::{PathParam, SecretName};
 pub use problem::{CODES, Code, Problem};
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.

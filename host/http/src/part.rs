@@ -21,9 +21,9 @@ pub trait Part: JsonSchema + Sized {
 }
 
 /// What the address names.
-pub struct At<T>(pub T);
+pub struct PathParam<T>(pub T);
 
-impl<T: Part, S: Send + Sync> FromRequestParts<S> for At<T> {
+impl<T: Part, S: Send + Sync> FromRequestParts<S> for PathParam<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

@@ -48,7 +48,7 @@ pub struct Problem {
     retry_after_ms: Option<u64>,
     /// What a provider does not accept in its configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    complaints: Vec<Complaint>,
+    errors: Vec<Complaint>,
 }
 
 /// One thing that is wrong with a configuration.
@@ -77,7 +77,7 @@ impl Problem {
             field: None,
             operation_id: None,
             retry_after_ms: None,
-            complaints: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -149,8 +149,8 @@ impl From<ServiceError> for Problem {
                 ..Self::new(status(error.code), error.code.as_str(), detail)
             },
             ServiceError::Field(field) => Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at(field.field),
-            ServiceError::Config { complaints } => Self {
-                complaints: complaints.into_iter().map(|(pointer, message)| Complaint { pointer, message }).collect(),
+            ServiceError::Config { errors } => Self {
+                errors: errors.into_iter().map(|(pointer, message)| Complaint { pointer, message }).collect(),
                 ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_config", detail)
             },
             ServiceError::NoProvider { .. } => Self::new(StatusCode::NOT_FOUND, "no_provider", detail),

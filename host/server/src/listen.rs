@@ -193,6 +193,6 @@ pub async fn run(
     if tokio::time::timeout(GRACE, all).await.is_err() {
         tracing::warn!("calls were still under way after {} s; they are cut off", GRACE.as_secs());
     }
-    service.rest(GRACE).await;
+    service.shutdown(GRACE).await;
     Ok(service.flush().await?)
 }

@@ -71,8 +71,8 @@ impl Caller {
     }
 
     /// The host itself, when it takes a company out, in, or away: no budget and no switch keeps it from that.
-    pub(crate) fn keeper() -> Self {
-        Self::host("host:keeping")
+    pub(crate) fn system() -> Self {
+        Self::host("host:system")
     }
 
     fn host(principal: &str) -> Self {

@@ -1,5 +1,6 @@
 //! Who may: authenticating, allowing, and the tokens themselves.
 
+use crate::Service;
 use crate::access::Act;
 use crate::access::Caller;
 use crate::access::CreateToken;
@@ -9,7 +10,6 @@ use crate::bindings::BindingError;
 use crate::bindings::NewActivity;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::operations::pipeline;
 use crate::operations::record::OpenOperation;
 use memhost_store::{Change, Transacted};
@@ -19,7 +19,7 @@ use memhost_types::{
 
 /// What a token is good for.
 #[derive(Debug)]
-pub enum Authenticated {
+pub enum Authentication {
     /// Its bearer.
     Caller(Caller),
     /// Nothing: it is nobody's, or no longer good. Why is said without saying which.
@@ -31,21 +31,21 @@ impl Service {
     ///
     /// # Errors
     /// Where the refusal cannot be recorded.
-    pub async fn authenticate(&self, token: &str) -> Result<Authenticated, ServiceError> {
+    pub async fn authenticate(&self, token: &str) -> Result<Authentication, ServiceError> {
         match self.tokens.find(token) {
-            Some(Known::Good(caller)) => Ok(Authenticated::Caller(caller)),
+            Some(Known::Valid(caller)) => Ok(Authentication::Caller(caller)),
             None => {
                 self.recorder.metrics.unauthenticated();
-                Ok(Authenticated::Refused)
+                Ok(Authentication::Refused)
             }
-            Some(Known::Void(caller, what)) => {
+            Some(Known::Invalid(caller, what)) => {
                 self.recorder.metrics.unauthenticated();
                 if let Some(company) = caller.company().cloned() {
                     let message = format!("the token {what}; make another with `memhost token create`");
                     let refusal = Refusal::new(OperationErrorCode::Forbidden, message);
                     self.refusal(&caller, OperationKind::Control, company, refusal).await?;
                 }
-                Ok(Authenticated::Refused)
+                Ok(Authentication::Refused)
             }
         }
     }

@@ -1,10 +1,10 @@
 //! What the memory of a scope can do, for surfaces that offer nothing that would be refused anyway.
 
+use crate::Service;
 use crate::access::Act;
 use crate::access::Caller;
 use crate::bindings::BindingError;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::plugins::LOCAL_MARKDOWN_KEY;
 use crate::plugins::Plugin;
 use crate::versions::choice::choose;

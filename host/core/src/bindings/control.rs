@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::Service;
 use crate::access::Act;
 use crate::access::Caller;
 use crate::bindings::BindingError;
@@ -20,7 +21,6 @@ pub use crate::bindings::control::view::UsageView;
 pub use crate::bindings::control::view::WaitingView;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::plugins::LOCAL_MARKDOWN_KEY;
 use crate::plugins::Plugin;
 use crate::plugins::PluginSource;
@@ -182,7 +182,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let present = self.bindings.get(company, key)?;
         // Nothing serves it from here on, and what is at work has ended before its storage goes.
-        let turn = self.serving.turn(present.id);
+        let turn = self.serving.lock(present.id);
         let _turn = turn.lock().await;
         let deleted = self.bindings.delete(company, key, revision, caller.principal()).await?;
         self.serving.close(deleted.id).await;
@@ -227,11 +227,11 @@ impl Service {
         key: &BindingKey,
     ) -> Result<BindingView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
-        let turn = self.serving.turn(binding.id);
+        let turn = self.serving.lock(binding.id);
         let _turn = turn.lock().await;
         let state = self.serving.state(&binding).map_err(host)?;
-        if let Some(mut state) = state.filter(|state| !state.kept_from.is_empty()) {
-            state.kept_from.clear();
+        if let Some(mut state) = state.filter(|state| !state.rejected_versions.is_empty()) {
+            state.rejected_versions.clear();
             self.serving.write_state(&binding, &state, Vec::new()).await.map_err(host)?;
         }
         self.serving.forget(binding.id);

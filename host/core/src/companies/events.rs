@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
+use crate::Service;
 use crate::access::Act;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::paging::Page;
 use memhost_ports::new_id;
 use memhost_store::{self as store, Change, Expected, Found, StoreError, Table, Transacted};

@@ -192,7 +192,7 @@ impl Service {
                 limit: Some(500),
                 metadata_filter: None,
             };
-            let page = self.list_all(&Caller::keeper(), request).await?;
+            let page = self.list_all(&Caller::system(), request).await?;
             for snippet in page.items {
                 let (binding_key, value) = (binding.key.clone(), Box::new(snippet));
                 out.line(&Line::Record { binding_key, value }).await?;

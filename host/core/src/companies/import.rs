@@ -11,11 +11,11 @@ use crate::companies::export::FORMAT;
 
 use crate::companies::export::Line;
 
+use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::companies::export::TABLES;
 use crate::error::ServiceError;
-use crate::Service;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table, Transacted};
 use memhost_types::{
     ActivityAction, Binding, BindingKey, CompanyId, DeliveryFilter, FieldError, JobFilter, Operation, RecordWrite,
@@ -289,7 +289,7 @@ impl Importing<'_> {
 
     async fn hand_over(&mut self) -> Result<(), ServiceError> {
         let (Some(key), lines) = std::mem::take(&mut self.waiting) else { return Ok(()) };
-        let taken = self.service.take_lines(Scope::company(self.company.clone()), &key, lines).await?;
+        let taken = self.service.import_lines(Scope::company(self.company.clone()), &key, lines).await?;
         self.done.records += u64::from(taken);
         Ok(())
     }
@@ -306,7 +306,7 @@ impl Importing<'_> {
                 metadata: snippet.metadata,
             }],
         };
-        self.service.take_in(&request).await?;
+        self.service.import_upsert(&request).await?;
         self.done.records += 1;
         Ok(())
     }

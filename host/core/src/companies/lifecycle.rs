@@ -208,7 +208,7 @@ impl Service {
             removed_keys: 0,
         };
         // From here on nobody but the host itself reaches the company, also after a crash.
-        self.bury(&tombstone).await?;
+        self.write_tombstone(&tombstone).await?;
         let bindings = self.bindings.list(company);
         for binding in &bindings {
             match self.forget_everything(binding).await {
@@ -217,7 +217,7 @@ impl Service {
             }
         }
         for binding in &bindings {
-            let turn = self.serving.turn(binding.id);
+            let turn = self.serving.lock(binding.id);
             let _turn = turn.lock().await;
             self.serving.close(binding.id).await;
             self.serving.remove_stored(binding).await.map_err(|refusal| ServiceError::Host(refusal.error.message))?;
@@ -231,7 +231,7 @@ impl Service {
         let directory = self.data_dir.join("memory").join(company.as_str());
         // Each binding's own directory is gone; what is left is an empty one.
         drop(std::fs::remove_dir(directory));
-        let erased = self.bury(&tombstone).await?;
+        let erased = self.write_tombstone(&tombstone).await?;
         tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a company was erased");
         Ok(erased)
     }
@@ -251,7 +251,7 @@ impl Service {
         Ok(removed.map_err(|error| ServiceError::Host(error.to_string()))??)
     }
 
-    async fn bury(&self, tombstone: &Tombstone) -> Result<Arc<Erased>, ServiceError> {
+    async fn write_tombstone(&self, tombstone: &Tombstone) -> Result<Arc<Erased>, ServiceError> {
         let text = serde_json::to_string(tombstone).map_err(|error| ServiceError::Host(error.to_string()))?;
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let erased = Arc::new(Erased {
@@ -278,7 +278,7 @@ impl Service {
     async fn forget_everything(&self, binding: &Binding) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
         const MOST: std::time::Duration = std::time::Duration::from_secs(600);
-        let (caller, mut count, started) = (Caller::keeper(), 0, std::time::Instant::now());
+        let (caller, mut count, started) = (Caller::system(), 0, std::time::Instant::now());
         let mut seen: HashSet<RecordHandle> = HashSet::new();
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
         loop {

@@ -29,7 +29,7 @@ const LONGEST_CALL: SignedDuration = SignedDuration::from_mins(15);
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Happened {
+pub enum HostEvent {
     /// An operation ended. Without its guest's log and the snapshot of its request, which the operation log has.
     Operation(Arc<Operation>),
     /// A job was left by a capture, or is another than before.
@@ -42,7 +42,7 @@ pub enum Happened {
     Reset,
 }
 
-impl Happened {
+impl HostEvent {
     /// Every name that can be asked for.
     pub const KINDS: [&'static str; 4] = ["operation", "job", "budget", "plugin"];
 
@@ -66,7 +66,7 @@ pub struct Notice {
     /// Whose; none: the host's.
     pub company_id: Option<CompanyId>,
     /// What.
-    pub happened: Happened,
+    pub happened: HostEvent,
 }
 
 /// Where a follower was.
@@ -122,7 +122,7 @@ impl Feed {
         Self { run, clock, ring: Mutex::default(), end: watch::Sender::new(Some(0)) }
     }
 
-    pub(crate) fn tell(&self, company: Option<&CompanyId>, happened: Happened) {
+    pub(crate) fn publish(&self, company: Option<&CompanyId>, happened: HostEvent) {
         let at = self.clock.now();
         let mut ring = self.ring.lock();
         let id = Place { run: self.run, number: ring.end(), at }.id();
@@ -141,12 +141,12 @@ impl Feed {
             true => Arc::clone(operation),
             false => Arc::new(Operation { log: Vec::new(), payload: None, ..Operation::clone(operation) }),
         };
-        self.tell(Some(&operation.company_id), Happened::Operation(told));
+        self.publish(Some(&operation.company_id), HostEvent::Operation(told));
     }
 
     pub(crate) fn job(&self, job: Job) {
         let company = job.company_id.clone();
-        self.tell(Some(&company), Happened::Job(Box::new(job)));
+        self.publish(Some(&company), HostEvent::Job(Box::new(job)));
     }
 
     /// The jobs among what was written beside an operation.
@@ -162,7 +162,7 @@ impl Feed {
 
     pub(crate) fn budget(&self, view: BudgetView) {
         let company = view.budget.company_id.clone();
-        self.tell(Some(&company), Happened::Budget(Box::new(view)));
+        self.publish(Some(&company), HostEvent::Budget(Box::new(view)));
     }
 
     /// All followers come to an end, now and from now on.
@@ -216,7 +216,7 @@ impl Feed {
         // Nothing was told yet that one could go on behind: whoever comes back with this is told the same.
         let (run, number) = before.checked_sub(1).map_or((0, 0), |number| (self.run, number));
         let place = Place { run, number, at: self.clock.now() };
-        Notice { id: place.id(), company_id: company.cloned(), happened: Happened::Reset }
+        Notice { id: place.id(), company_id: company.cloned(), happened: HostEvent::Reset }
     }
 }
 
@@ -270,20 +270,20 @@ impl Service {
             // Of no run: whoever goes on from here reads the log again.
             let id = Place { run: 0, number: 0, at }.id();
             let operation = Operation { log: Vec::new(), payload: None, ..operation };
-            let happened = Happened::Operation(Arc::new(operation));
+            let happened = HostEvent::Operation(Arc::new(operation));
             Arc::new(Notice { id, company_id: Some(company.clone()), happened })
         };
         Ok(ended.into_iter().map(notice).collect())
     }
 
     /// Tells of the plugins directory, until the host is dropped.
-    pub(crate) fn tell_of_plugins(&self) {
+    pub(crate) fn publish_plugin_changes(&self) {
         let (mut changes, feed) = (self.plugins.changes(), Arc::clone(&self.recorder.feed));
         tokio::spawn(async move {
             loop {
                 match changes.recv().await {
-                    Ok(change) => feed.tell(None, Happened::Plugin(change)),
-                    Err(RecvError::Lagged(_)) => feed.tell(None, Happened::Reset),
+                    Ok(change) => feed.publish(None, HostEvent::Plugin(change)),
+                    Err(RecvError::Lagged(_)) => feed.publish(None, HostEvent::Reset),
                     Err(RecvError::Closed) => return,
                 }
             }
@@ -302,7 +302,7 @@ mod tests {
     use memhost_ports::SystemClock;
 
     fn told(feed: &Feed, count: usize) {
-        (0..count).for_each(|_| feed.tell(None, Happened::Reset));
+        (0..count).for_each(|_| feed.publish(None, HostEvent::Reset));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::error::ServiceError;
 use crate::Service;
+use crate::error::ServiceError;
 use crate::versions::breaker::BreakerState;
 use memhost_types::Operation;
 
@@ -114,11 +114,11 @@ impl Service {
         registry.register("limits_hit", "Calls that ran into a limit of their binding", counted.limits.clone());
         let help = "Requests that came with a token that is no good";
         registry.register("unauthenticated", help, counted.unauthenticated.clone());
-        let at_work = Family::<KindLabels, Gauge>::default();
-        for (kind, count) in [("deliveries", self.hooks.at_work()), ("jobs", self.jobs.at_work())] {
-            at_work.get_or_create(&KindLabels { kind }).set(i64::try_from(count).unwrap_or(i64::MAX));
+        let in_flight = Family::<KindLabels, Gauge>::default();
+        for (kind, count) in [("deliveries", self.hooks.in_flight()), ("jobs", self.jobs.in_flight())] {
+            in_flight.get_or_create(&KindLabels { kind }).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
-        registry.register("background_at_work", "Deliveries and jobs that are at work", at_work);
+        registry.register("background_at_work", "Deliveries and jobs that are at work", in_flight);
         self.register_sandbox(&mut registry);
         self.register_bindings(&mut registry);
         let states = Family::<StateLabels, Gauge>::default();
@@ -136,7 +136,7 @@ impl Service {
         let gauge = |number: u64| ConstGauge::new(i64::try_from(number).unwrap_or(i64::MAX));
         registry.register("instance_slots", "Instances that may exist at once", gauge(stats.slots));
         let instances = Family::<StateLabels, Gauge>::default();
-        for (state, count) in [("idle", stats.idle), ("at_work", stats.instances.saturating_sub(stats.idle))] {
+        for (state, count) in [("idle", stats.idle), ("in_flight", stats.instances.saturating_sub(stats.idle))] {
             instances.get_or_create(&StateLabels { state }).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
         registry.register("instances", "Instances that exist", instances);

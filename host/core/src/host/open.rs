@@ -12,15 +12,15 @@ use crate::bindings::Bindings;
 use crate::companies::import;
 use crate::companies::lifecycle::Companies;
 use crate::error::OpenError;
+use crate::host::ServiceOptions;
 use crate::host::feed::Feed;
 use crate::host::keys::Keys;
 use crate::host::metrics::Metrics;
-use crate::host::ServiceOptions;
 use crate::host::secrets::SecretStore;
 use crate::host::vault::Vault;
 use crate::host::vault::VaultKey;
 use crate::money::Ledger;
-use crate::operations::idempotency::AtWork;
+use crate::operations::idempotency::InFlight;
 use crate::operations::record::Recorder;
 use crate::plugins::Plugins;
 use crate::plugins::PluginsOptions;
@@ -55,12 +55,12 @@ pub struct Service {
     pub(crate) jobs: Jobs,
     pub(crate) reviews: Reviews,
     pub(crate) companies: Companies,
-    pub(crate) idempotency: AtWork,
+    pub(crate) idempotency: InFlight,
     pub(crate) retry: RetryPolicy,
     /// Something may have become due.
     pub(crate) wake: Arc<Notify>,
     /// Nothing more is begun in the background.
-    pub(crate) is_resting: AtomicBool,
+    pub(crate) is_shutting_down: AtomicBool,
     pub(crate) digest_key: [u8; 32],
     pub(crate) signing: SigningKey,
     pub(crate) data_dir: PathBuf,
@@ -140,10 +140,10 @@ impl Service {
             jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
             reviews: Reviews::open(Arc::clone(&store))?,
             companies: Companies::open(&*store)?,
-            idempotency: AtWork::default(),
+            idempotency: InFlight::default(),
             retry: options.retry,
             wake,
-            is_resting: AtomicBool::new(false),
+            is_shutting_down: AtomicBool::new(false),
             digest_key: keys.digests(),
             signing: keys.signing(),
             store,
@@ -162,7 +162,7 @@ impl Service {
         if options.has_background {
             background::start(&service);
         }
-        service.tell_of_plugins();
+        service.publish_plugin_changes();
         Ok(service)
     }
 }

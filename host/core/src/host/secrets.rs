@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::host::vault::Vault;
 use crate::host::vault::VaultError;
 use crate::versions::serving::host;

@@ -1,8 +1,8 @@
 //! A binding's provider by itself: for whoever wants to know how it behaves, call by call, and not for serving.
 
+use crate::Service;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Component, Instances, Sandbox};
 use memhost_types::{BindingKey, CompanyId, Digest};

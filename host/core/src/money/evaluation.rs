@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::money::sums::SumsQuery;
 
-use crate::error::ServiceError;
 use crate::Service;
+use crate::error::ServiceError;
 use crate::money::sums::days;
 use memhost_types::{
     BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, Rollup,

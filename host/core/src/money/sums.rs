@@ -8,10 +8,10 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::paging::Page;
 use memhost_types::{
     ActivityAction, BindingKey, Budget, BudgetView, CompanyId, CostEvent, Delivery, DeliveryFilter, DeliveryStatus,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::Service;
 use crate::access::Act;
 use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::operations::record::OpenOperation;
 use crate::versions::serving::Serving;
 use memhost_types::{AgentId, BindingKey, CompanyId, FieldError, OperationErrorCode, OperationKind, Scope};
@@ -21,7 +21,7 @@ impl Service {
     ) -> Result<OpenOperation, ServiceError> {
         match caller.may_in(Act::Operate(kind), scope) {
             // A company that is on its way in has no number to spare: those of its operations come with it.
-            Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::keeper() => {
+            Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::system() => {
                 Err(ServiceError::Importing { company: scope.company_id.clone() })
             }
             Ok(()) => OpenOperation::begin(&self.recorder, caller, kind, scope),
@@ -53,8 +53,8 @@ impl Service {
     ) -> Result<Arc<Serving>, Refusal> {
         checked?;
         // Whoever takes everything out or away is kept from it by nothing.
-        let is_keeper = open.operation().is_some_and(|operation| operation.principal == Caller::keeper().principal());
-        if self.is_erased(&scope.company_id) && !is_keeper {
+        let is_system = open.operation().is_some_and(|operation| operation.principal == Caller::system().principal());
+        if self.is_erased(&scope.company_id) && !is_system {
             let message = format!("the company {} was erased; nothing is kept for it any more", scope.company_id);
             return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
         }
@@ -67,13 +67,13 @@ impl Service {
             operation.binding_key = Some(binding.key.clone());
             operation.provider_key = Some(binding.provider_key.clone());
         }
-        if !binding.enabled && !is_keeper {
+        if !binding.enabled && !is_system {
             let message = format!("the binding `{}` is disabled; enable it or name another one", binding.key);
             return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
         }
         let serving = self.serving.get(&binding).await?;
         open.set_version(&serving.plugin.component.description().version);
-        if is_keeper {
+        if is_system {
             return Ok(serving);
         }
         if let Err(wait) = serving.rate.take() {

@@ -3,28 +3,28 @@
 
 use std::sync::Arc;
 
-use crate::error::Refusal;
 use crate::Service;
+use crate::error::Refusal;
 use crate::operations::record::OpenOperation;
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, CallError, Failure};
 use memhost_types::LogLine;
 
 /// A call that gave no answer, with what is known about it.
-pub(crate) struct Unanswered {
+pub(crate) struct CallFailed {
     pub(crate) refusal: Refusal,
     pub(crate) log: Vec<LogLine>,
     pub(crate) provider_us: Option<u64>,
 }
 
-impl From<Failure> for Unanswered {
+impl From<Failure> for CallFailed {
     fn from(failure: Failure) -> Self {
         let refusal = Refusal::from(&failure.error);
         Self { refusal, log: failure.log, provider_us: Some(failure.provider_us) }
     }
 }
 
-impl From<Refusal> for Unanswered {
+impl From<Refusal> for CallFailed {
     fn from(refusal: Refusal) -> Self {
         Self { refusal, log: Vec::new(), provider_us: None }
     }
@@ -36,7 +36,7 @@ impl Service {
         open: &mut OpenOperation,
         mut serving: Arc<Serving>,
         call: F,
-    ) -> Result<Answer<T>, Unanswered>
+    ) -> Result<Answer<T>, CallFailed>
     where
         F: Fn(Arc<Serving>) -> Called,
         Called: Future<Output = Result<Answer<T>, Failure>>,
@@ -44,7 +44,7 @@ impl Service {
         loop {
             let admitted = match serving.breaker.admit() {
                 Ok(admitted) => admitted,
-                Err(wait) => return Err(resting(&serving, wait).into()),
+                Err(wait) => return Err(circuit_open(&serving, wait).into()),
             };
             let mut failure = match call(Arc::clone(&serving)).await {
                 Ok(mut answer) => {
@@ -90,7 +90,7 @@ impl Service {
     }
 }
 
-fn resting(serving: &Serving, wait: std::time::Duration) -> Refusal {
+fn circuit_open(serving: &Serving, wait: std::time::Duration) -> Refusal {
     let (key, failures) = (&serving.binding.key, serving.breaker.failures());
     let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
     let message = format!(

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::Service;
 use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
-use crate::operations::call::Unanswered;
+use crate::operations::call::CallFailed;
 use crate::operations::pipeline::closed;
 use crate::operations::pipeline::refuse_with;
 use crate::operations::privacy::must_wait;
 use crate::operations::privacy::private;
+use crate::operations::record::Completion;
 use crate::operations::record::OpenOperation;
-use crate::operations::record::Trace;
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
@@ -104,7 +104,7 @@ impl Service {
         open.leaves(answer.value.jobs.clone(), &jobs).map_err(ServiceError::Audit)?;
         let beside = attempt.ended(operation_id, Ok(&answer.value)).map_err(ServiceError::Audit)?;
         let CaptureAnswer { records, jobs: left, usage } = answer.value;
-        let trace = Trace {
+        let trace = Completion {
             records: records.clone(),
             record_count: records.len(),
             usage: usage.iter().cloned().chain(judged).collect(),
@@ -143,7 +143,7 @@ impl Service {
         let reason = refusal.error.message.clone();
         let beside = self.keep(&delivery).await?;
         let refusal = Refusal { outcome: Outcome::Held, ..refusal };
-        open.close(Trace { beside, ..Trace::default() }, Some(refusal)).await?;
+        open.close(Completion { beside, ..Completion::default() }, Some(refusal)).await?;
         self.wake.notify_one();
         let held = Some(Held { delivery_id: delivery.id, reason });
         Ok(CaptureResponse { operation_id, records: Vec::new(), jobs: Vec::new(), held, usage: Vec::new() })
@@ -160,11 +160,11 @@ impl Service {
     }
 }
 
-async fn give_up<T>(open: OpenOperation, unanswered: Unanswered, attempt: &impl Attempt) -> Result<T, ServiceError> {
-    let Unanswered { refusal, log, provider_us } = unanswered;
+async fn give_up<T>(open: OpenOperation, unanswered: CallFailed, attempt: &impl Attempt) -> Result<T, ServiceError> {
+    let CallFailed { refusal, log, provider_us } = unanswered;
     let operation_id = open.id().map_err(closed)?;
     let (error, outcome) = (refusal.error.clone(), refusal.outcome);
     let beside = attempt.ended(operation_id, Err(&refusal)).map_err(ServiceError::Audit)?;
-    open.close(Trace { log, provider_us, beside, ..Trace::default() }, Some(refusal)).await?;
+    open.close(Completion { log, provider_us, beside, ..Completion::default() }, Some(refusal)).await?;
     Err(ServiceError::Operation { operation_id, outcome, error })
 }

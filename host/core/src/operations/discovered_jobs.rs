@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::error::ServiceError;
 use crate::Service;
+use crate::error::ServiceError;
 use crate::operations::record::OpenOperation;
 use crate::versions::serving::Serving;
 use memhost_sandbox::OptionalInterface;
@@ -15,7 +15,7 @@ const NEWEST: u32 = 64;
 impl Service {
     /// Takes in the jobs that the provider has and the host does not know, as a part of the operation after which there may
     /// be some; they are due once the operation is closed. A provider that cannot say is asked again after the next write.
-    pub(crate) async fn take_jobs(
+    pub(crate) async fn discover_jobs(
         &self,
         open: &mut OpenOperation,
         serving: &Arc<Serving>,
@@ -50,7 +50,7 @@ impl Service {
         left: &[ExtractionJob],
     ) -> Result<Vec<Job>, ServiceError> {
         let Some(operation) = open.operation().filter(|_| !left.is_empty()) else { return Ok(Vec::new()) };
-        let unknown = || self.jobs.left(operation, &serving.binding, left).map_err(ServiceError::Audit);
+        let unknown = || self.jobs.undiscovered(operation, &serving.binding, left).map_err(ServiceError::Audit);
         if unknown()?.is_empty() {
             return Ok(Vec::new());
         }

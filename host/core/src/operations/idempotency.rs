@@ -25,7 +25,7 @@ const KEPT: SignedDuration = SignedDuration::from_hours(24);
 const MAX_ANSWER: usize = 256 << 10;
 
 /// Keys at work, each with the lock that the second one waits for.
-pub(crate) type AtWork = Mutex<HashMap<Vec<u8>, Arc<AsyncMutex<()>>>>;
+pub(crate) type InFlight = Mutex<HashMap<Vec<u8>, Arc<AsyncMutex<()>>>>;
 
 /// An answer as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ pub struct Ticket {
     key: Vec<u8>,
     request: String,
     begun_at: Timestamp,
-    at_work: Option<OwnedMutexGuard<()>>,
+    in_flight: Option<OwnedMutexGuard<()>>,
 }
 
 impl Service {
@@ -87,7 +87,7 @@ impl Service {
         let company = company.map_or("", |company| company.as_str());
         let key = [company.as_bytes(), b"\0", caller.key().as_bytes(), b"\0", key.as_bytes()].concat();
         let lock = Arc::clone(self.idempotency.lock().entry(key.clone()).or_default());
-        let at_work = lock.lock_owned().await;
+        let in_flight = lock.lock_owned().await;
         let now = self.clock.now();
         let stored = self.store.get(Table::Idempotency, &key)?;
         let stored: Option<Stored> = stored.map(|value| store::decode("idempotency key", &value)).transpose()?;
@@ -96,7 +96,7 @@ impl Service {
             Some(Stored { answer: Some(answer), .. }) => Ok(Idempotent::Answered(answer)),
             Some(Stored { answer: None, .. }) => Ok(Idempotent::Unknown),
             None => {
-                let ticket = Ticket { key, request, begun_at: now, at_work: Some(at_work) };
+                let ticket = Ticket { key, request, begun_at: now, in_flight: Some(in_flight) };
                 self.write_ticket(&ticket, Some(None)).await?;
                 Ok(Idempotent::New(ticket))
             }
@@ -114,7 +114,7 @@ impl Service {
             false => KeptAnswer { body: String::new(), ..answer },
         });
         let written = self.write_ticket(&ticket, kept.map(Some)).await;
-        ticket.at_work = None;
+        ticket.in_flight = None;
         self.idempotency.lock().retain(|_, lock| Arc::strong_count(lock) > 1);
         written
     }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::Service;
 use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::operations::pipeline::closed;
 use crate::operations::pipeline::end;
 use crate::operations::pipeline::refuse;
 use crate::operations::privacy::private;
-use crate::operations::record::Trace;
+use crate::operations::record::Completion;
 use crate::versions::serving::Serving;
 use memhost_types::{
     BrowsePage, BrowseRequest, Explanation, OperationErrorCode, OperationKind, QueryDigest, QueryRequest, limits,
@@ -38,10 +38,10 @@ impl Service {
         let request = &request;
         let called =
             self.run(&mut open, serving, |serving| async move { serving.instances.explain(request).await }).await;
-        let answer = end(open, called, |answer| Trace {
+        let answer = end(open, called, |answer| Completion {
             records: answer.hits.iter().take(limits::MAX_RECORDED_HANDLES).map(|hit| hit.handle.clone()).collect(),
             record_count: answer.hits.len(),
-            ..Trace::default()
+            ..Completion::default()
         })
         .await?;
         Ok(Explanation { operation_id, query: answer.query, hits: answer.hits })
@@ -71,7 +71,7 @@ impl Service {
         let called = self
             .run(&mut open, serving, |serving| async move { serving.instances.browse(request, cursor).await })
             .await;
-        let answer = end(open, called, |answer| Trace {
+        let answer = end(open, called, |answer| Completion {
             records: answer
                 .nodes
                 .iter()
@@ -79,7 +79,7 @@ impl Service {
                 .take(limits::MAX_RECORDED_HANDLES)
                 .collect(),
             record_count: answer.nodes.len(),
-            ..Trace::default()
+            ..Completion::default()
         })
         .await?;
         let next_cursor = answer.next.map(|cursor| self.cursors.seal(&digest, cursor.as_bytes()));

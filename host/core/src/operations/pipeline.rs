@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::Service;
 use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
-use crate::operations::call::Unanswered;
+use crate::operations::call::CallFailed;
 use crate::operations::privacy::private;
+use crate::operations::record::Completion;
 use crate::operations::record::OpenOperation;
-use crate::operations::record::Trace;
 use crate::versions::serving::Serving;
 use memhost_sandbox::Answer;
 use memhost_store::TableWrite;
@@ -29,8 +29,8 @@ impl Service {
     }
 
     /// Writes records of another host. How they stand with their reviews comes with them.
-    pub(crate) async fn take_in(&self, request: &UpsertRequest) -> Result<(), ServiceError> {
-        self.upsert_with(&Caller::keeper(), request.clone(), false).await.map(drop)
+    pub(crate) async fn import_upsert(&self, request: &UpsertRequest) -> Result<(), ServiceError> {
+        self.upsert_with(&Caller::system(), request.clone(), false).await.map(drop)
     }
 
     async fn upsert_with(
@@ -61,14 +61,14 @@ impl Service {
             if is_curated {
                 self.curated(&asked.binding, &answer.value.records, request).await?;
             }
-            answer.value.usage.extend(self.take_pending(&asked, &request.scope, operation_id).await?);
-            self.take_jobs(&mut open, &asked, &request.scope).await?;
+            answer.value.usage.extend(self.queue_provider_review(&asked, &request.scope, operation_id).await?);
+            self.discover_jobs(&mut open, &asked, &request.scope).await?;
         }
-        let answer = end(open, called, |answer| Trace {
+        let answer = end(open, called, |answer| Completion {
             records: answer.records.clone(),
             record_count: answer.records.len(),
             usage: answer.usage.clone(),
-            ..Trace::default()
+            ..Completion::default()
         })
         .await?;
         Ok(UpsertResponse { operation_id, records: answer.records, usage: answer.usage })
@@ -117,11 +117,11 @@ impl Service {
                 answer.value.profile_summary = None;
             }
         }
-        let answer = end(open, called, |answer| Trace {
+        let answer = end(open, called, |answer| Completion {
             records: first_handles(&answer.snippets),
             record_count: answer.snippets.len(),
             usage: answer.usage.clone(),
-            ..Trace::default()
+            ..Completion::default()
         })
         .await?;
         Ok(ContextBundle {
@@ -174,11 +174,11 @@ impl Service {
         if let (Ok(answer), false) = (&mut called, shows_hidden) {
             self.hide(&binding, operation_id, &mut answer.value.items).await?;
         }
-        let answer = end(open, called, |answer| Trace {
+        let answer = end(open, called, |answer| Completion {
             records: first_handles(&answer.items),
             record_count: answer.items.len(),
             usage: answer.usage.clone(),
-            ..Trace::default()
+            ..Completion::default()
         })
         .await?;
         Ok(ListPage {
@@ -213,11 +213,11 @@ impl Service {
             self.hide(&binding, operation_id, &mut found).await?;
             answer.value.0 = found.pop();
         }
-        let (record, usage) = end(open, called, |(record, usage)| Trace {
+        let (record, usage) = end(open, called, |(record, usage)| Completion {
             records: record.iter().map(|record| record.handle.clone()).collect(),
             record_count: usize::from(record.is_some()),
             usage: usage.clone(),
-            ..Trace::default()
+            ..Completion::default()
         })
         .await?;
         Ok(GetResponse { operation_id, record, usage })
@@ -244,7 +244,7 @@ impl Service {
         let answer = end(open, called, |answer| {
             let gone = answer.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound);
             let records: Vec<RecordHandle> = gone.map(|outcome| outcome.handle.clone()).collect();
-            Trace { record_count: records.len(), records, usage: answer.usage.clone(), ..Trace::default() }
+            Completion { record_count: records.len(), records, usage: answer.usage.clone(), ..Completion::default() }
         })
         .await?;
         Ok(ForgetResponse { operation_id, outcomes: answer.outcomes, usage: answer.usage })
@@ -274,14 +274,14 @@ impl Service {
             .run(&mut open, serving, |serving| async move { serving.instances.correct(operation_id, request).await })
             .await;
         if let Ok(answer) = &mut called {
-            answer.value.usage.extend(self.take_pending(&asked, &request.scope, operation_id).await?);
-            self.take_jobs(&mut open, &asked, &request.scope).await?;
+            answer.value.usage.extend(self.queue_provider_review(&asked, &request.scope, operation_id).await?);
+            self.discover_jobs(&mut open, &asked, &request.scope).await?;
         }
-        let answer = end(open, called, |answer| Trace {
+        let answer = end(open, called, |answer| Completion {
             records: vec![answer.record.clone()],
             record_count: 1,
             usage: answer.usage.clone(),
-            ..Trace::default()
+            ..Completion::default()
         })
         .await?;
         Ok(CorrectResponse { operation_id, record: answer.record, superseded: answer.superseded, usage: answer.usage })
@@ -335,26 +335,26 @@ pub(crate) async fn refuse_with<T>(
     let error = refusal.error.clone();
     let operation_id = open.id().map_err(closed)?;
     let outcome = refusal.outcome;
-    open.close(Trace { beside, ..Trace::default() }, Some(refusal)).await?;
+    open.close(Completion { beside, ..Completion::default() }, Some(refusal)).await?;
     Err(ServiceError::Operation { operation_id, outcome, error })
 }
 
 /// Records how a call ended and passes its value on.
 pub(crate) async fn end<T>(
     open: OpenOperation,
-    called: Result<Answer<T>, Unanswered>,
-    trace: impl FnOnce(&T) -> Trace,
+    called: Result<Answer<T>, CallFailed>,
+    trace: impl FnOnce(&T) -> Completion,
 ) -> Result<T, ServiceError> {
     match called {
         Ok(answer) => {
-            let trace = Trace { log: answer.log, provider_us: Some(answer.provider_us), ..trace(&answer.value) };
+            let trace = Completion { log: answer.log, provider_us: Some(answer.provider_us), ..trace(&answer.value) };
             open.close(trace, None).await?;
             Ok(answer.value)
         }
-        Err(Unanswered { refusal, log, provider_us }) => {
+        Err(CallFailed { refusal, log, provider_us }) => {
             let (error, outcome) = (refusal.error.clone(), refusal.outcome);
             let operation_id = open.id().map_err(closed)?;
-            open.close(Trace { log, provider_us, ..Trace::default() }, Some(refusal)).await?;
+            open.close(Completion { log, provider_us, ..Completion::default() }, Some(refusal)).await?;
             Err(ServiceError::Operation { operation_id, outcome, error })
         }
     }

@@ -9,9 +9,9 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
+use crate::host::Audit;
 use crate::host::feed::Feed;
 use crate::host::metrics::Metrics;
-use crate::host::Audit;
 use crate::money::Ledger;
 use crate::work::jobs::Jobs;
 use memhost_ports::Clock;
@@ -51,7 +51,7 @@ pub(crate) struct OpenOperation {
 
 /// What an operation leaves in its record beside its outcome.
 #[derive(Default)]
-pub(crate) struct Trace {
+pub(crate) struct Completion {
     pub(crate) records: Vec<RecordHandle>,
     pub(crate) record_count: usize,
     pub(crate) usage: Vec<Usage>,
@@ -200,7 +200,7 @@ impl OpenOperation {
     }
 
     /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
-    pub(crate) async fn close(mut self, trace: Trace, refusal: Option<Refusal>) -> Result<(), ServiceError> {
+    pub(crate) async fn close(mut self, trace: Completion, refusal: Option<Refusal>) -> Result<(), ServiceError> {
         let Some(mut operation) = self.operation.take() else { return Ok(()) };
         let beside = self.complete(Arc::make_mut(&mut operation), trace, refusal)?;
         let commit = self.recorder.store.write_operation(Arc::clone(&operation), beside.clone());
@@ -256,7 +256,7 @@ impl OpenOperation {
     fn complete(
         &self,
         operation: &mut Operation,
-        mut trace: Trace,
+        mut trace: Completion,
         refusal: Option<Refusal>,
     ) -> Result<Vec<TableWrite>, ServiceError> {
         operation.finished_at = Some(self.recorder.clock.now());
@@ -284,7 +284,7 @@ impl OpenOperation {
         trace.beside.extend(charged.writes);
         charged.turned.into_iter().for_each(|budget| self.recorder.feed.budget(budget));
         self.recorder.metrics.observe(operation);
-        tell(operation);
+        log_end(operation);
         Ok(trace.beside)
     }
 }
@@ -300,7 +300,7 @@ fn by_hand(scope: &Scope, via: &str) -> SourceRef {
 }
 
 /// Within the span of the request that the operation belongs to.
-fn tell(operation: &Operation) {
+fn log_end(operation: &Operation) {
     for line in &operation.log {
         tracing::debug!(target: "memhost::guest", operation = %operation.id, level = line.level, "{}", line.text);
     }

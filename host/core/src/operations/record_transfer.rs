@@ -7,12 +7,12 @@ use crate::operations::pipeline::closed;
 
 use crate::operations::pipeline::end;
 
+use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::operations::pipeline::refuse;
 use crate::operations::privacy::private;
-use crate::operations::record::Trace;
+use crate::operations::record::Completion;
 use crate::versions::serving::Serving;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{
@@ -54,9 +54,11 @@ impl Service {
         let (scope, cursor) = (&request.scope, cursor.as_deref());
         let called =
             self.run(&mut open, serving, |serving| async move { serving.instances.export(scope, cursor).await }).await;
-        let answer =
-            end(open, called, |answer| Trace { record_count: answer.lines.lines().count(), ..Trace::default() })
-                .await?;
+        let answer = end(open, called, |answer| Completion {
+            record_count: answer.lines.lines().count(),
+            ..Completion::default()
+        })
+        .await?;
         let next_cursor = answer.next.map(|cursor| self.cursors.seal(&digest, cursor.as_bytes()));
         Ok(ExportPage { operation_id, lines: answer.lines, next_cursor })
     }
@@ -85,10 +87,11 @@ impl Service {
         let called =
             self.run(&mut open, serving, |serving| async move { serving.instances.import(scope, lines).await }).await;
         if called.is_ok() {
-            self.take_jobs(&mut open, &asked, scope).await?;
+            self.discover_jobs(&mut open, &asked, scope).await?;
         }
         let answer =
-            end(open, called, |answer| Trace { record_count: answer.imported as usize, ..Trace::default() }).await?;
+            end(open, called, |answer| Completion { record_count: answer.imported as usize, ..Completion::default() })
+                .await?;
         Ok(ImportResponse { operation_id, imported: answer.imported, unchanged: answer.unchanged })
     }
 
@@ -101,13 +104,18 @@ impl Service {
     /// The same for the export of a whole company: what waits for a person goes with it.
     pub(crate) async fn lines_of(&self, binding: &Binding, cursor: Option<String>) -> Result<ExportPage, ServiceError> {
         let (binding_key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
-        self.export_part(&Caller::keeper(), ExportRequest { binding_key, scope, cursor }, true).await
+        self.export_part(&Caller::system(), ExportRequest { binding_key, scope, cursor }, true).await
     }
 
     /// The same for the import of a whole company.
-    pub(crate) async fn take_lines(&self, scope: Scope, key: &BindingKey, lines: String) -> Result<u32, ServiceError> {
+    pub(crate) async fn import_lines(
+        &self,
+        scope: Scope,
+        key: &BindingKey,
+        lines: String,
+    ) -> Result<u32, ServiceError> {
         let request = ImportRequest { binding_key: Some(key.clone()), scope, lines };
-        Ok(self.import_records(&Caller::keeper(), request).await?.imported)
+        Ok(self.import_records(&Caller::system(), request).await?.imported)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::paging::Page;
 use crate::review;
 use crate::review::ReviewError;
@@ -135,7 +135,7 @@ impl Service {
         operation_id: OperationId,
         records: &[RecordHandle],
     ) -> Result<Vec<Usage>, ServiceError> {
-        let mut used = self.take_pending(serving, scope, operation_id).await?;
+        let mut used = self.queue_provider_review(serving, scope, operation_id).await?;
         let Some(policy) = &serving.binding.policy.review else { return Ok(used) };
         for handle in records {
             let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
@@ -279,7 +279,7 @@ impl Service {
         let mut changes = Vec::new();
         match &before.subject {
             ReviewSubject::Record(handle) if before.holder == ReviewHolder::Provider => {
-                self.tell_decided(caller, handle, &decision, &mut after).await?;
+                self.send_decision(caller, handle, &decision, &mut after).await?;
             }
             ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision, &after).await?,
             ReviewSubject::Delivery(delivery) => {

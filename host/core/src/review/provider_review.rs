@@ -7,11 +7,11 @@ use crate::operations::pipeline::closed;
 
 use crate::operations::pipeline::end;
 
+use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::operations::pipeline::refuse;
-use crate::operations::record::Trace;
+use crate::operations::record::Completion;
 use crate::review;
 use crate::review::Standing;
 use crate::review::control::digest;
@@ -34,7 +34,7 @@ const MAX_QUEUED_METADATA: usize = 16 << 10;
 impl Service {
     /// Puts what waits at the provider into the queue, as a part of the operation after which it may have become more.
     /// A provider that cannot say what waits is asked again after the next one.
-    pub(crate) async fn take_pending(
+    pub(crate) async fn queue_provider_review(
         &self,
         serving: &Arc<Serving>,
         scope: &Scope,
@@ -90,7 +90,7 @@ impl Service {
 
     /// Tells the provider what was decided, as an operation of its own, and writes into the item what came of it. What
     /// the provider no longer has, because it expired or was forgotten, cannot count any more: it ends as rejected.
-    pub(crate) async fn tell_decided(
+    pub(crate) async fn send_decision(
         &self,
         caller: &Caller,
         handle: &RecordHandle,
@@ -117,10 +117,10 @@ impl Service {
                 serving.instances.decide(at, record, decision.decision, edited).await
             })
             .await;
-        let decided = end(open, called, |answer| Trace {
+        let decided = end(open, called, |answer| Completion {
             records: answer.iter().map(|snippet| snippet.handle.clone()).collect(),
             record_count: usize::from(answer.is_some()),
-            ..Trace::default()
+            ..Completion::default()
         })
         .await;
         match decided {

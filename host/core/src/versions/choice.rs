@@ -21,14 +21,14 @@ pub(crate) fn choose(binding: &Binding, builds: &[Plugin], serving: Option<&Serv
     let current = serving.and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
     let is_pinned = matches!(binding.version, VersionChoice::Pin(_));
     let is_allowed = |build: &Plugin| binding.version.allows(&build.component.description().version, build.digest());
-    let is_kept_from = |build: &Plugin| {
-        serving.is_some_and(|serving| serving.kept_from.iter().any(|kept| kept.digest == build.digest()))
+    let is_rejected_versions = |build: &Plugin| {
+        serving.is_some_and(|serving| serving.rejected_versions.iter().any(|kept| kept.digest == build.digest()))
     };
     // A file that was removed or replaced by an older one takes nothing away from a binding that it serves.
     let holds = current.filter(|current| is_allowed(current));
     let takes_over = |build: &Plugin| {
         is_allowed(build)
-            && !is_kept_from(build)
+            && !is_rejected_versions(build)
             && (build.is_present() || is_pinned)
             && holds.is_none_or(|current| build.is_newer_than(current))
     };

@@ -92,7 +92,7 @@ pub(crate) struct ServingBindings {
     /// Bindings that nothing serves any more: they were deleted, or their company was erased.
     closed: RwLock<HashSet<BindingId>>,
     /// One at a time decides for a binding.
-    turns: Mutex<HashMap<BindingId, Arc<tokio::sync::Mutex<()>>>>,
+    deciding: Mutex<HashMap<BindingId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl ServingBindings {
@@ -106,8 +106,8 @@ impl ServingBindings {
         data_dir: &Path,
     ) -> Self {
         let memory_dir = data_dir.join("memory");
-        let (warm, turns, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
-        Self { sandbox, plugins, store, bindings, secrets, embeddings, memory_dir, warm, turns, closed }
+        let (warm, deciding, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
+        Self { sandbox, plugins, store, bindings, secrets, embeddings, memory_dir, warm, deciding, closed }
     }
 
     /// What serves a binding now.
@@ -129,7 +129,7 @@ impl ServingBindings {
     }
 
     async fn renew(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
-        let turn = self.turn(binding.id);
+        let turn = self.lock(binding.id);
         let _turn = turn.lock().await;
         // A call that waited while its binding was deleted must not make its storage anew.
         if self.closed.read().contains(&binding.id) {
@@ -214,8 +214,8 @@ impl ServingBindings {
     }
 
     /// One at a time decides what serves a binding.
-    pub(crate) fn turn(&self, binding: BindingId) -> Arc<tokio::sync::Mutex<()>> {
-        Arc::clone(self.turns.lock().entry(binding).or_default())
+    pub(crate) fn lock(&self, binding: BindingId) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(self.deciding.lock().entry(binding).or_default())
     }
 
     /// A build set up to serve a binding. No instance is made yet.
@@ -291,7 +291,7 @@ impl ServingBindings {
         self.closed.write().insert(binding);
         if let Some(serving) = self.warm(binding) {
             serving.instances.retire();
-            drop(serving.instances.quiet().await);
+            drop(serving.instances.drain().await);
         }
         self.forget(binding);
     }
@@ -332,5 +332,5 @@ pub(crate) fn host(error: &dyn std::fmt::Display) -> Refusal {
 
 fn first_state(plugin: &Plugin) -> ServingVersion {
     let version = plugin.component.description().version.clone();
-    ServingVersion { digest: plugin.digest(), version, kept_from: Vec::new() }
+    ServingVersion { digest: plugin.digest(), version, rejected_versions: Vec::new() }
 }

@@ -14,7 +14,7 @@ use crate::versions::serving::config;
 use crate::versions::serving::effective;
 use memhost_ports::{BindingStorage, StorageWrite};
 use memhost_sandbox::{Directory, DirectoryAccess, Failure, InstanceSetup, Instances, OptionalInterface};
-use memhost_types::{ActivityAction, Binding, KeptFrom, ListRequest, OperationErrorCode, Scope, ServingVersion};
+use memhost_types::{ActivityAction, Binding, ListRequest, OperationErrorCode, RejectedVersion, Scope, ServingVersion};
 
 /// Who does what the host does by itself.
 const HOST: &str = "host";
@@ -32,38 +32,38 @@ impl ServingBindings {
         let mut next = ServingVersion {
             digest: plugin.digest(),
             version: plugin.component.description().version.clone(),
-            kept_from: known.kept_from.clone(),
+            rejected_versions: known.rejected_versions.clone(),
         };
         if !plugin.component.exports(OptionalInterface::Migration) {
             return self.replace(binding, present, &known, &next, plugin, generation).await;
         }
         // A migration sees no other call's writes: new calls wait until it is over.
-        let quiet = match &present {
-            Some(present) => Some(present.instances.quiet().await),
+        let drained = match &present {
+            Some(present) => Some(present.instances.drain().await),
             None => None,
         };
         match self.migrate(binding, &known, &plugin).await {
             // What was stored is as it was: the build before can still read it.
             Ok(writes) if writes.is_empty() => {
-                drop(quiet);
+                drop(drained);
                 self.replace(binding, present, &known, &next, plugin, generation).await
             }
             Ok(writes) => {
                 self.write_state(binding, &next, writes).await?;
-                self.tell(binding, ActivityAction::VersionSwitched, &known, &next).await;
+                self.publish(binding, ActivityAction::VersionSwitched, &known, &next).await;
                 let serving = self.install(self.serve(binding, plugin).await?, None, generation);
                 if let Some(present) = &present {
                     present.instances.retire();
                 }
-                drop(quiet);
+                drop(drained);
                 Ok(serving)
             }
             Err(reason) => {
-                drop(quiet);
+                drop(drained);
                 let reason = format!("its migration from {} failed: {reason}", known.version);
                 next = keep_from(known.clone(), &plugin, reason);
                 self.write_state(binding, &next, Vec::new()).await?;
-                self.tell(binding, ActivityAction::VersionKeptFrom, &known, &next).await;
+                self.publish(binding, ActivityAction::VersionRejected, &known, &next).await;
                 self.go_on(binding, present, &next).await
             }
         }
@@ -86,7 +86,7 @@ impl ServingBindings {
         };
         let serving = self.serve(binding, plugin).await?;
         self.write_state(binding, next, Vec::new()).await?;
-        self.tell(binding, ActivityAction::VersionSwitched, known, next).await;
+        self.publish(binding, ActivityAction::VersionSwitched, known, next).await;
         Ok(self.install(serving, previous, generation))
     }
 
@@ -163,7 +163,7 @@ impl ServingBindings {
     /// The build that serves has failed where the one before did not: that one serves again.
     pub(crate) async fn roll_back(&self, bad: &Arc<Serving>, reason: String) -> Result<(), Refusal> {
         let binding = &bad.binding;
-        let turn = self.turn(binding.id);
+        let turn = self.lock(binding.id);
         let _turn = turn.lock().await;
         let is_serving = self.warm(binding.id).is_some_and(|warm| Arc::ptr_eq(&warm, bad));
         let (Some(previous), true) = (bad.previous(), is_serving) else { return Ok(()) };
@@ -171,20 +171,26 @@ impl ServingBindings {
         let back = ServingVersion {
             digest: previous.plugin.digest(),
             version: previous.plugin.component.description().version.clone(),
-            kept_from: known.kept_from.clone(),
+            rejected_versions: known.rejected_versions.clone(),
         };
         let back = keep_from(back, &bad.plugin, reason);
         self.write_state(binding, &back, Vec::new()).await?;
-        self.tell(binding, ActivityAction::VersionKeptFrom, &known, &back).await;
+        self.publish(binding, ActivityAction::VersionRejected, &known, &back).await;
         let generation = self.plugins.generation();
         let serving = self.serve(binding, previous.plugin.clone()).await?;
         self.install(serving, None, generation);
         Ok(())
     }
 
-    async fn tell(&self, binding: &Binding, action: ActivityAction, before: &ServingVersion, after: &ServingVersion) {
-        let kept_from = after.kept_from.last().filter(|_| action == ActivityAction::VersionKeptFrom);
-        match kept_from {
+    async fn publish(
+        &self,
+        binding: &Binding,
+        action: ActivityAction,
+        before: &ServingVersion,
+        after: &ServingVersion,
+    ) {
+        let rejected_versions = after.rejected_versions.last().filter(|_| action == ActivityAction::VersionRejected);
+        match rejected_versions {
             Some(kept) => tracing::warn!(
                 company = %binding.company_id, binding = %binding.key, version = %kept.version, reason = %kept.reason,
                 "a version is kept from a binding"
@@ -203,7 +209,7 @@ impl ServingBindings {
 
 fn keep_from(mut state: ServingVersion, plugin: &Plugin, reason: String) -> ServingVersion {
     let version = plugin.component.description().version.clone();
-    state.kept_from.retain(|kept| kept.digest != plugin.digest());
-    state.kept_from.push(KeptFrom { digest: plugin.digest(), version, reason });
+    state.rejected_versions.retain(|kept| kept.digest != plugin.digest());
+    state.rejected_versions.push(RejectedVersion { digest: plugin.digest(), version, reason });
     state
 }

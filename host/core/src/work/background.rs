@@ -23,7 +23,8 @@ pub(crate) fn start(service: &Arc<Service>) {
     tokio::spawn(async move {
         let mut next_sweep = tokio::time::Instant::now() + SWEEP;
         loop {
-            let Some(service) = weak.upgrade().filter(|service| !service.is_resting.load(Ordering::Relaxed)) else {
+            let Some(service) = weak.upgrade().filter(|service| !service.is_shutting_down.load(Ordering::Relaxed))
+            else {
                 return;
             };
             let sleep = service.begin_due().unwrap_or_else(|error| {
@@ -49,11 +50,11 @@ pub(crate) fn start(service: &Arc<Service>) {
 impl Service {
     /// Nothing more is begun in the background: what is due waits for the next start. Resolves when what was begun has
     /// ended, or after `most`; then a crash could not take more.
-    pub async fn rest(&self, most: Duration) {
-        self.is_resting.store(true, Ordering::Relaxed);
+    pub async fn shutdown(&self, most: Duration) {
+        self.is_shutting_down.store(true, Ordering::Relaxed);
         self.wake.notify_one();
         let until = tokio::time::Instant::now() + most;
-        while self.hooks.at_work() + self.jobs.at_work() > 0 && tokio::time::Instant::now() < until {
+        while self.hooks.in_flight() + self.jobs.in_flight() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Service;
 use crate::access::Act;
 use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::operations::capture::Attempt;
 use crate::work::hooks;
 use crate::work::hooks::Hooks;

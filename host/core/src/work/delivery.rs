@@ -1,9 +1,9 @@
 //! The operator's view of deliveries: lists, and trying again what was given up.
 
+use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::paging::Page;
 use crate::work::hooks::HookError;
 use memhost_types::{ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus};

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::Service;
 use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::Service;
-use crate::operations::call::Unanswered;
+use crate::operations::call::CallFailed;
+use crate::operations::record::Completion;
 use crate::operations::record::OpenOperation;
-use crate::operations::record::Trace;
 use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use crate::work::jobs::Taken;
@@ -28,7 +28,7 @@ const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST_POLL: SignedDuration = SignedDuration::from_mins(1);
 
 /// What a call about a job gave.
-type Called = Result<Answer<JobAnswer>, Unanswered>;
+type Called = Result<Answer<JobAnswer>, CallFailed>;
 
 impl Service {
     /// Works on a job once: as far as one call gets.
@@ -65,7 +65,7 @@ impl Service {
             // Somebody cancelled it a moment ago, or it was erased.
             if self.jobs.get(&before.company_id, before.id).ok().as_ref() != Some(before) {
                 let refusal = Refusal::new(OperationErrorCode::Busy, "the job was changed by somebody else meanwhile");
-                return meant(open.close(Trace::default(), Some(refusal)).await);
+                return meant(open.close(Completion::default(), Some(refusal)).await);
             }
             open.write_intent(Jobs::writes(Some(before), &during)?).await.map_err(ServiceError::Audit)?;
         }
@@ -101,7 +101,7 @@ impl Service {
     }
 
     /// Tells the provider that nobody wants a job any more.
-    pub(crate) async fn tell_cancelled(&self, job: &Job) -> Result<(), ServiceError> {
+    pub(crate) async fn send_cancellation(&self, job: &Job) -> Result<(), ServiceError> {
         let mut open = self.begin_work(job).await?;
         let (id, called) = (job.provider_job_id.as_str(), self.admit_work(&mut open, job).await);
         let called: Called = match called {
@@ -112,9 +112,11 @@ impl Service {
             }
         };
         let (trace, refusal) = match called {
-            Ok(answer) => (Trace { log: answer.log, provider_us: Some(answer.provider_us), ..Trace::default() }, None),
-            Err(Unanswered { refusal, log, provider_us }) => {
-                (Trace { log, provider_us, ..Trace::default() }, Some(refusal))
+            Ok(answer) => {
+                (Completion { log: answer.log, provider_us: Some(answer.provider_us), ..Completion::default() }, None)
+            }
+            Err(CallFailed { refusal, log, provider_us }) => {
+                (Completion { log, provider_us, ..Completion::default() }, Some(refusal))
             }
         };
         open.leaves(vec![shown(job)], &[])?;
@@ -135,12 +137,12 @@ impl Service {
                 let (after, refusal) = self.moved_on(before, during, &answer.value, serving);
                 let JobAnswer { records, usage, .. } = answer.value;
                 let (log, provider_us, record_count) = (answer.log, Some(answer.provider_us), records.len());
-                (after, refusal, Trace { records, record_count, usage, log, provider_us, ..Trace::default() })
+                (after, refusal, Completion { records, record_count, usage, log, provider_us, ..Completion::default() })
             }
-            Err(Unanswered { refusal, log, provider_us }) => (
+            Err(CallFailed { refusal, log, provider_us }) => (
                 self.failed(before, during, &refusal, serving),
                 Some(refusal),
-                Trace { log, provider_us, ..Trace::default() },
+                Completion { log, provider_us, ..Completion::default() },
             ),
         };
         after.last_operation_id = open.operation().map(|operation| operation.id).or(after.last_operation_id);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::paging::Page;
 use crate::work::jobs::JobError;
 use crate::work::jobs::Jobs;
@@ -63,7 +63,7 @@ impl Service {
         let (service, job) = (Arc::clone(self), cancelled.clone());
         // Whether the provider can be told makes no difference to the job.
         tokio::spawn(async move {
-            if let Err(error) = service.tell_cancelled(&job).await {
+            if let Err(error) = service.send_cancellation(&job).await {
                 tracing::warn!(%error, job = %job.id.0, "the provider could not be told that a job was cancelled");
             }
         });

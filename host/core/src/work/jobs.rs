@@ -52,7 +52,7 @@ pub enum JobError {
 pub struct Jobs {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    at_work: Arc<Mutex<HashMap<JobId, BindingId>>>,
+    in_flight: Arc<Mutex<HashMap<JobId, BindingId>>>,
     resume: Mutex<Option<Vec<u8>>>,
     deciding: Vec<tokio::sync::Mutex<()>>,
     leaving: Vec<Arc<tokio::sync::Mutex<()>>>,
@@ -62,12 +62,12 @@ pub struct Jobs {
 pub struct Taken {
     /// As it was when it was taken.
     pub job: Job,
-    at_work: Arc<Mutex<HashMap<JobId, BindingId>>>,
+    in_flight: Arc<Mutex<HashMap<JobId, BindingId>>>,
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.at_work.lock().remove(&self.job.id);
+        self.in_flight.lock().remove(&self.job.id);
     }
 }
 
@@ -76,7 +76,7 @@ impl Jobs {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         let deciding = (0..STRIPES).map(|_| tokio::sync::Mutex::default()).collect();
         let leaving = (0..STRIPES).map(|_| Arc::default()).collect();
-        Self { store, clock, at_work: Arc::default(), resume: Mutex::default(), deciding, leaving }
+        Self { store, clock, in_flight: Arc::default(), resume: Mutex::default(), deciding, leaving }
     }
 
     /// The jobs that a capture left. What the provider calls `running` goes on in its own system; anything else that has
@@ -85,7 +85,12 @@ impl Jobs {
     ///
     /// # Errors
     /// Where it cannot be read which ones there are.
-    pub fn left(&self, capture: &Operation, binding: &Binding, jobs: &[ExtractionJob]) -> Result<Vec<Job>, StoreError> {
+    pub fn undiscovered(
+        &self,
+        capture: &Operation,
+        binding: &Binding,
+        jobs: &[ExtractionJob],
+    ) -> Result<Vec<Job>, StoreError> {
         let now = self.clock.now();
         let job = |left: &ExtractionJob| Job {
             id: JobId(new_id(&*self.clock)),
@@ -181,8 +186,8 @@ impl Jobs {
     }
 
     /// How many jobs somebody is at.
-    pub fn at_work(&self) -> usize {
-        self.at_work.lock().len()
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.lock().len()
     }
 
     /// One page of a company's jobs, newest first.
@@ -222,7 +227,7 @@ impl Jobs {
                     return Ok((taken, Some(at)));
                 }
                 // Whoever ends makes room and looks again.
-                if self.at_work() >= most {
+                if self.in_flight() >= most {
                     return Ok((taken, None));
                 }
                 if looks > LOOKS {
@@ -231,14 +236,14 @@ impl Jobs {
                 }
                 let Some(job) = self.due_job(due, key)? else { continue };
                 let most_of_binding = limit(&job);
-                let mut at_work = self.at_work.lock();
-                let of_binding = at_work.values().filter(|binding| **binding == job.binding_id).count();
-                if at_work.contains_key(&job.id) || of_binding >= most_of_binding as usize {
+                let mut in_flight = self.in_flight.lock();
+                let of_binding = in_flight.values().filter(|binding| **binding == job.binding_id).count();
+                if in_flight.contains_key(&job.id) || of_binding >= most_of_binding as usize {
                     continue;
                 }
-                at_work.insert(job.id, job.binding_id);
-                drop(at_work);
-                let mut mine = Taken { job, at_work: Arc::clone(&self.at_work) };
+                in_flight.insert(job.id, job.binding_id);
+                drop(in_flight);
+                let mut mine = Taken { job, in_flight: Arc::clone(&self.in_flight) };
                 // Whoever was at it may have ended it between the look and the taking.
                 if let Some(job) = self.due_job(due, key)? {
                     mine.job = job;

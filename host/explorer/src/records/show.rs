@@ -15,7 +15,7 @@ use crate::kit::{
 };
 use crate::pieces;
 use memhost_core::{Abilities, Act, Caller, Service};
-use memhost_http::{In, Problem, Reading, parse};
+use memhost_http::{Authorized, Problem, Reading, parse};
 use memhost_types::{
     BindingKey, CompanyId, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId,
     Scope, Snippet, SourceRef,
@@ -98,7 +98,7 @@ pub(crate) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: In<Reading>,
+    allowed: Authorized<Reading>,
     asked: Asked<Within>,
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());

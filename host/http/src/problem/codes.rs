@@ -109,7 +109,7 @@ pub const CODES: &[Code] = &[
     ),
     code("body_too_large", 413, "The body is larger than 8 MiB.", "Send it in parts."),
     code("unsupported_media_type", 415, "The body is not JSON.", "Send JSON with `content-type: application/json`."),
-    code("invalid_config", 422, "The provider does not accept its configuration.", "`complaints` says where and why."),
+    code("invalid_config", 422, "The provider does not accept its configuration.", "`errors` says where and why."),
     code("unsupported", 422, "The provider does not do that.", "Use a binding whose provider does."),
     code("rate_limited", 429, "Too many calls.", "Wait as long as `retry-after` says."),
     code("host", 500, "The host itself failed.", "Look at its log, and run `memhost doctor`."),

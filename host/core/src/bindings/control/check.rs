@@ -1,8 +1,8 @@
 //! Whether a binding can be as somebody wants it.
 
+use crate::Service;
 use crate::bindings::control::schema;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::plugins::Plugin;
 use memhost_sandbox::{Component, InstanceSetup, Instances};
 use memhost_types::limits::MAX_JSON_BYTES;
@@ -32,11 +32,11 @@ impl Service {
             call_cpu_ms: 1_000,
             ..BindingLimits::default()
         });
-        let complaints = Instances::new(&self.sandbox, component, setup)
+        let errors = Instances::new(&self.sandbox, component, setup)
             .validate_config(config)
             .await
             .map_err(|failure| failure.error)?;
-        if complaints.is_empty() { Ok(()) } else { Err(ServiceError::Config { complaints }) }
+        if errors.is_empty() { Ok(()) } else { Err(ServiceError::Config { errors }) }
     }
 }
 

@@ -9,7 +9,7 @@ use memhost_types::{JsonObject, ProviderDescription};
 
 /// The largest schema that is looked at, in bytes of its compact form.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
-/// As many complaints as anybody reads.
+/// As many errors as anybody reads.
 const MAX_COMPLAINTS: usize = 32;
 
 /// Whether a configuration fits.
@@ -18,14 +18,14 @@ pub(crate) fn check(description: &ProviderDescription, config: &JsonObject) -> R
     let validator = compile(schema).map_err(|message| {
         let key = &description.provider_key;
         let message = format!("the schema of the provider `{key}` cannot be used: {message}; tell its author");
-        ServiceError::Config { complaints: vec![(String::new(), message)] }
+        ServiceError::Config { errors: vec![(String::new(), message)] }
     })?;
     let config = Value::Object(config.clone());
-    let complaint = |error: jsonschema::ValidationError<'_>| {
+    let error = |error: jsonschema::ValidationError<'_>| {
         (error.instance_path().as_str().to_owned(), memhost_types::cut_message(error.to_string()))
     };
-    let complaints: Vec<_> = validator.iter_errors(&config).take(MAX_COMPLAINTS).map(complaint).collect();
-    if complaints.is_empty() { Ok(()) } else { Err(ServiceError::Config { complaints }) }
+    let errors: Vec<_> = validator.iter_errors(&config).take(MAX_COMPLAINTS).map(error).collect();
+    if errors.is_empty() { Ok(()) } else { Err(ServiceError::Config { errors }) }
 }
 
 /// What is wrong with a provider's schema, if anything is.

@@ -3,16 +3,18 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::Service;
 use crate::bindings::ResolutionStep;
 use crate::bindings::Why;
 use crate::bindings::control::host;
 use crate::error::ServiceError;
-use crate::Service;
 use crate::plugins::Plugin;
 use crate::versions::breaker::BreakerState;
 use crate::versions::choice;
 use memhost_sandbox::DirectoryUsage;
-use memhost_types::{AgentId, Binding, BindingKey, CompanyId, Digest, Grants, KeptFrom, PermissionRequest, Target};
+use memhost_types::{
+    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion, Target,
+};
 
 /// A binding as it is shown.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -33,7 +35,7 @@ pub struct BindingView {
     pub waiting: Vec<WaitingView>,
     /// Builds that were tried and do not serve.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub kept_from: Vec<KeptFrom>,
+    pub rejected_versions: Vec<RejectedVersion>,
     /// What somebody should look at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -145,7 +147,7 @@ impl Service {
             warnings: warnings(&binding, &builds, state.as_ref(), &choice),
             serving: state.as_ref().map(|state| BuildView { digest: state.digest, version: state.version.clone() }),
             waiting: choice.waiting.iter().map(waiting).collect(),
-            kept_from: state.map(|state| state.kept_from).unwrap_or_default(),
+            rejected_versions: state.map(|state| state.rejected_versions).unwrap_or_default(),
             breaker: warm.as_ref().map_or(BreakerState::Closed, |serving| serving.breaker.state()),
             usage: warm.map(|serving| {
                 let directory = serving.quota.as_ref().map(|quota| quota.usage());
@@ -158,13 +160,13 @@ impl Service {
                     storage_keys: storage.keys,
                     directory_bytes: bytes,
                     directory_files: files,
-                    calls_at_work: serving.instances.at_work(),
+                    calls_at_work: serving.instances.in_flight(),
                     calls_waiting: serving.instances.waiting(),
                     outgoing_requests_per_minute: serving
                         .egress
                         .as_ref()
                         .map_or(0, |egress| egress.requests_of_minute()),
-                    outgoing_connections: serving.egress.as_ref().map_or(0, |egress| egress.at_work()),
+                    outgoing_connections: serving.egress.as_ref().map_or(0, |egress| egress.in_flight()),
                 }
             }),
         };

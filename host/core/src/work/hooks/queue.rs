@@ -42,7 +42,7 @@ pub enum HookError {
 }
 
 /// Deliveries that somebody is at, and to which binding.
-type AtWork = Arc<Mutex<HashMap<DeliveryId, BindingId>>>;
+type InFlight = Arc<Mutex<HashMap<DeliveryId, BindingId>>>;
 /// A provider that hangs keeps no more of them from everybody else.
 const MOST_OF_A_BINDING: usize = 8;
 
@@ -50,7 +50,7 @@ const MOST_OF_A_BINDING: usize = 8;
 pub struct Hooks {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    at_work: AtWork,
+    in_flight: InFlight,
     resume: Mutex<Option<Vec<u8>>>,
     /// Goes up whenever a delivery has got somewhere.
     moved: watch::Sender<u64>,
@@ -60,19 +60,19 @@ pub struct Hooks {
 pub struct TakenDelivery {
     /// As it was when it was taken.
     pub delivery: Delivery,
-    at_work: AtWork,
+    in_flight: InFlight,
 }
 
 impl Drop for TakenDelivery {
     fn drop(&mut self) {
-        self.at_work.lock().remove(&self.delivery.id);
+        self.in_flight.lock().remove(&self.delivery.id);
     }
 }
 
 impl Hooks {
     /// All deliveries are in the store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, at_work: Arc::default(), resume: Mutex::default(), moved: watch::Sender::new(0) }
+        Self { store, clock, in_flight: Arc::default(), resume: Mutex::default(), moved: watch::Sender::new(0) }
     }
 
     /// Accepts deliveries, durably, all or none. Where one of the same hook and binding is there already, that one is
@@ -213,8 +213,8 @@ impl Hooks {
     }
 
     /// How many deliveries somebody is at.
-    pub fn at_work(&self) -> usize {
-        self.at_work.lock().len()
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.lock().len()
     }
 
     /// One page of a company's deliveries, newest first.
@@ -235,13 +235,13 @@ impl Hooks {
 
     /// Takes one delivery, unless somebody is at it, or at too many of its binding.
     fn take(&self, delivery: Delivery) -> Option<TakenDelivery> {
-        let mut at_work = self.at_work.lock();
-        let of_binding = at_work.values().filter(|binding| **binding == delivery.binding_id).count();
-        if at_work.contains_key(&delivery.id) || of_binding >= MOST_OF_A_BINDING {
+        let mut in_flight = self.in_flight.lock();
+        let of_binding = in_flight.values().filter(|binding| **binding == delivery.binding_id).count();
+        if in_flight.contains_key(&delivery.id) || of_binding >= MOST_OF_A_BINDING {
             return None;
         }
-        at_work.insert(delivery.id, delivery.binding_id);
-        Some(TakenDelivery { delivery, at_work: Arc::clone(&self.at_work) })
+        in_flight.insert(delivery.id, delivery.binding_id);
+        Some(TakenDelivery { delivery, in_flight: Arc::clone(&self.in_flight) })
     }
 
     /// Deliveries that are due and that nobody is at, until so many are at work in all, and when the next one is.
@@ -261,7 +261,7 @@ impl Hooks {
                     return Ok((taken, Some(at)));
                 }
                 // Whoever ends makes room and looks again.
-                if self.at_work() >= most {
+                if self.in_flight() >= most {
                     return Ok((taken, None));
                 }
                 if looks > LOOKS {

@@ -1,13 +1,13 @@
 //! The memory routes of PageSpace and Apropos: their JSON, whose records they show, and who may use them.
 
-use memhost_integrations::CompatOptions;
+use memhost_integrations::IntegrationOptions;
 use memhost_server::Method;
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
 use super::support::{Answer, Api};
 
-fn options() -> CompatOptions {
+fn options() -> IntegrationOptions {
     serde_json::from_value(json!({
         "pagespace": {"company": "acme"},
         "apropos": {"company": "acme"},
@@ -16,7 +16,7 @@ fn options() -> CompatOptions {
 }
 
 async fn host() -> (TestHost, Api) {
-    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.compat = options());
+    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.integrations = options());
     let api = Api::new(&host);
     (host, api)
 }
@@ -311,8 +311,8 @@ async fn everybody_may_what_their_token_says_and_nobody_of_another_company_anyth
 async fn ids_go_where_the_configuration_says() {
     let configured = json!({"pagespace": {"company": "acme", "binding": "notes", "user": "namespace", "drive": "project_id",
         "user_header": "x-page-user"}, "apropos": {"company": "acme", "binding": "notes", "project": "subject_id"}});
-    let compat = serde_json::from_value(configured).unwrap();
-    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.compat = compat);
+    let routes = serde_json::from_value(configured).unwrap();
+    let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.integrations = routes);
     let api = Api::new(&host);
     let headers = [("x-page-user", "u1")];
     let add = |path: &'static str| api.send(Method::Post, path, Some(json!({"fact": "x"}).to_string()), &headers);
