@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost_core::service::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
+use memhost_core::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
 use memhost_server::{InProcess, ServerOptions};
 use memhost_types::{
     AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest,
@@ -144,7 +144,7 @@ impl TestHost {
     /// Closes the host in good order: what it does by itself has ended when this returns.
     pub async fn stop(&mut self) {
         let Some(service) = self.service.take() else { return };
-        service.rest(Duration::from_secs(10)).await;
+        service.shutdown(Duration::from_secs(10)).await;
         for _ in 0..60_000 {
             if Arc::strong_count(&service) == 1 {
                 return;

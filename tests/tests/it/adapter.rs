@@ -27,7 +27,7 @@ pub(crate) struct Machine {
 pub(crate) struct Called {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
-    pub(crate) complaints: String,
+    pub(crate) errors: String,
     pub(crate) took: Duration,
 }
 
@@ -76,7 +76,7 @@ impl Machine {
     /// Runs a hook on a recorded payload, which must end well.
     pub(crate) fn hook(&self, tool: &str, name: &str) -> String {
         let called = self.call(&["adapter", tool], &self.payload(tool, name));
-        assert_eq!((called.code, called.complaints.as_str()), (Some(0), ""), "{tool}/{name}: {called:?}");
+        assert_eq!((called.code, called.errors.as_str()), (Some(0), ""), "{tool}/{name}: {called:?}");
         called.out
     }
 
@@ -103,7 +103,7 @@ pub(crate) fn run(mut command: Command, input: &str) -> Called {
     Called {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).unwrap(),
-        complaints: String::from_utf8(output.stderr).unwrap(),
+        errors: String::from_utf8(output.stderr).unwrap(),
         took: started.elapsed(),
     }
 }
@@ -281,7 +281,7 @@ async fn one_thing_that_is_told_twice_is_one() {
     }
     // Codex's older notification is of the same turn.
     let called = machine.call(&["adapter", "codex", "notify", &machine.payload("codex", "notify")], "");
-    assert_eq!((called.code, called.out.as_str(), called.complaints.as_str()), (Some(0), "", ""));
+    assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""));
     settle(&machine, 0).await;
     assert_eq!(known(&api, 2).await.len(), 2);
     let captured = captures(&api, 1).await;

@@ -17,7 +17,7 @@ fn machine() -> Machine {
 #[track_caller]
 fn done(machine: &Machine, arguments: &[&str]) -> String {
     let called = machine.call(arguments, "");
-    assert_eq!((called.code, called.complaints.as_str()), (Some(0), ""), "{called:?}");
+    assert_eq!((called.code, called.errors.as_str()), (Some(0), ""), "{called:?}");
     called.out
 }
 
@@ -91,7 +91,7 @@ fn a_file_that_was_not_there_is_gone_again() {
     shell.args(["-c", line]).env("HOME", machine.path("")).env("MEMHOST_ADAPTER_STATE", machine.path("state"));
     shell.env("MEMHOST_URL", &machine.url).env("MEMHOST_COMPANY", "acme");
     let called = super::adapter::run(shell, &machine.payload("codex", "session-start"));
-    assert_eq!((called.code, called.out.as_str(), called.complaints.as_str()), (Some(0), "", ""), "{called:?}");
+    assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""), "{called:?}");
     assert_eq!(machine.waiting(), 1);
 }
 
@@ -109,7 +109,7 @@ fn a_notify_program_is_put_in_beside_what_is_there() {
     std::fs::write(&config, "notify = [\"terminal-notifier\"]\n").unwrap();
     let refused = machine.call(&["adapter", "codex", "install", "--notify"], "");
     assert_eq!(refused.code, Some(2));
-    assert!(refused.complaints.contains("another program's"), "{}", refused.complaints);
+    assert!(refused.errors.contains("another program's"), "{}", refused.errors);
     // Codex would not read it there.
     let refused = machine.call(&["adapter", "codex", "install", "--notify", "--scope", "project"], "");
     assert_eq!(refused.code, Some(2));
@@ -124,12 +124,12 @@ fn what_cannot_be_read_is_not_written() {
         std::fs::write(&settings, text).unwrap();
         let refused = machine.call(&["adapter", "claude", "install"], "");
         assert_eq!(refused.code, Some(2), "{refused:?}");
-        assert!(refused.complaints.contains(said), "{}", refused.complaints);
+        assert!(refused.errors.contains(said), "{}", refused.errors);
         assert_eq!(read(&settings), text);
     }
     let mut nameless = machine.command(&["adapter", "claude", "install"]);
     nameless.env_remove("MEMHOST_COMPANY");
-    assert!(super::adapter::run(nameless, "").complaints.contains("--company"));
+    assert!(super::adapter::run(nameless, "").errors.contains("--company"));
 }
 
 #[test]

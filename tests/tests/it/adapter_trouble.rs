@@ -24,7 +24,7 @@ fn nowhere() -> SocketAddr {
 
 #[track_caller]
 fn is_well(called: &Called) {
-    assert_eq!((called.code, called.out.as_str(), called.complaints.as_str()), (Some(0), "", ""), "{called:?}");
+    assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""), "{called:?}");
     assert!(called.took < SOON, "{called:?}");
 }
 

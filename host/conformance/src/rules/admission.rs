@@ -2,7 +2,7 @@
 
 use crate::kit::Candidate;
 use crate::rule::{Rule, Run, Verdict, failed, holds, provider, skipped, world};
-use memhost_core::service::schema_problem;
+use memhost_core::schema_problem;
 use memhost_sandbox::AdmissionError;
 
 pub(super) const RULES: &[Rule] = &[
