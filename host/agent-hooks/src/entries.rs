@@ -101,7 +101,7 @@ fn ours(root: &Node, tool: Tool) -> Vec<Ours> {
 /// theirs.
 fn is_ours(command: &str, tool: Tool) -> bool {
     let rest = |marker: &str| command.split_once(marker).map(|(before, rest)| (before.to_owned(), rest.to_owned()));
-    let marker = format!(" adapter {}", tool.kind());
+    let marker = format!(" agent-hooks {}", tool.kind());
     let Some((program, rest)) = rest(&marker) else { return false };
     let program = program.trim_end_matches(['\'', '"']);
     let name = program.rsplit('/').next().unwrap_or_default().trim_start_matches(['\'', '"']);
@@ -180,7 +180,7 @@ fn without_notify(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    const OURS: [&str; 3] = ["/usr/local/bin/memhost", "adapter", "claude"];
+    const OURS: [&str; 3] = ["/usr/local/bin/memhost", "agent-hooks", "claude"];
 
     fn command() -> Vec<String> {
         OURS.iter().map(|word| (*word).to_owned()).chain(["--company".to_owned(), "a b".to_owned()]).collect()
@@ -189,13 +189,13 @@ mod tests {
     #[test]
     fn only_our_own_commands_are_ours() {
         for (line, is) in [
-            ("memhost adapter claude", true),
-            ("'/opt/my tools/memhost' adapter claude --company x", true),
-            ("/x/memhost-0.2 adapter claude", true),
-            ("memhost adapter codex", false),
-            ("memhost adapter claudette", false),
-            ("my-memhost-wrapper x adapter claude", false),
-            ("echo memhost adapter claude", false),
+            ("memhost agent-hooks claude", true),
+            ("'/opt/my tools/memhost' agent-hooks claude --company x", true),
+            ("/x/memhost-0.2 agent-hooks claude", true),
+            ("memhost agent-hooks codex", false),
+            ("memhost agent-hooks claudette", false),
+            ("my-memhost-wrapper x agent-hooks claude", false),
+            ("echo memhost agent-hooks claude", false),
             ("prettier --write", false),
         ] {
             assert_eq!(is_ours(line, Tool::Claude), is, "{line}");
@@ -214,7 +214,7 @@ mod tests {
             assert_ne!(after, before);
             let value: Value = serde_json::from_str(&after).unwrap();
             let stop = value["hooks"]["Stop"].as_array().unwrap().last().unwrap()["hooks"][0].clone();
-            assert_eq!(stop["command"], "/usr/local/bin/memhost adapter claude --company 'a b'");
+            assert_eq!(stop["command"], "/usr/local/bin/memhost agent-hooks claude --company 'a b'");
             assert_eq!(with(edit, &after, &["SessionStart", "Stop"], &command()).unwrap(), after, "twice is once");
             assert_eq!(without(edit, &after).unwrap(), before);
         }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_program_that_is_told_of_turns_is_put_in_beside_comments() {
         let before = "# mine\nmodel = \"o3\" # fast\n\n[tools]\nweb = true\n";
-        let ours = ["/bin/memhost", "adapter", "codex", "notify"].map(str::to_owned);
+        let ours = ["/bin/memhost", "agent-hooks", "codex", "notify"].map(str::to_owned);
         let after = with(Edit::Notify, before, &[], &ours).unwrap();
         assert!(after.contains("# fast") && after.contains("notify = [\"/bin/memhost\""), "{after}");
         assert!(toml(&after).unwrap()["notify"].is_array());

@@ -144,7 +144,7 @@ fn hand_on(args: &HookArgs) -> std::io::Result<()> {
     use std::os::unix::process::CommandExt;
     let program = program()?;
     let mut command = Command::new(program);
-    command.args(["adapter", "spool", "--flush", "--quiet"]);
+    command.args(["agent-hooks", "spool", "--flush", "--quiet"]);
     for word in args.words() {
         command.arg(word);
     }

@@ -118,7 +118,7 @@ pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> 
     if let Some(backup) = &installed.backup {
         line(&format!("the file as it was: {}", backup.display()))?;
     }
-    line(&format!("`memhost adapter {} uninstall` takes it out again", tool.kind()))?;
+    line(&format!("`memhost agent-hooks {} uninstall` takes it out again", tool.kind()))?;
     if tool == Tool::Codex && !args.place.notify {
         line("Codex runs a hook once you have looked at it and trusted it: type /hooks in Codex")?;
     }
@@ -203,7 +203,7 @@ fn command(tool: Tool, args: &InstallArgs) -> Result<Vec<String>, HooksError> {
         InstallScope::Project => "memhost".to_owned(),
         InstallScope::User | InstallScope::Local => program()?.display().to_string(),
     };
-    let mut words = vec![program, "adapter".to_owned(), tool.kind().to_owned()];
+    let mut words = vec![program, "agent-hooks".to_owned(), tool.kind().to_owned()];
     if args.place.notify && tool == Tool::Codex {
         words.push("notify".to_owned());
     }

@@ -1,4 +1,4 @@
-//! `memhost adapter`: what the hooks of Claude Code and of Codex run. It tells the host of sessions, tools and what was
+//! `memhost agent-hooks`: what the hooks of Claude Code and of Codex run. It tells the host of sessions, tools and what was
 //! said, and prints what memory knows in the form that the tool puts into the session. It never fails for its caller.
 
 mod entries;
@@ -29,9 +29,9 @@ use settings::{HookArgs, Settings};
 use spool::Spool;
 use state::State;
 
-/// `memhost adapter …`.
+/// `memhost agent-hooks …`.
 #[derive(Debug, Subcommand)]
-pub enum AdapterCommand {
+pub enum AgentHooksCommand {
     /// For the hooks of Claude Code: reads what happened on standard input.
     #[command(args_conflicts_with_subcommands = true)]
     Claude(ToolArgs),
@@ -70,7 +70,7 @@ struct NotifyArgs {
     json: String,
 }
 
-/// `memhost adapter spool`.
+/// `memhost agent-hooks spool`.
 #[derive(Debug, Args)]
 pub struct SpoolArgs {
     /// Deliver what waits now.
@@ -98,8 +98,8 @@ struct Call {
 pub fn is_hook(arguments: &[OsString]) -> bool {
     let word = |index: usize| arguments.get(index).and_then(|word| word.to_str());
     let tool = match (word(1), word(2)) {
-        (Some("adapter"), Some("claude")) => Tool::Claude,
-        (Some("adapter"), Some("codex")) => Tool::Codex,
+        (Some("agent-hooks"), Some("claude")) => Tool::Claude,
+        (Some("agent-hooks"), Some("codex")) => Tool::Codex,
         _ => return false,
     };
     let is_notify = word(3) == Some("notify");
@@ -126,11 +126,11 @@ pub fn is_hook(arguments: &[OsString]) -> bool {
 ///
 /// # Errors
 /// Where an argument, a file or the output will not do.
-pub fn run(command: AdapterCommand) -> Result<(), HooksError> {
+pub fn run(command: AgentHooksCommand) -> Result<(), HooksError> {
     let (tool, args) = match command {
-        AdapterCommand::Claude(args) => (Tool::Claude, args),
-        AdapterCommand::Codex(args) => (Tool::Codex, args),
-        AdapterCommand::Spool(args) => return spool(&args),
+        AgentHooksCommand::Claude(args) => (Tool::Claude, args),
+        AgentHooksCommand::Codex(args) => (Tool::Codex, args),
+        AgentHooksCommand::Spool(args) => return spool(&args),
     };
     match args.action {
         Some(ToolAction::Install(args)) => install::install(tool, &args),
@@ -178,7 +178,7 @@ fn spool(args: &SpoolArgs) -> Result<(), HooksError> {
         vec![files.to_string(), bytes.to_string(), counted("dropped"), counted("refused"), directory]
     });
     line(&table(&["waiting", "bytes", "dropped", "refused", "directory"], rows.collect()))?;
-    let log = state.root().join("adapter.log");
+    let log = state.root().join("agent-hooks.log");
     if log.exists() {
         line(&format!("complaints: {}", log.display()))?;
     }
@@ -200,15 +200,15 @@ mod tests {
     #[test]
     fn every_tool_has_its_command_and_a_hooks_own_grammar_is_sound() {
         let names: Vec<String> =
-            AdapterCommandNames::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+            AgentHooksCommandNames::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
         assert!(Tool::ALL.iter().all(|tool| names.contains(&tool.kind().to_owned())), "{names:?}");
         Call::command().debug_assert();
     }
 
     #[derive(Debug, Parser)]
-    struct AdapterCommandNames {
+    struct AgentHooksCommandNames {
         #[command(subcommand)]
-        _command: AdapterCommand,
+        _command: AgentHooksCommand,
     }
 
     #[test]
@@ -217,11 +217,11 @@ mod tests {
         for line in [
             "memhost",
             "memhost search x",
-            "memhost adapter",
-            "memhost adapter spool",
-            "memhost adapter claude install",
-            "memhost adapter codex uninstall",
-            "memhost adapter claude --help",
+            "memhost agent-hooks",
+            "memhost agent-hooks spool",
+            "memhost agent-hooks claude install",
+            "memhost agent-hooks codex uninstall",
+            "memhost agent-hooks claude --help",
         ] {
             assert!(!is_hook(&of(line)), "{line}");
         }

@@ -67,8 +67,8 @@ pub(super) struct HookArgs {
     /// Tell of sessions and tools, and capture nothing of what is said.
     #[arg(long)]
     pub(super) no_capture: bool,
-    /// The file of settings and the token, TOML; `memhost/adapter.toml` in the user's configuration directory where
-    /// nobody says. [env: MEMHOST_ADAPTER_CONFIG]
+    /// The file of settings and the token, TOML; `memhost/agent-hooks.toml` in the user's configuration directory where
+    /// nobody says. [env: MEMHOST_AGENT_HOOKS_CONFIG]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }
@@ -224,7 +224,7 @@ fn configuration(name: &str) -> Option<PathBuf> {
 
 /// Where the adapter's file is, whether or not there is one.
 pub(super) fn config_path(args: &HookArgs) -> Option<PathBuf> {
-    args.config.clone().or_else(|| env_path("MEMHOST_ADAPTER_CONFIG")).or_else(|| configuration("adapter.toml"))
+    args.config.clone().or_else(|| env_path("MEMHOST_AGENT_HOOKS_CONFIG")).or_else(|| configuration("agent-hooks.toml"))
 }
 
 fn read_settings(path: &Path, complaints: &mut Vec<String>) -> SettingsFile {

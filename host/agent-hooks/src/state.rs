@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The log is begun anew where it is larger, and the one before is kept as `adapter.log.1`.
+/// The log is begun anew where it is larger, and the one before is kept as `agent-hooks.log.1`.
 const MAX_LOG_BYTES: u64 = 256 << 10;
 /// How long a host that did not answer is left alone.
 const REST: Duration = Duration::from_secs(5);
@@ -21,13 +21,13 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The directory of `MEMHOST_ADAPTER_STATE`, or `memhost/adapter` in the user's state directory.
+    /// The directory of `MEMHOST_AGENT_HOOKS_STATE`, or `memhost/agent-hooks` in the user's state directory.
     pub(super) fn open() -> Self {
         let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let root = of("MEMHOST_ADAPTER_STATE")
-            .or_else(|| of("XDG_STATE_HOME").map(|base| base.join("memhost/adapter")))
-            .or_else(|| of("HOME").map(|home| home.join(".local/state/memhost/adapter")))
-            .unwrap_or_else(|| std::env::temp_dir().join("memhost-adapter"));
+        let root = of("MEMHOST_AGENT_HOOKS_STATE")
+            .or_else(|| of("XDG_STATE_HOME").map(|base| base.join("memhost/agent-hooks")))
+            .or_else(|| of("HOME").map(|home| home.join(".local/state/memhost/agent-hooks")))
+            .unwrap_or_else(|| std::env::temp_dir().join("memhost-agent-hooks"));
         Self { root }
     }
 
@@ -46,9 +46,9 @@ impl State {
     /// Writes a complaint where the model does not read it. Callers put no token and no prompt in it.
     pub(super) fn log(&self, message: &str) {
         let Ok(directory) = self.directory("") else { return };
-        let path = directory.join("adapter.log");
+        let path = directory.join("agent-hooks.log");
         if fs::metadata(&path).is_ok_and(|found| found.len() > MAX_LOG_BYTES) {
-            let _ = fs::rename(&path, directory.join("adapter.log.1"));
+            let _ = fs::rename(&path, directory.join("agent-hooks.log.1"));
         }
         if let Ok(mut file) = private(&path, false) {
             let line = format!("{} {}\n", jiff::Timestamp::now(), message.replace('\n', " "));

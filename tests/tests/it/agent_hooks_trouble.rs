@@ -11,7 +11,7 @@ use std::time::Duration;
 use memhost_tests::TestHost;
 use serde_json::json;
 
-use super::adapter::{Called, Machine, files, machine, serve, settle};
+use super::agent_hooks::{Called, Machine, files, machine, serve, settle};
 use super::support::Api;
 
 /// Far more than it may take, and less than a hook that waits for something; the benchmark has the figures.
@@ -30,7 +30,7 @@ fn is_well(called: &Called) {
 
 fn tool_use(machine: &Machine, number: u32) -> Called {
     let payload = machine.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
-    machine.call(&["adapter", "claude"], &payload)
+    machine.call(&["agent-hooks", "claude"], &payload)
 }
 
 /// Until the log has it, and whoever wrote it is gone.
@@ -55,7 +55,7 @@ async fn tools(api: &Api, count: usize) -> Vec<String> {
 async fn what_a_host_missed_it_is_told_later_once_and_in_order() {
     let address = nowhere();
     let machine = Machine::new(format!("http://{address}"));
-    is_well(&machine.call(&["adapter", "claude"], &machine.payload("claude", "session-start")));
+    is_well(&machine.call(&["agent-hooks", "claude"], &machine.payload("claude", "session-start")));
     for number in 0..20 {
         is_well(&tool_use(&machine, number));
     }
@@ -66,7 +66,7 @@ async fn what_a_host_missed_it_is_told_later_once_and_in_order() {
     let spooled = files(&spool).into_iter().find(|file| file.extension().is_some_and(|e| e == "json")).unwrap();
     assert_eq!((private(&spool), private(&spooled)), (0o700, 0o600));
     assert!(!std::fs::read_to_string(&spooled).unwrap().contains(&machine.token), "the token is nowhere");
-    let shown = machine.call(&["adapter", "spool"], "");
+    let shown = machine.call(&["agent-hooks", "spool"], "");
     assert!(shown.out.lines().nth(1).unwrap().starts_with("21 "), "{}", shown.out);
 
     let host = TestHost::new(&[]).await.unwrap();
@@ -115,7 +115,7 @@ fn a_host_that_never_answers_holds_nobody_up() {
         }
     });
     let start =
-        || machine.call(&["adapter", "claude", "--deadline-ms", "300"], &machine.payload("claude", "session-start"));
+        || machine.call(&["agent-hooks", "claude", "--deadline-ms", "300"], &machine.payload("claude", "session-start"));
     let first = start();
     is_well(&first);
     assert!(first.took >= Duration::from_millis(250), "it was asked: {first:?}");
@@ -135,25 +135,25 @@ fn nonsense_is_nobodys_problem() {
         ["", "null", "[]", "{}", "not JSON", "{\"hook_event_name\":", "\u{0}\u{1}", &deep, &good[..good.len() / 2]]
     {
         for tool in ["claude", "codex"] {
-            is_well(&machine.call(&["adapter", tool], input));
-            is_well(&machine.call(&["adapter", tool, "notify", input.trim_matches('\0')], ""));
+            is_well(&machine.call(&["agent-hooks", tool], input));
+            is_well(&machine.call(&["agent-hooks", tool, "notify", input.trim_matches('\0')], ""));
         }
     }
     // The exit code of a command line that will not do would stop the tool.
-    for line in [&["adapter", "claude", "--no-such-flag"][..], &["adapter", "codex", "--deadline-ms", "soon"]] {
+    for line in [&["agent-hooks", "claude", "--no-such-flag"][..], &["agent-hooks", "codex", "--deadline-ms", "soon"]] {
         is_well(&machine.call(line, &good));
     }
-    let mut nameless = machine.command(&["adapter", "claude"]);
+    let mut nameless = machine.command(&["agent-hooks", "claude"]);
     nameless.env_remove("MEMHOST_COMPANY");
-    is_well(&super::adapter::run(nameless, &good));
+    is_well(&super::agent_hooks::run(nameless, &good));
     assert_eq!(machine.waiting(), 0);
     let log = machine.log();
     for said in ["is no JSON", "no event of a session", "--no-such-flag", "no company is set"] {
         assert!(log.contains(said), "{said}: {log}");
     }
-    let mut odd = machine.command(&["adapter", "claude"]);
+    let mut odd = machine.command(&["agent-hooks", "claude"]);
     odd.env("MEMHOST_COMPANY", "acme/../other");
-    is_well(&super::adapter::run(odd, &good));
+    is_well(&super::agent_hooks::run(odd, &good));
     assert_eq!(machine.waiting(), 0, "a company's id is no path");
 }
 
@@ -161,19 +161,19 @@ fn nonsense_is_nobodys_problem() {
 async fn a_token_that_is_put_right_later_loses_nothing() {
     let (_host, api, mut machine) = machine().await;
     let right = std::mem::replace(&mut machine.token, "mh_wrong".to_owned());
-    is_well(&machine.call(&["adapter", "claude"], &machine.payload("claude", "session-start")));
+    is_well(&machine.call(&["agent-hooks", "claude"], &machine.payload("claude", "session-start")));
     is_well(&tool_use(&machine, 1));
     said(&machine, "events wait: the host answers 401").await;
     assert!(!machine.log().contains("mh_wrong"), "{}", machine.log());
     assert_eq!(machine.waiting(), 2);
     // The token is in a file this time, and that counts only where nobody else can read it.
-    let file = machine.path("adapter.toml");
+    let file = machine.path("agent-hooks.toml");
     std::fs::write(&file, format!("token = \"{right}\"\n")).unwrap();
     let flush = |mode: u32| {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        let mut command = machine.command(&["adapter", "spool", "--flush", "--config", file.to_str().unwrap()]);
+        let mut command = machine.command(&["agent-hooks", "spool", "--flush", "--config", file.to_str().unwrap()]);
         command.env_remove("MEMHOST_TOKEN");
-        super::adapter::run(command, "").out
+        super::agent_hooks::run(command, "").out
     };
     assert!(flush(0o644).contains("can be read by others"), "{}", machine.log());
     assert_eq!(machine.waiting(), 2);
@@ -194,34 +194,34 @@ async fn where_nothing_can_be_kept_the_host_is_told_at_once() {
 async fn what_waits_is_bounded_and_the_oldest_goes_first() {
     let address = nowhere();
     let machine = Machine::new(format!("http://{address}"));
-    let config = machine.path("adapter.toml");
+    let config = machine.path("agent-hooks.toml");
     std::fs::write(&config, "spool_files = 3\n").unwrap();
     let call = |number: u32| {
-        let mut command = machine.command(&["adapter", "claude"]);
-        command.env("MEMHOST_ADAPTER_CONFIG", &config);
+        let mut command = machine.command(&["agent-hooks", "claude"]);
+        command.env("MEMHOST_AGENT_HOOKS_CONFIG", &config);
         let payload =
             machine.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
-        is_well(&super::adapter::run(command, &payload));
+        is_well(&super::agent_hooks::run(command, &payload));
     };
     (0..8).for_each(call);
     said(&machine, "no host answers").await;
     assert_eq!(machine.waiting(), 3);
-    let shown = machine.call(&["adapter", "spool"], "").out;
+    let shown = machine.call(&["agent-hooks", "spool"], "").out;
     let counts: Vec<&str> = shown.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!((counts[0], counts[2]), ("3", "5"), "{shown}");
     let host = TestHost::new(&[]).await.unwrap();
     serve(&host, address).await;
-    assert_eq!(machine.call(&["adapter", "spool", "--flush"], "").out, "3 delivered, 0 refused, 0 wait\n");
+    assert_eq!(machine.call(&["agent-hooks", "spool", "--flush"], "").out, "3 delivered, 0 refused, 0 wait\n");
     assert_eq!(tools(&Api::new(&host), 3).await, ["toolu_005", "toolu_006", "toolu_007"]);
     // Bytes are bounded as well: an entry has some hundreds.
     let gone = Machine::new(format!("http://{}", nowhere()));
-    let config = gone.path("adapter.toml");
+    let config = gone.path("agent-hooks.toml");
     std::fs::write(&config, "spool_bytes = 4096\n").unwrap();
     for number in 0..30 {
-        let mut command = gone.command(&["adapter", "claude"]);
-        command.env("MEMHOST_ADAPTER_CONFIG", &config);
+        let mut command = gone.command(&["agent-hooks", "claude"]);
+        command.env("MEMHOST_AGENT_HOOKS_CONFIG", &config);
         let payload = gone.payload("claude", "pre-tool-use").replace("toolu_01ABC123", &format!("toolu_{number:03}"));
-        is_well(&super::adapter::run(command, &payload));
+        is_well(&super::agent_hooks::run(command, &payload));
     }
     assert!((1..30).contains(&gone.waiting()), "{}", gone.waiting());
 }

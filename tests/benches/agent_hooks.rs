@@ -89,7 +89,7 @@ fn main() {
     let version = measure(|_| drop(run(home, &up, &["--version"], "")));
     let hook = |url: &str, event: &str| {
         measure(|n| {
-            let printed = run(home, url, &["adapter", "claude"], &payload(event, home, n));
+            let printed = run(home, url, &["agent-hooks", "claude"], &payload(event, home, n));
             assert_eq!(printed.contains("additionalContext"), event == "SessionStart" && url == up);
         })
     };

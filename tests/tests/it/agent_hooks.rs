@@ -1,5 +1,5 @@
 //! The adapters for agents' tools: every hook that their documentation names, piped into the program, and what the host
-//! knows afterwards. See `tests/adapters/README.md` for where the payloads are from.
+//! knows afterwards. See `tests/agent-hooks/README.md` for where the payloads are from.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl Machine {
 
     /// One of the recorded payloads, with this machine's paths.
     pub(crate) fn payload(&self, tool: &str, name: &str) -> String {
-        let recorded = repository().join("tests/adapters").join(tool);
+        let recorded = repository().join("tests/agent-hooks").join(tool);
         let transcript = self.path(&format!("{tool}.jsonl"));
         if !transcript.exists() {
             std::fs::copy(recorded.join("transcript.jsonl"), &transcript).unwrap();
@@ -60,7 +60,7 @@ impl Machine {
             .args(arguments)
             .env_clear()
             .env("HOME", self.directory.path())
-            .env("MEMHOST_ADAPTER_STATE", self.path("state"))
+            .env("MEMHOST_AGENT_HOOKS_STATE", self.path("state"))
             .env("MEMHOST_URL", &self.url)
             .env("MEMHOST_TOKEN", &self.token)
             .env("MEMHOST_COMPANY", "acme")
@@ -75,13 +75,13 @@ impl Machine {
 
     /// Runs a hook on a recorded payload, which must end well.
     pub(crate) fn hook(&self, tool: &str, name: &str) -> String {
-        let called = self.call(&["adapter", tool], &self.payload(tool, name));
+        let called = self.call(&["agent-hooks", tool], &self.payload(tool, name));
         assert_eq!((called.code, called.complaints.as_str()), (Some(0), ""), "{tool}/{name}: {called:?}");
         called.out
     }
 
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.path("state/adapter.log")).unwrap_or_default()
+        std::fs::read_to_string(self.path("state/agent-hooks.log")).unwrap_or_default()
     }
 
     /// How many events wait.
@@ -129,7 +129,7 @@ pub(crate) async fn machine() -> (TestHost, Api, Machine) {
     let (api, machine) = (Api::new(&host), Machine::new(format!("http://{address}")));
     // Recall that comes too late is left out, and that is another test's matter.
     std::fs::create_dir_all(machine.path(".config/memhost")).unwrap();
-    std::fs::write(machine.path(".config/memhost/adapter.toml"), "deadline_ms = 30000\n").unwrap();
+    std::fs::write(machine.path(".config/memhost/agent-hooks.toml"), "deadline_ms = 30000\n").unwrap();
     (host, api, machine)
 }
 
@@ -192,7 +192,7 @@ const CODEX: [Row; 9] = [
 ];
 
 fn recorded(tool: &str) -> Vec<String> {
-    let files = std::fs::read_dir(repository().join("tests/adapters").join(tool)).unwrap();
+    let files = std::fs::read_dir(repository().join("tests/agent-hooks").join(tool)).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter_map(|name| Some(name.strip_suffix(".json")?.to_owned())).collect();
     names.retain(|name| name != "notify");
@@ -262,10 +262,10 @@ async fn what_is_known_is_printed_in_the_form_that_the_tool_puts_in() {
         // A prompt is a question only where somebody wants that.
         assert_eq!(machine.hook(tool, "user-prompt-submit"), "");
         let payload = machine.payload(tool, "user-prompt-submit");
-        let called = machine.call(&["adapter", tool, "--recall", "prompts"], &payload);
+        let called = machine.call(&["agent-hooks", tool, "--recall", "prompts"], &payload);
         let printed: Value = serde_json::from_str(&called.out).unwrap();
         assert_eq!(printed["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");
-        let called = machine.call(&["adapter", tool, "--recall", "off"], &machine.payload(tool, "session-start"));
+        let called = machine.call(&["agent-hooks", tool, "--recall", "off"], &machine.payload(tool, "session-start"));
         assert_eq!((called.code, called.out.as_str()), (Some(0), ""));
     }
     // Claude Code has forgotten what was put in when it shortens a session.
@@ -280,7 +280,7 @@ async fn one_thing_that_is_told_twice_is_one() {
         machine.hook("codex", "stop");
     }
     // Codex's older notification is of the same turn.
-    let called = machine.call(&["adapter", "codex", "notify", &machine.payload("codex", "notify")], "");
+    let called = machine.call(&["agent-hooks", "codex", "notify", &machine.payload("codex", "notify")], "");
     assert_eq!((called.code, called.out.as_str(), called.complaints.as_str()), (Some(0), "", ""));
     settle(&machine, 0).await;
     assert_eq!(known(&api, 2).await.len(), 2);
@@ -293,7 +293,7 @@ async fn one_thing_that_is_told_twice_is_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_of_paperclip_is_told_as_one() {
     let (_host, api, machine) = machine().await;
-    let mut command = machine.command(&["adapter", "claude"]);
+    let mut command = machine.command(&["agent-hooks", "claude"]);
     command.env_remove("MEMHOST_COMPANY").envs([
         ("PAPERCLIP_COMPANY_ID", "acme"),
         ("PAPERCLIP_AGENT_ID", "ada"),
