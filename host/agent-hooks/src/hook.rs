@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::http::{self, RequestError};
 use super::payload::{self, Tool};
 use super::project::Project;
 use super::recall;
@@ -17,7 +18,6 @@ use super::settings::{HookArgs, Settings};
 use super::signal::Signals;
 use super::spool::Spool;
 use super::state::State;
-use super::wire::{self, Failed};
 
 /// How long a tool may take to hand its JSON over.
 const READING: Duration = Duration::from_secs(2);
@@ -107,7 +107,7 @@ fn keep(signals: &Signals<'_>, settings: &Settings, state: &State) -> bool {
                 state.log(&format!("an event cannot be kept: {error}"));
                 let until = Instant::now() + DIRECT;
                 let body = entry.body.to_string();
-                let _ = wire::post(&settings.url, settings.token.as_deref(), &entry.path, body.as_bytes(), until);
+                let _ = http::post(&settings.url, settings.token.as_deref(), &entry.path, body.as_bytes(), until);
             }
         }
     }
@@ -120,12 +120,12 @@ fn ask(path: &str, hydrate: &Value, event: &str, settings: &Settings, state: &St
         return;
     }
     let until = Instant::now() + settings.deadline;
-    let answer = wire::post(&settings.url, settings.token.as_deref(), path, hydrate.to_string().as_bytes(), until);
+    let answer = http::post(&settings.url, settings.token.as_deref(), path, hydrate.to_string().as_bytes(), until);
     let body = match answer {
         Ok((200..300, body)) => body,
         Ok((status, _)) => return state.log(&format!("memory is not recalled: the host answers {status}")),
-        Err(Failed::Down(why)) => return state.log(&format!("memory is not recalled: {why}")),
-        Err(Failed::Silent) => {
+        Err(RequestError::Unreachable(why)) => return state.log(&format!("memory is not recalled: {why}")),
+        Err(RequestError::TimedOut) => {
             state.set_rest(&settings.url, true);
             return state.log("memory is not recalled: the host does not answer in time");
         }

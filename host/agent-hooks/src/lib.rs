@@ -4,6 +4,7 @@
 mod entries;
 mod error;
 mod hook;
+mod http;
 mod install;
 mod output;
 mod payload;
@@ -15,7 +16,7 @@ mod splice;
 mod spool;
 mod state;
 mod transcript;
-mod wire;
+mod unix_socket;
 
 use std::ffi::OsString;
 

@@ -12,9 +12,9 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::http::{self, RequestError};
 use super::settings::Settings;
 use super::state::{State, private, short_hash};
-use super::wire::{self, Failed};
 
 /// How long one delivery may take.
 const DELIVERY: Duration = Duration::from_secs(5);
@@ -194,7 +194,7 @@ impl Spool {
             return;
         }
         let body = stored.body.to_string();
-        match wire::post(&stored.url, token, &stored.path, body.as_bytes(), Instant::now() + DELIVERY) {
+        match http::post(&stored.url, token, &stored.path, body.as_bytes(), Instant::now() + DELIVERY) {
             Ok((200..300, _)) => {
                 state.set_rest(&stored.url, false);
                 let _ = fs::remove_file(path);
@@ -208,8 +208,10 @@ impl Spool {
                 done.refused += 1;
             }
             Ok((status, answer)) => done.stopped = Some(format!("the host answers {status}: {}", reason(&answer))),
-            Err(Failed::Down(why)) => done.stopped = Some(format!("no host answers at {}: {why}", stored.url)),
-            Err(Failed::Silent) => {
+            Err(RequestError::Unreachable(why)) => {
+                done.stopped = Some(format!("no host answers at {}: {why}", stored.url))
+            }
+            Err(RequestError::TimedOut) => {
                 state.set_rest(&stored.url, true);
                 done.stopped = Some(format!("the host at {} does not answer in time", stored.url));
             }
