@@ -1,5 +1,5 @@
-//! What a hook of an agent's tool costs its caller, from starting the program to its end: with a host and without one,
-//! beside a program that is started and says its version.
+//! What a hook costs the agent tool that runs it, from the start of the program to its end: with a host, without one, and
+//! beside `memhost --version`.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 

@@ -147,7 +147,7 @@ enum Command {
     Eval(evaluate::EvalCommand),
     /// Serve memory to an agent on standard input and output (Model Context Protocol).
     Mcp(mcp::McpArgs),
-    /// For the hooks of agents' tools: Claude Code and Codex.
+    /// Hooks of agent tools: Claude Code and Codex.
     #[command(subcommand)]
     AgentHooks(memhost_agent_hooks::AgentHooksCommand),
     /// Memory of other systems, in and out: claude-mem.

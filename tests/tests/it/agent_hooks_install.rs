@@ -1,4 +1,4 @@
-//! Writing the adapters into the settings of Claude Code and Codex, and taking them out again.
+//! Installing the hooks into the settings of Claude Code and Codex, and removing them again.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ fn machine() -> Machine {
 #[track_caller]
 fn done(machine: &Machine, arguments: &[&str]) -> String {
     let called = machine.call(arguments, "");
-    assert_eq!((called.code, called.complaints.as_str()), (Some(0), ""), "{called:?}");
+    assert_eq!((called.code, called.errors.as_str()), (Some(0), ""), "{called:?}");
     called.out
 }
 
@@ -42,21 +42,21 @@ fn settings_come_back_byte_for_byte() {
     let stop = written["hooks"]["Stop"].as_array().unwrap();
     assert_eq!(stop[0]["hooks"][0]["command"], "say done", "somebody else's stays first");
     let line = stop[1]["hooks"][0]["command"].as_str().unwrap();
-    // The environment of now is not that of then.
+    // The environment of the hook may differ from this one.
     assert!(line.ends_with("agent-hooks claude --url http://127.0.0.1:9 --company acme --recall prompts"), "{line}");
     assert!(!read(&settings).contains(&machine.token), "the token is not in it");
     assert_eq!(std::fs::metadata(&settings).unwrap().permissions().mode() & 0o777, 0o640);
     let backup = files(&machine.path("state/backups")).remove(0);
     assert_eq!(read(&backup), SETTINGS);
     assert_eq!(std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
-    // Twice is once, and another way over the first is still undone to the beginning.
+    // Installing twice changes nothing, and installing in another way can still be undone to the beginning.
     let again = done(&machine, &["agent-hooks", "claude", "install", "--company", "acme", "--recall", "prompts"]);
-    assert!(again.contains("has it already"), "{again}");
+    assert!(again.contains("is up to date"), "{again}");
     done(&machine, &["agent-hooks", "claude", "install", "--company", "other"]);
     assert!(!read(&settings).contains("UserPromptSubmit") && read(&settings).contains("--company other"));
     done(&machine, &["agent-hooks", "claude", "uninstall"]);
     assert_eq!(read(&settings), SETTINGS);
-    assert!(done(&machine, &["agent-hooks", "claude", "uninstall"]).contains("nothing of ours"));
+    assert!(done(&machine, &["agent-hooks", "claude", "uninstall"]).contains("no hooks of memhost"));
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn a_file_that_was_not_there_is_gone_again() {
     assert_eq!(written["hooks"]["Stop"][0]["hooks"][0]["timeout"], 5);
     done(&machine, &["agent-hooks", "codex", "uninstall"]);
     assert!(!hooks.exists());
-    // The command in the settings is one that works.
+    // The command in the settings works.
     let line = written["hooks"]["SessionStart"][0]["hooks"][0]["command"].as_str().unwrap();
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", line]).env("HOME", machine.path("")).env("MEMHOST_AGENT_HOOKS_STATE", machine.path("state"));
     shell.env("MEMHOST_URL", &machine.url).env("MEMHOST_COMPANY", "acme");
     let called = super::agent_hooks::run(shell, &machine.payload("codex", "session-start"));
-    assert_eq!((called.code, called.out.as_str(), called.complaints.as_str()), (Some(0), "", ""), "{called:?}");
+    assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""), "{called:?}");
     assert_eq!(machine.waiting(), 1);
 }
 
@@ -109,7 +109,7 @@ fn a_notify_program_is_put_in_beside_what_is_there() {
     std::fs::write(&config, "notify = [\"terminal-notifier\"]\n").unwrap();
     let refused = machine.call(&["agent-hooks", "codex", "install", "--notify"], "");
     assert_eq!(refused.code, Some(2));
-    assert!(refused.complaints.contains("another program's"), "{}", refused.complaints);
+    assert!(refused.errors.contains("another program"), "{}", refused.errors);
     // Codex would not read it there.
     let refused = machine.call(&["agent-hooks", "codex", "install", "--notify", "--scope", "project"], "");
     assert_eq!(refused.code, Some(2));
@@ -120,16 +120,16 @@ fn what_cannot_be_read_is_not_written() {
     let machine = machine();
     let settings = machine.path(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    for (text, said) in [("{ // mine\n}", "no JSON"), ("[]", "no JSON object"), ("{\"hooks\": 1}", "no object")] {
+    for (text, error) in [("{ // mine\n}", "not JSON"), ("[]", "no JSON object"), ("{\"hooks\": 1}", "no object")] {
         std::fs::write(&settings, text).unwrap();
         let refused = machine.call(&["agent-hooks", "claude", "install"], "");
         assert_eq!(refused.code, Some(2), "{refused:?}");
-        assert!(refused.complaints.contains(said), "{}", refused.complaints);
+        assert!(refused.errors.contains(error), "{}", refused.errors);
         assert_eq!(read(&settings), text);
     }
     let mut nameless = machine.command(&["agent-hooks", "claude", "install"]);
     nameless.env_remove("MEMHOST_COMPANY");
-    assert!(super::agent_hooks::run(nameless, "").complaints.contains("--company"));
+    assert!(super::agent_hooks::run(nameless, "").errors.contains("--company"));
 }
 
 #[test]
