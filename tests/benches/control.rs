@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use memhost_core::access::{Act, Known, Tokens};
 use memhost_core::bindings::{Bindings, NewBinding};
-use memhost_core::service::{Caller, CreateToken};
+use memhost_core::{Caller, CreateToken};
 use memhost_ports::{Clock, SystemClock};
 use memhost_store::{SledOptions, SledStore, Store, Transacted};
 use memhost_tests::measure::{Timings, show, table};
@@ -79,7 +79,7 @@ async fn access() {
     });
     let whole = timed(CALLS, COMPANIES, &|n| {
         let (company, value) = &values[n];
-        let Some(Known::Good(caller)) = tokens.find(value) else { unreachable!() };
+        let Some(Known::Valid(caller)) = tokens.find(value) else { unreachable!() };
         let mut scope = Scope::company(company.clone());
         caller.may_in(Act::Operate(OperationKind::Query), &mut scope).unwrap();
         std::hint::black_box(bindings.resolve(company, scope.agent_id.as_ref(), None).unwrap());

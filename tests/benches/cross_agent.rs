@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use memhost_core::service::CreateBinding;
+use memhost_core::CreateBinding;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
 use memhost_types::{BindingLimits, Grants, Intent, JsonObject, QueryRequest, RecordWrite, VersionChoice};

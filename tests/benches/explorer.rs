@@ -10,7 +10,7 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use http::{Request, StatusCode};
-use memhost_core::service::{Service, ServiceOptions};
+use memhost_core::{Service, ServiceOptions};
 use memhost_server::{AdminToken, router};
 use memhost_store::{SledOptions, SledStore};
 use memhost_tests::measure::{Timings, ratio, show, table};

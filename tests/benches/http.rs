@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::post;
-use memhost_core::service::Audit;
+use memhost_core::Audit;
 use memhost_server::{AdminToken, router};
 use memhost_tests::TestHost;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};

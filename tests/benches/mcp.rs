@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use memhost_core::service::Audit;
+use memhost_core::Audit;
 use memhost_server::{AdminToken, router};
 use memhost_tests::TestHost;
 use memhost_tests::measure::{Timings, ratio, show, table};

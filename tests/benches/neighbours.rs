@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use memhost_core::service::Audit;
+use memhost_core::Audit;
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, caller, query};
 use memhost_types::BindingLimits;

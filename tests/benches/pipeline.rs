@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memhost_core::service::Audit;
+use memhost_core::Audit;
 use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{TestHost, caller, guest_file, query};
 use memhost_types::{BindingLimits, limits};

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use memhost_core::service::{Audit, CreateBinding};
+use memhost_core::{Audit, CreateBinding};
 use memhost_sandbox::{Component, Sandbox, SandboxOptions};
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, caller, guest_file, parse, query, stamped};

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use memhost_core::service::CreateBinding;
+use memhost_core::CreateBinding;
 use memhost_tests::measure::{repeat, show, table};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
 use memhost_types::{BindingLimits, Grants, RecordWrite, VersionChoice};

@@ -7,7 +7,7 @@ import * as deeds from './deeds.mjs';
 import { Company, seed } from './host.mjs';
 import { look, pages } from './pages.mjs';
 import { keyboard, withoutScript } from './reading.mjs';
-import { complaints, policyReports, provesItself, watch } from './watch.mjs';
+import { errors, policyReports, provesItself, watch } from './watch.mjs';
 
 const [origin, pictures] = process.argv.slice(2);
 const token = process.env.MEMHOST_TOKEN;
@@ -25,7 +25,7 @@ const step = async (name, what) => {
   } catch (error) {
     wrong.push(`${name}: ${error.stack ?? error}`);
   }
-  for (const complaint of complaints.splice(0)) wrong.push(`${name}: ${complaint}`);
+  for (const complaint of errors.splice(0)) wrong.push(`${name}: ${complaint}`);
   console.log(`${String(Date.now() - from).padStart(6)} ms  ${name}${said ? `: ${said}` : ''}`);
 };
 

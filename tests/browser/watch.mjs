@@ -1,7 +1,7 @@
 // What no page may do: complain, ask somebody else for something, ask for what is not there, break its own policy.
 
 /** Everything that went wrong, in the order in which it did. */
-export const complaints = [];
+export const errors = [];
 
 const expected = new WeakMap();
 
@@ -24,7 +24,7 @@ const isLeft = (request) => request.failure()?.errorText === 'net::ERR_ABORTED';
 
 /** From here on whatever goes wrong on the page is written down. */
 export const watch = (page, origin) => {
-  const complain = (what) => complaints.push(`${page.url().replace(origin, '')}: ${what}`);
+  const complain = (what) => errors.push(`${page.url().replace(origin, '')}: ${what}`);
   page.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;
     const status = stillToBeSaid.get(page);
@@ -72,9 +72,9 @@ export const provesItself = async (context, origin) => {
   }));
   await page.goto(`${origin}/bad-page`);
   const wanted = ['policy: style-src', 'script: thrown', '404 from', 'asked somebody else', 'failed: '];
-  const missing = () => wanted.filter((what) => !complaints.some((complaint) => complaint.includes(what)));
+  const missing = () => wanted.filter((what) => !errors.some((complaint) => complaint.includes(what)));
   for (let tries = 0; missing().length && tries < 500; tries += 1) await page.waitForTimeout(40);
-  if (missing().length) throw new Error(`not seen on a bad page: ${missing()}\n${complaints.join('\n')}`);
+  if (missing().length) throw new Error(`not seen on a bad page: ${missing()}\n${errors.join('\n')}`);
   await page.close();
-  complaints.length = 0;
+  errors.length = 0;
 };

@@ -1,5 +1,6 @@
 //! A host in a temporary directory, and short ways to ask it something.
 
+pub mod clock;
 pub mod measure;
 pub mod operations;
 
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost_core::service::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
+use memhost_core::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
 use memhost_server::{InProcess, ServerOptions};
 use memhost_types::{
     AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest,
@@ -30,6 +31,22 @@ pub fn cache_dir() -> &'static Path {
 /// The compiled components in [`cache_dir`].
 pub fn compiled_dir() -> PathBuf {
     cache_dir().join("compiled")
+}
+
+/// What a test needs beside the toolchain: a browser, an interpreter, a package. Where it is missing, the test says so and
+/// ends. With `MEMHOST_TESTS_NEED_TOOLS` set, as `.ci/run` sets it, a missing tool fails the test.
+///
+/// # Panics
+/// Where the tool is missing and the environment demands it.
+pub fn needed<T>(found: std::result::Result<T, impl std::fmt::Display>) -> Option<T> {
+    match found {
+        Ok(tool) => Some(tool),
+        Err(why) => {
+            assert!(std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(), "a tool is missing: {why}");
+            eprintln!("skipped: {why}");
+            None
+        }
+    }
 }
 
 /// The component of a guest, by its folder's name in `tests/guests`.
@@ -144,7 +161,7 @@ impl TestHost {
     /// Closes the host in good order: what it does by itself has ended when this returns.
     pub async fn stop(&mut self) {
         let Some(service) = self.service.take() else { return };
-        service.rest(Duration::from_secs(10)).await;
+        service.shutdown(Duration::from_secs(10)).await;
         for _ in 0..60_000 {
             if Arc::strong_count(&service) == 1 {
                 return;

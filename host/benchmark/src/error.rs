@@ -1,6 +1,6 @@
 //! What this room fails with.
 
-use memhost_core::service::ServiceError;
+use memhost_core::ServiceError;
 
 /// Why an evaluation did not run to its end.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::metrics::Tally;
 use super::{Category, Conversation, EvalError, Latency, Scores, Turn};
-use memhost_core::service::{Caller, CreateBinding, Service, ServiceError};
+use memhost_core::{Caller, CreateBinding, Service, ServiceError};
 use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind,
     IdError, Intent, Job, JobFilter, JobStatus, JsonObject, ProviderKey, QueryRequest, Scope, SourceKind,

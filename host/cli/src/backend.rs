@@ -11,7 +11,7 @@ use super::CliError;
 use super::args::HostArgs;
 use super::config::HostConfig;
 use super::profile::Target;
-use memhost_core::service::Service;
+use memhost_core::Service;
 use memhost_server::{InProcess, Method, Request};
 
 /// A host.

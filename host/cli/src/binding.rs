@@ -232,7 +232,7 @@ fn state(binding: &Value) -> String {
     for waiting in binding["waiting"].as_array().into_iter().flatten() {
         all.push(format!("version {} waits for a grant", text(waiting, "/version")));
     }
-    for kept in binding["keptFrom"].as_array().into_iter().flatten() {
+    for kept in binding["rejectedVersions"].as_array().into_iter().flatten() {
         all.push(format!("version {} is kept from it", text(kept, "/version")));
     }
     all.extend(binding["warnings"].as_array().into_iter().flatten().map(|warning| text(warning, "")));

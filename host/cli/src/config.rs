@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::CliError;
 use memhost_core::plugins::{Trust, TrustedKey};
-use memhost_core::service::{Audit, ServiceOptions};
+use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_explorer::{LinkTemplate, SourceLinks};
-use memhost_integrations::CompatOptions;
+use memhost_integrations::IntegrationOptions;
 use memhost_sandbox::SandboxOptions;
 use memhost_server::{Address, ServerOptions};
 use memhost_types::Digest;
@@ -37,7 +37,7 @@ pub(super) struct HostConfig {
     store_cache_bytes: Option<u64>,
     store_max_batch: Option<usize>,
     metrics_company_label: bool,
-    compat: CompatOptions,
+    integrations: IntegrationOptions,
     issue_link: Option<String>,
     run_link: Option<String>,
     /// Where traces are sent to.
@@ -70,7 +70,7 @@ const KEYS: [&str; 20] = [
     "store_cache_bytes",
     "store_max_batch",
     "metrics_company_label",
-    "compat",
+    "integrations",
     "issue_link",
     "run_link",
     "otlp_endpoint",
@@ -140,7 +140,7 @@ impl HostConfig {
         if let Some(batch) = self.store_max_batch {
             options.store.max_batch = in_range("store_max_batch", batch, 1, 65_536)?;
         }
-        Ok(HostOptions { service: options, server: ServerOptions { compat: self.compat, links } })
+        Ok(HostOptions { service: options, server: ServerOptions { integrations: self.integrations, links } })
     }
 }
 
@@ -270,12 +270,16 @@ mod tests {
 
     #[test]
     fn other_systems_routes_are_there_where_the_file_names_their_company() {
-        let text = "[compat.pagespace]\ncompany = \"acme\"\nuser = \"namespace\"\n[compat.apropos]\ncompany = \"b\"";
-        let compat = parse(text).unwrap().options(Path::new("d")).unwrap().server.compat;
-        assert_eq!(compat.pagespace.unwrap().user, memhost_integrations::ScopeField::Namespace);
-        assert_eq!(compat.apropos.unwrap().company.as_str(), "b");
-        assert!(parse("").unwrap().options(Path::new("d")).unwrap().server.compat.apropos.is_none());
-        for wrong in ["[compat.pagespace]", "[compat.mem0]\ncompany = \"a\"", "[compat.apropos]\ncompany = \"a/b\""] {
+        let text = "[integrations.pagespace]\ncompany = \"acme\"\nuser = \"namespace\"\n[integrations.apropos]\ncompany = \"b\"";
+        let configured = parse(text).unwrap().options(Path::new("d")).unwrap().server.integrations;
+        assert_eq!(configured.pagespace.unwrap().user, memhost_integrations::ScopeField::Namespace);
+        assert_eq!(configured.apropos.unwrap().company.as_str(), "b");
+        assert!(parse("").unwrap().options(Path::new("d")).unwrap().server.integrations.apropos.is_none());
+        for wrong in [
+            "[integrations.pagespace]",
+            "[integrations.mem0]\ncompany = \"a\"",
+            "[integrations.apropos]\ncompany = \"a/b\"",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

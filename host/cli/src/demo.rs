@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::demo_documents::{checkout, commits, sections};
 use super::output::{clip, line, provenance, text};
 use super::{Backend, CliError, directories, operation, serve};
-use memhost_core::service::{Service, ServiceOptions};
+use memhost_core::{Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use super::output::{line, table};
 use super::{CliError, directories};
 use memhost_benchmark::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, Plugins};
-use memhost_core::service::{Audit, Service, ServiceOptions};
+use memhost_core::{Audit, Service, ServiceOptions};
 use memhost_embeddings::EmbeddingsOptions;
 use memhost_sandbox::{Sandbox, SandboxOptions};
 use memhost_types::{ProviderKey, TextId};

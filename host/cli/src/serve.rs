@@ -9,7 +9,7 @@ use super::config::{HostConfig, HostOptions};
 use super::output::line;
 use super::{CliError, profile};
 use memhost_core::plugins::TrustedKey;
-use memhost_core::service::{Audit, Service};
+use memhost_core::{Audit, Service};
 use memhost_server::{self as server, Address, AdminToken, Endpoint, Surfaces};
 use memhost_types::Digest;
 

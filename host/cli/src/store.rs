@@ -9,7 +9,7 @@ use super::CliError;
 use super::args::HostArgs;
 use super::config::HostConfig;
 use super::output::line;
-use memhost_core::service::{Service, check_backup, restore_backup};
+use memhost_core::{Service, check_backup, restore_backup};
 use memhost_store::SledStore;
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,6 @@
 //! What this room fails with. A provider that breaks a rule is no error here but a finding.
 
-use memhost_core::service::{OpenError, ServiceError};
+use memhost_core::{OpenError, ServiceError};
 
 /// Why nothing could be found out.
 #[derive(Debug, thiserror::Error)]

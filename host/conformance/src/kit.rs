@@ -11,9 +11,7 @@ use super::rule::{Mode, Rule, Run, Stop, Verdict};
 use super::subject::Subject;
 use super::{CheckError, rules};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
-use memhost_core::service::{
-    Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret, schema_problem,
-};
+use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret, schema_problem};
 use memhost_sandbox::{AdmissionError, Component};
 use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, TextId,
@@ -153,7 +151,7 @@ impl Kit {
 
     /// Ends what the host does by itself, and removes what it has written.
     pub async fn close(self) {
-        self.service.rest(Duration::from_secs(2)).await;
+        self.service.shutdown(Duration::from_secs(2)).await;
         drop(self.service);
         drop(self.directory);
     }

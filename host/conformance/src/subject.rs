@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::rule::{Stop, failed, skipped};
-use memhost_core::service::{Caller, CreateBinding, Service, ServiceError, Workbench};
+use memhost_core::{Caller, CreateBinding, Service, ServiceError, Workbench};
 use memhost_sandbox::{CallError, Instances, OptionalInterface};
 use memhost_types::{
     AgentId, BindingKey, CaptureMode, CaptureRequest, CompanyId, HookContext, HookKind, JsonObject, OperationId,

@@ -1,11 +1,18 @@
 //! Bindings and their targets: which provider answers for whom. Reads are served from memory; a change is durable
 //! before it is seen.
 
+mod abilities;
 mod activity;
 mod change;
+pub(crate) mod control;
 mod error;
 mod registry;
 
+pub use abilities::Abilities;
 pub use activity::NewActivity;
+pub use control::{
+    AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView,
+    WaitingView, schema_problem,
+};
 pub use error::BindingError;
 pub use registry::{Bindings, NewBinding, Resolution, ResolutionStep, Why};

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::kit::{Asked, Page, View, empty, pager, short_id, time};
 use super::pieces;
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::Service;
+use memhost_http::{Authorized, Problem, Viewing};
 use memhost_types::{Activity, ActivityAction};
 
 /// More changed fields than this are folded away.
@@ -28,7 +28,7 @@ pub(super) struct ActivityQuery {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     asked: Asked<ActivityQuery>,
 ) -> Result<Markup, Problem> {
     let page = service.activity(&allowed.company, asked.query.cursor.as_deref())?;
@@ -54,7 +54,7 @@ fn said(action: ActivityAction) -> (&'static str, &'static str) {
         ActivityAction::GrantsChanged => ("changed what", "may reach"),
         ActivityAction::TargetChanged => ("pointed", "at another binding"),
         ActivityAction::VersionSwitched => ("had another version serve", ""),
-        ActivityAction::VersionKeptFrom => ("kept a version from", ""),
+        ActivityAction::VersionRejected => ("kept a version from", ""),
         ActivityAction::BindingReset => ("reset the binding", ""),
         ActivityAction::SecretSet => ("set the secret", ""),
         ActivityAction::SecretRemoved => ("removed the secret", ""),
@@ -81,7 +81,7 @@ fn subject(view: &View, entry: &Activity) -> Markup {
         | ActivityAction::BindingChanged
         | ActivityAction::GrantsChanged
         | ActivityAction::VersionSwitched
-        | ActivityAction::VersionKeptFrom
+        | ActivityAction::VersionRejected
         | ActivityAction::BindingReset => pieces::binding(view, subject),
         ActivityAction::ReviewDecided => to("reviews"),
         ActivityAction::JobChanged => to("jobs"),

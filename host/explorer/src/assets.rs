@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use memhost_http::edge::Problem;
+use memhost_http::Problem;
 
 /// Names, media types and contents.
 const ASSETS: [(&str, &str, &str); 3] = [

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::kit::{Asked, Col, Filter, Page, Row, Tone, View, badge, duration_us, empty, pager, table, time};
 use super::pieces::{self, ROWS};
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::Service;
+use memhost_http::{Authorized, Problem, Viewing};
 use memhost_types::{Event, EventFilter, EventType};
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ fn what(r#type: EventType) -> Markup {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     asked: Asked<EventQuery>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;

@@ -12,8 +12,8 @@ use percent_encoding::percent_decode_str;
 
 use super::kit::{self, Theme, View};
 use super::{Explorer, session};
-use memhost_core::service::Service;
-use memhost_http::edge::{self, Problem};
+use memhost_core::Service;
+use memhost_http::Problem;
 
 /// The theme's cookie.
 pub(super) const THEME: &str = "memhost_theme";
@@ -32,7 +32,7 @@ pub(super) async fn require(
     let Some(known) = cookie(headers, session::COOKIE).and_then(|id| explorer.sessions.find(&id, now)) else {
         return ask(&request);
     };
-    let caller = match edge::caller_of(&explorer.admin, &service, &known.token).await {
+    let caller = match memhost_http::caller_of(&explorer.admin, &service, &known.token).await {
         Ok(Some(caller)) => caller,
         Ok(None) => {
             explorer.sessions.end(known.key);

@@ -8,8 +8,8 @@ use maud::html;
 
 use super::guard::see;
 use super::kit::{Col, Page, Row, View, count, empty, table};
-use memhost_core::service::{Act, Service};
-use memhost_http::edge::Problem;
+use memhost_core::{Act, Service};
+use memhost_http::Problem;
 
 /// The operator chooses a company; everybody else has one.
 pub(super) async fn companies(State(service): State<Arc<Service>>, view: View) -> Result<Response, Problem> {

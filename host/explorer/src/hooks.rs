@@ -13,8 +13,8 @@ use super::kit::{
     short_id, table, time, words,
 };
 use super::pieces::{self, ROWS};
-use memhost_core::service::{Act, Service};
-use memhost_http::edge::{Administering, In, Problem, Viewing, parse};
+use memhost_core::{Act, Service};
+use memhost_http::{Administering, Authorized, Problem, Viewing, parse};
 use memhost_types::{
     BindingKey, CaptureMode, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookKind, SubscribedWhen,
 };
@@ -43,7 +43,7 @@ fn status(status: DeliveryStatus) -> Markup {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     asked: Asked<DeliveryQuery>,
 ) -> Result<Markup, Problem> {
     let DeliveryQuery { status: wanted, binding_key, hook_kind, hook_id, cursor } = &asked.query;
@@ -138,7 +138,7 @@ pub(super) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, delivery)): Path<(String, String)>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
     let delivery = service.delivery_of(&allowed.company, id(&delivery)?)?;
     let action = html! {
@@ -199,7 +199,7 @@ fn state(view: &View, delivery: &Delivery) -> Facts {
 fn times(view: &View, delivery: &Delivery) -> Facts {
     let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
     Facts::default()
-        .row("Happened", moment(delivery.hook.triggered_at))
+        .row("HostEvent", moment(delivery.hook.triggered_at))
         .row("Came", moment(delivery.received_at))
         .maybe("Next try", delivery.due_at.map(moment))
         .maybe("Ended", delivery.finished_at.map(moment))
@@ -256,7 +256,7 @@ pub(super) async fn replay(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, delivery)): Path<(String, String)>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {
     let delivery = service.replay_delivery(&allowed.caller, &allowed.company, id(&delivery)?).await?;

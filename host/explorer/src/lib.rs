@@ -35,8 +35,8 @@ use axum::routing::{get, post};
 use guard::headers;
 pub use guard::missing;
 pub use links::{LinkTemplate, SourceLinks};
-use memhost_core::service::Service;
-use memhost_http::edge::{AdminToken, to_its_end};
+use memhost_core::Service;
+use memhost_http::{AdminToken, detach_from_client};
 pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
 
 /// What all pages share.
@@ -56,7 +56,7 @@ pub fn routes(service: &Arc<Service>, admin: AdminToken, links: SourceLinks) -> 
         .route("/sign-out", post(sign_in::sign_out))
         .merge(host())
         .nest("/c/{company}", company)
-        .route_layer(from_fn(to_its_end))
+        .route_layer(from_fn(detach_from_client))
         .route_layer(from_fn(kit::as_page))
         .route_layer(from_fn_with_state((Arc::clone(&explorer), Arc::clone(service)), guard::require));
     let front = Router::new()

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::kit::Asked;
-use memhost_core::service::{Happened, Notice, Service};
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::{HostEvent, Notice, Service};
+use memhost_http::{Authorized, Problem, Viewing};
 
 /// What happens within this time is told once: four times a second at most.
 const TOGETHER: Duration = Duration::from_millis(250);
@@ -52,7 +52,7 @@ fn wanted(kinds: Option<&str>) -> Result<BTreeSet<&'static str>, Problem> {
 
 pub(super) async fn follow(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     headers: HeaderMap,
     asked: Asked<LiveQuery>,
 ) -> Result<Response, Problem> {
@@ -64,7 +64,7 @@ pub(super) async fn follow(
     let mut follower = service.follow(followed, after)?;
     let is_mine = move |notice: &Notice| {
         let here = notice.company_id.as_ref().is_none_or(|of| *of == company);
-        here && (matches!(notice.happened, Happened::Reset) || wanted.contains(notice.happened.kind()))
+        here && (matches!(notice.happened, HostEvent::Reset) || wanted.contains(notice.happened.kind()))
     };
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let end = Instant::now() + LONGEST;
@@ -104,7 +104,7 @@ pub(super) async fn follow(
 }
 
 /// As pages call it.
-fn name(happened: &Happened) -> &'static str {
+fn name(happened: &HostEvent) -> &'static str {
     KINDS.iter().find(|(_, notice)| *notice == happened.kind()).map_or("all", |(name, _)| name)
 }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn kinds_are_those_of_the_notices() {
-        let all: BTreeSet<_> = Happened::KINDS.into_iter().collect();
+        let all: BTreeSet<_> = HostEvent::KINDS.into_iter().collect();
         assert_eq!(wanted(None).ok(), Some(all));
         assert_eq!(wanted(Some("jobs,operations")).ok(), Some(BTreeSet::from(["job", "operation"])));
         assert!(wanted(Some("operation")).is_err());

@@ -13,8 +13,8 @@ pub(super) use show::show;
 
 use super::kit::{Asked, Col, Filter, Page, Row, View, duration_us, empty, money, outcome, pager, table, time, words};
 use super::pieces;
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::Service;
+use memhost_http::{Authorized, Problem, Viewing};
 use memhost_types::{BindingKey, HookKind, Microcents, Operation, OperationFilter, OperationKind, Outcome, SourceKind};
 
 /// Rows of one page.
@@ -61,7 +61,7 @@ impl OperationQuery {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     asked: Asked<OperationQuery>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;

@@ -16,8 +16,8 @@ use super::kit::{
 };
 use super::operations;
 use super::pieces;
-use memhost_core::service::{Act, BindingView, Evaluation, GroupBy, Health, Service, ServiceError, Sums, SumsQuery};
-use memhost_http::edge::{In, Problem, Viewing};
+use memhost_core::{Act, BindingView, Evaluation, GroupBy, Health, Service, ServiceError, Sums, SumsQuery};
+use memhost_http::{Authorized, Problem, Viewing};
 use memhost_types::{AgentId, CompanyId, OperationFilter};
 
 /// So many of the latest operations are shown.
@@ -36,7 +36,7 @@ pub(super) struct OverviewQuery {
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     asked: Asked<OverviewQuery>,
 ) -> Result<Markup, Problem> {
     let company = &allowed.company;
@@ -169,7 +169,7 @@ fn figures(days: &Sums, quality: Option<&Evaluation>) -> Markup {
 }
 
 /// Every day of the sums with what a row says, `none` where there is none.
-fn by_day<T: Copy>(days: &Sums, none: T, value: impl Fn(&memhost_core::service::SumsView) -> T) -> Vec<T> {
+fn by_day<T: Copy>(days: &Sums, none: T, value: impl Fn(&memhost_core::SumsView) -> T) -> Vec<T> {
     let rows: BTreeMap<Date, T> = days.rows.iter().filter_map(|row| Some((row.day?, value(&row.sums)))).collect();
     all_days(days).map(|day| rows.get(&day).copied().unwrap_or(none)).collect()
 }

@@ -10,9 +10,9 @@ use maud::{Markup, html};
 use super::kit::{Asked, Filter, Page, View, bytes, count, duration_us, empty, panel, source_link, time, words};
 use super::pieces;
 use super::records::{address, asks, clipped, fields, no_binding, object, place};
-use memhost_core::hooks;
-use memhost_core::service::{Act, Service, ServiceError};
-use memhost_http::edge::{In, Problem, Querying};
+use memhost_core::work::hooks;
+use memhost_core::{Act, Service, ServiceError};
+use memhost_http::{Authorized, Problem, Querying};
 use memhost_types::{
     BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent, OperationKind,
     QueryRequest, Recall, RecordHandle, Scope, ScoreKind, Snippet,
@@ -47,7 +47,7 @@ struct Answer {
 pub(super) async fn page(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Querying>,
+    allowed: Authorized<Querying>,
     asked: Asked<Question>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;

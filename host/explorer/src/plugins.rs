@@ -13,8 +13,8 @@ use super::guard::see;
 use super::kit::{Col, Facts, Page, Row, Signed, Tone, View, badge, bytes, form, panel, table};
 use super::pieces;
 use memhost_core::plugins::{PluginSource, Signed as Signature};
-use memhost_core::service::{AdmittedPlugin, Service};
-use memhost_http::edge::{Host, Hosting, Problem, parse};
+use memhost_core::{AdmittedPlugin, Service};
+use memhost_http::{Host, Hosting, Problem, parse};
 use memhost_types::{CompanyId, Digest};
 
 fn signature(signed: &Signature) -> Markup {

@@ -14,8 +14,8 @@ use super::guard::{THEME, cookie, is_secure, see_with};
 use super::kit::{Asked, Signed, Theme, View, bare, deserialize, forged, read};
 use super::session::{COOKIE, is_same, no_cookie, secret};
 use super::{Explorer, session};
-use memhost_core::service::{Act, Service};
-use memhost_http::edge::{self, Problem};
+use memhost_core::{Act, Service};
+use memhost_http::Problem;
 
 /// Ties the form to the browser that it was shown in: nobody is signed in as somebody else by another site's form.
 const FORM: &str = "memhost_sign_in";
@@ -83,7 +83,7 @@ pub(super) async fn sign_in(
     }
     let Given { token, next } = deserialize(&fields).await?;
     let token = token.trim().to_owned();
-    let Some(caller) = edge::caller_of(&explorer.admin, &service, &token).await? else {
+    let Some(caller) = memhost_http::caller_of(&explorer.admin, &service, &token).await? else {
         let wrong = "This token is not accepted: it was never one, has expired or was revoked.";
         return shown(&headers, next.as_deref(), Some(wrong));
     };

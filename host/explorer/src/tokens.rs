@@ -16,8 +16,8 @@ use super::kit::{
     words,
 };
 use super::pieces::{again, choose, tick};
-use memhost_core::service::{Act, Caller, CreateToken, Service};
-use memhost_http::edge::{Administering, Host, Hosting, In, Problem, Viewing, parse};
+use memhost_core::{Act, Caller, CreateToken, Service};
+use memhost_http::{Administering, Authorized, Host, Hosting, Problem, Viewing, parse};
 use memhost_types::{CompanyId, NewToken, OperationKind, Role, Token, TokenId};
 
 /// How long a token may be good for: what the form sends, what it is called, and hours.
@@ -44,7 +44,7 @@ fn may(view: &View) -> bool {
     view.allows(if view.company.is_some() { Act::Administer } else { Act::Host })
 }
 
-pub(super) async fn list(State(service): State<Arc<Service>>, view: View, allowed: In<Viewing>) -> Markup {
+pub(super) async fn list(State(service): State<Arc<Service>>, view: View, allowed: Authorized<Viewing>) -> Markup {
     listed(&view, &service.tokens(Some(&allowed.company)))
 }
 
@@ -128,7 +128,7 @@ fn changes(view: &View, token: &Token) -> Markup {
     }
 }
 
-pub(super) async fn new(view: View, _: In<Administering>) -> Markup {
+pub(super) async fn new(view: View, _: Authorized<Administering>) -> Markup {
     fresh(&view, &BTreeMap::new(), None)
 }
 
@@ -170,7 +170,7 @@ fn fresh(view: &View, given: &BTreeMap<String, String>, wrong: Option<&str>) -> 
 pub(super) async fn create(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Signed(given): Signed<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
     make(&service, &view, &allowed.caller, Some(&allowed.company), &given).await
@@ -198,9 +198,7 @@ async fn make(
     };
     match service.create_token(caller, company, request).await {
         Ok(made) => Ok(shown(view, &made, "Token made").into_response()),
-        Err(memhost_core::service::ServiceError::Access(error)) => {
-            Ok(again(&fresh(view, given, Some(&error.to_string()))))
-        }
+        Err(memhost_core::ServiceError::Access(error)) => Ok(again(&fresh(view, given, Some(&error.to_string())))),
         Err(error) => Err(error.into()),
     }
 }
@@ -298,7 +296,7 @@ macro_rules! asks {
             State(service): State<Arc<Service>>,
             view: View,
             Path((_, token)): Path<(String, String)>,
-            allowed: In<Administering>,
+            allowed: Authorized<Administering>,
         ) -> Result<Markup, Problem> {
             Ok(ask(&view, &known(&service, Some(&allowed.company), &token)?, $is_rotation))
         }
@@ -323,7 +321,7 @@ pub(super) async fn rotate(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, token)): Path<(String, String)>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     _: Signed<Nothing>,
 ) -> Result<Markup, Problem> {
     let made = service.rotate_token(&allowed.caller, Some(&allowed.company), id(&token)?).await?;
@@ -345,7 +343,7 @@ pub(super) async fn revoke(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, token)): Path<(String, String)>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {
     let token = service.revoke_token(&allowed.caller, Some(&allowed.company), id(&token)?).await?;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use aide::transform::TransformOperation;
 
-use memhost_core::service::Service;
+use memhost_core::Service;
 
 /// Memory traffic.
 pub fn runtime() -> ApiRouter<Arc<Service>> {

@@ -27,8 +27,8 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use self::server::MemoryServer;
-use crate::edge::MAX_BODY_BYTES;
-use memhost_core::service::Service;
+use crate::MAX_BODY_BYTES;
+use memhost_core::Service;
 
 /// The route `/mcp`. Whoever merges it asks for the token in front of it.
 pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::item::{Item, ItemType, NewItem};
 use super::options::AproposOptions;
 use super::place::{Place, id, invalid};
-use memhost_core::service::{Caller, Service};
-use memhost_http::edge::{Body, By, Problem, Query};
+use memhost_core::{Caller, Service};
+use memhost_http::{Authenticated, Body, Problem, Query};
 use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Scope, Snippet, UpsertRequest};
 
 /// The longest context of a recall, in characters, where nobody says; and at all.
@@ -54,7 +54,7 @@ struct Items {
 
 async fn add(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<AproposOptions>>,
     Path(project): Path<String>,
     Body(new): Body<NewItem>,
@@ -105,7 +105,7 @@ struct ListQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<AproposOptions>>,
     Path(project): Path<String>,
     Query(query): Query<ListQuery>,
@@ -135,7 +135,7 @@ struct Search {
 
 async fn search(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<AproposOptions>>,
     Path(project): Path<String>,
     Body(search): Body<Search>,
@@ -185,7 +185,7 @@ struct Recalled {
 
 async fn recall(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<AproposOptions>>,
     Path(project): Path<String>,
     Body(recall): Body<Recall>,
@@ -237,7 +237,7 @@ struct Imported {
 
 async fn import(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<AproposOptions>>,
     Path(project): Path<String>,
     Body(import): Body<Import>,
@@ -273,7 +273,7 @@ struct Exported {
 
 async fn export(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<AproposOptions>>,
     Path(project): Path<String>,
     body: Bytes,

@@ -6,7 +6,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::place::{Place, id, invalid, text};
-use memhost_http::edge::Problem;
+use memhost_http::Problem;
 use memhost_types::{JsonObject, RecordWrite, Snippet};
 
 /// The most tags, and the longest one in characters.

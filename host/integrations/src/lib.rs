@@ -4,7 +4,7 @@
 //! Whose a record is stands in its metadata (`userId`, `driveId`, `projectId`) as well as in its scope, and is looked at
 //! when it comes back: a provider that shows one scope the records of another shows them to nobody here.
 //!
-//! # PageSpace: `[compat.pagespace]`
+//! # PageSpace: `[integrations.pagespace]`
 //!
 //! | route | what it does |
 //! | --- | --- |
@@ -27,7 +27,7 @@
 //! | `createdBy` (drive) | the header, or the agent of the token | metadata `createdBy` |
 //! | `createdAt` | the host | metadata `createdAt` |
 //!
-//! # Apropos: `[compat.apropos]`
+//! # Apropos: `[integrations.apropos]`
 //!
 //! | route below `/api/projects/{projectId}` | body | what it does |
 //! | --- | --- | --- |
@@ -62,11 +62,11 @@ use std::sync::Arc;
 
 use axum::{Extension, Router};
 
-pub use self::options::{AproposOptions, CompatOptions, PageSpaceOptions, ScopeField};
-use memhost_core::service::Service;
+pub use self::options::{AproposOptions, IntegrationOptions, PageSpaceOptions, ScopeField};
+use memhost_core::Service;
 
 /// The routes that the host's configuration names.
-pub fn routes(options: &CompatOptions) -> Router<Arc<Service>> {
+pub fn routes(options: &IntegrationOptions) -> Router<Arc<Service>> {
     let mut routes = Router::new();
     if let Some(options) = &options.pagespace {
         routes = routes.merge(pagespace::routes().layer(Extension(Arc::new(options.clone()))));

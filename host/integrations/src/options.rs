@@ -7,7 +7,7 @@ use memhost_types::{BindingKey, CompanyId, Scope};
 /// Which of those systems' routes there are: none unless somebody says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CompatOptions {
+pub struct IntegrationOptions {
     /// PageSpace's `/api/memory/…`.
     pub pagespace: Option<PageSpaceOptions>,
     /// Apropos' `/api/projects/{projectId}/memory…`.

@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::options::PageSpaceOptions;
 use super::place::{Place, id, invalid, text};
-use memhost_core::service::{Caller, Service};
-use memhost_http::edge::{Body, By, Problem};
+use memhost_core::{Caller, Service};
+use memhost_http::{Authenticated, Body, Problem};
 use memhost_types::{
     ForgetEffect, ForgetRequest, GetRequest, JsonObject, RecordHandle, RecordWrite, Scope, Snippet, SourceKind,
     SourceRef, UpsertRequest,
@@ -105,7 +105,7 @@ fn of_drive(options: &PageSpaceOptions, drive: &str) -> Result<Place, Problem> {
 
 async fn list_user(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     headers: HeaderMap,
 ) -> Result<Json<Vec<Fact>>, Problem> {
@@ -115,7 +115,7 @@ async fn list_user(
 
 async fn list_drive(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(drive): Path<String>,
 ) -> Result<Json<Vec<Fact>>, Problem> {
@@ -132,7 +132,7 @@ async fn list(service: &Arc<Service>, caller: &Caller, place: &Place) -> Result<
 
 async fn add_user(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     headers: HeaderMap,
     Body(new): Body<NewFact>,
@@ -143,7 +143,7 @@ async fn add_user(
 
 async fn add_drive(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(drive): Path<String>,
     headers: HeaderMap,
@@ -188,7 +188,7 @@ async fn add(
 
 async fn delete_user(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(fact): Path<String>,
     headers: HeaderMap,
@@ -200,7 +200,7 @@ async fn delete_user(
 
 async fn delete_drive(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(fact): Path<String>,
 ) -> Result<StatusCode, Problem> {
@@ -217,7 +217,7 @@ struct Cleared {
 
 async fn clear_user(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     headers: HeaderMap,
 ) -> Result<Json<Cleared>, Problem> {
@@ -227,7 +227,7 @@ async fn clear_user(
 
 async fn clear_drive(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(drive): Path<String>,
 ) -> Result<Json<Cleared>, Problem> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 
-use memhost_core::service::{Caller, Service};
-use memhost_http::edge::Problem;
+use memhost_core::{Caller, Service};
+use memhost_http::Problem;
 use memhost_types::{BindingKey, JsonObject, ListRequest, Scope, Snippet, check_id};
 
 /// How many records are asked for at once, and how many times at most.

@@ -99,7 +99,7 @@ impl Egress {
     }
 
     /// Requests that are at work now.
-    pub fn at_work(&self) -> u32 {
+    pub fn in_flight(&self) -> u32 {
         let free = u32::try_from(self.connections.available_permits()).unwrap_or(u32::MAX);
         self.limits.outgoing_connections.saturating_sub(free)
     }

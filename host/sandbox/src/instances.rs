@@ -54,15 +54,15 @@ pub struct Instances {
     component: Component,
     setup: InstanceSetup,
     idle: Arc<IdleInstances>,
-    turns: Semaphore,
-    turns_in_all: u32,
+    permits: Semaphore,
+    permits_total: u32,
     waiting: AtomicU32,
     memory_bytes: AtomicU64,
     normalize: Normalize,
 }
 
 /// No call of these instances is at work while this is held.
-pub struct Quiet<'a> {
+pub struct Drained<'a> {
     _turns: Option<SemaphorePermit<'a>>,
 }
 
@@ -83,13 +83,13 @@ impl Instances {
         let description = component.description();
         // However much one binding may do at once, most of the pool is left to the others.
         let share = (sandbox.options().instances / 4).max(1);
-        let turns = setup.limits.concurrent_calls.min(description.max_concurrency).min(share).max(1);
+        let permits = setup.limits.concurrent_calls.min(description.max_concurrency).min(share).max(1);
         Self {
             sandbox: sandbox.clone(),
             component: component.clone(),
             idle,
-            turns: Semaphore::new(turns as usize),
-            turns_in_all: turns,
+            permits: Semaphore::new(permits as usize),
+            permits_total: permits,
             waiting: AtomicU32::new(0),
             memory_bytes: AtomicU64::new(0),
             normalize: Normalize::new(description.provider_key.clone()),
@@ -108,8 +108,8 @@ impl Instances {
     }
 
     /// Calls that are at work now.
-    pub fn at_work(&self) -> u32 {
-        self.turns_in_all.saturating_sub(u32::try_from(self.turns.available_permits()).unwrap_or(u32::MAX))
+    pub fn in_flight(&self) -> u32 {
+        self.permits_total.saturating_sub(u32::try_from(self.permits.available_permits()).unwrap_or(u32::MAX))
     }
 
     /// Calls that wait for their turn now.
@@ -119,20 +119,20 @@ impl Instances {
 
     /// Waits until no call is at work. While the answer is held none begins; calls that wait are told to go to the
     /// successor once [`Instances::retire`] was called.
-    pub async fn quiet(&self) -> Quiet<'_> {
+    pub async fn drain(&self) -> Drained<'_> {
         // It is only closed by `retire`, and then nothing is at work that was not before.
-        Quiet { _turns: self.turns.acquire_many(self.turns_in_all).await.ok() }
+        Drained { _turns: self.permits.acquire_many(self.permits_total).await.ok() }
     }
 
     /// No call begins here any more; those that wait for a turn fail with [`CallError::Retired`].
     pub fn retire(&self) {
-        self.turns.close();
+        self.permits.close();
     }
 
     async fn begin(&self) -> Result<Call<'_>, Failure> {
         let started = Instant::now();
         let deadline = tokio::time::Instant::from_std(started) + self.timeout();
-        let turn = match self.turns.try_acquire() {
+        let turn = match self.permits.try_acquire() {
             Ok(turn) => turn,
             Err(TryAcquireError::Closed) => return Err(Failure::before(started, CallError::Retired)),
             Err(TryAcquireError::NoPermits) => {
@@ -168,7 +168,7 @@ impl Instances {
         if before >= self.setup.limits.queued_calls {
             return Err(busy);
         }
-        match timeout_at(deadline, self.turns.acquire()).await {
+        match timeout_at(deadline, self.permits.acquire()).await {
             Ok(Ok(turn)) => Ok(turn),
             Ok(Err(_)) => Err(CallError::Retired),
             Err(_) => Err(busy),

@@ -31,7 +31,7 @@ pub use egress::{Egress, GrantedSecret, Secret, SecretError, Secrets};
 pub use engine::{Sandbox, SandboxOptions};
 pub use error::{AdmissionError, CallError, Failure, LimitKind};
 pub use instance::{Directory, DirectoryAccess};
-pub use instances::{InstanceSetup, Instances, Quiet};
+pub use instances::{Drained, InstanceSetup, Instances};
 pub use meter::{Meter, Metered};
 pub use quota::{DirectoryQuota, DirectoryUsage};
 pub use stats::SandboxStats;

@@ -8,8 +8,8 @@ use tower::ServiceExt;
 
 use super::ServerOptions;
 use super::routes::router;
-use memhost_core::service::Service;
-use memhost_http::edge::AdminToken;
+use memhost_core::Service;
+use memhost_http::AdminToken;
 
 /// What a request does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

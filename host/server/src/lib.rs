@@ -11,4 +11,4 @@ pub use self::listen::{Address, Endpoint, ServeError, run};
 pub use self::openapi::openapi;
 pub use self::options::ServerOptions;
 pub use self::routes::{Surfaces, router};
-pub use memhost_http::edge::{AdminToken, AuthError};
+pub use memhost_http::{AdminToken, AuthError};

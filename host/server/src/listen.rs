@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 
 use super::ServerOptions;
 use super::routes::{Surfaces, router_of};
-use memhost_core::service::{Service, ServiceError};
-use memhost_http::edge::AdminToken;
+use memhost_core::{Service, ServiceError};
+use memhost_http::AdminToken;
 
 /// How long calls that are under way may take after the host was told to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -193,6 +193,6 @@ pub async fn run(
     if tokio::time::timeout(GRACE, all).await.is_err() {
         tracing::warn!("calls were still under way after {} s; they are cut off", GRACE.as_secs());
     }
-    service.rest(GRACE).await;
+    service.shutdown(GRACE).await;
     Ok(service.flush().await?)
 }

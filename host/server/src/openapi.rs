@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::routes::described;
-use memhost_http::edge::document;
+use memhost_http::document;
 
 mod finish;
 mod settle;

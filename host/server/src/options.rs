@@ -1,13 +1,13 @@
 //! How the surfaces of a host are set up.
 
 use memhost_explorer::SourceLinks;
-use memhost_integrations::CompatOptions;
+use memhost_integrations::IntegrationOptions;
 
 /// How the surfaces of a host are set up.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
     /// The memory routes of other systems, and whose memory they reach.
-    pub compat: CompatOptions,
+    pub integrations: IntegrationOptions,
     /// Where the explorer links issues and runs to.
     pub links: SourceLinks,
 }

@@ -19,11 +19,11 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tracing::Instrument;
 
 use super::{ServerOptions, openapi};
-use memhost_core::service::{Health, Service};
+use memhost_core::{Health, Service};
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
 use memhost_http::api;
-use memhost_http::edge::{self, AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
 use memhost_http::mcp;
+use memhost_http::{AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -121,18 +121,19 @@ pub(super) fn router_of(
     options: &ServerOptions,
 ) -> Router {
     let (planes, open) = document::undocumented(|| (Router::from(behind_the_token(surfaces)), Router::from(open())));
-    let compat =
-        if surfaces == Surfaces::Control { Router::new() } else { memhost_integrations::routes(&options.compat) };
+    let integrations =
+        if surfaces == Surfaces::Control { Router::new() } else { memhost_integrations::routes(&options.integrations) };
     let planes = planes
-        .merge(compat)
+        .merge(integrations)
         // The token is asked for first: the last layer is the outermost. What is done to its end has its answer kept.
-        .route_layer(from_fn_with_state(Arc::clone(&service), edge::once))
-        .layer(from_fn(edge::to_its_end))
-        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require));
+        .route_layer(from_fn_with_state(Arc::clone(&service), memhost_http::once))
+        .layer(from_fn(memhost_http::detach_from_client))
+        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require));
     let mut surface = Router::new().merge(planes).merge(open);
     if surfaces != Surfaces::Control {
-        let mcp = mcp::routes(&service).layer(from_fn(edge::to_its_end));
-        surface = surface.merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), edge::require)));
+        let mcp = mcp::routes(&service).layer(from_fn(memhost_http::detach_from_client));
+        surface =
+            surface.merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require)));
     }
     if surfaces != Surfaces::Runtime {
         surface = surface

@@ -23,7 +23,7 @@ pub enum ActivityAction {
     /// Another version serves a binding.
     VersionSwitched,
     /// A version was tried and is kept from a binding.
-    VersionKeptFrom,
+    VersionRejected,
     /// A binding's circuit breaker was closed by hand, and versions kept from it may be tried again.
     BindingReset,
     /// A secret was set. Its value is in no log.

@@ -73,4 +73,4 @@ pub use review::{
 };
 pub use rollup::{Latencies, Rollup, RollupKey};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
-pub use version::{Digest, DigestError, KeptFrom, ServingVersion, VersionChoice};
+pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};

@@ -122,13 +122,13 @@ pub struct ServingVersion {
     pub version: Version,
     /// Builds that were tried and do not serve, until they are tried again by hand or replaced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kept_from: Vec<KeptFrom>,
+    pub rejected_versions: Vec<RejectedVersion>,
 }
 
 /// A build that does not serve a binding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptFrom {
+pub struct RejectedVersion {
     /// The build.
     pub digest: Digest,
     /// Its version.

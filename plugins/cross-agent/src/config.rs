@@ -60,11 +60,11 @@ impl Config {
     /// Complaints about ranges and names.
     ///
     /// # Errors
-    /// One complaint for each value that will not do.
+    /// One error for each value that will not do.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
-        let mut complaints = Vec::new();
+        let mut errors = Vec::new();
         let mut complain =
-            |pointer: &str, message: String| complaints.push(ConfigError { pointer: pointer.to_owned(), message });
+            |pointer: &str, message: String| errors.push(ConfigError { pointer: pointer.to_owned(), message });
         if !LANGUAGES.iter().any(|(name, _)| *name == self.language) {
             let known: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();
             complain("/language", format!("is `{}`; choose one of {}", self.language, known.join(", ")));
@@ -87,7 +87,7 @@ impl Config {
         if weights.words == 0.0 {
             complain("/weights/words", "is 0; without a model words are all there is, so give them some".to_owned());
         }
-        if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 }
 

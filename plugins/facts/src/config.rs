@@ -44,9 +44,9 @@ impl Config {
     /// Complaints about ranges.
     ///
     /// # Errors
-    /// One complaint for each value that is out of its range.
+    /// One error for each value that is out of its range.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
-        let complaints: Vec<ConfigError> = [
+        let errors: Vec<ConfigError> = [
             ("maxFacts", self.max_facts, (1, MOST_FACTS)),
             ("maxCharacters", self.max_characters, (1, MOST_CHARACTERS)),
             ("tokenBudget", self.token_budget, BUDGETS),
@@ -58,7 +58,7 @@ impl Config {
             message: format!("is {value}; choose a number from {least} to {most}"),
         })
         .collect();
-        if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 }
 

@@ -112,9 +112,9 @@ impl Config {
     /// Complaints about ranges.
     ///
     /// # Errors
-    /// One complaint for each value that is out of its range.
+    /// One error for each value that is out of its range.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
-        let complaints: Vec<ConfigError> = self
+        let errors: Vec<ConfigError> = self
             .ranking
             .weights()
             .into_iter()
@@ -124,7 +124,7 @@ impl Config {
                 message: format!("is {value}; choose a number from 0 to {most}"),
             })
             .collect();
-        if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 }
 

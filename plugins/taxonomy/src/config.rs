@@ -105,12 +105,12 @@ impl Config {
     /// Complaints about ranges.
     ///
     /// # Errors
-    /// One complaint for each value that is out of its range.
+    /// One error for each value that is out of its range.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
         let shares = self.thresholds.iter().map(|(kind, value)| (format!("/thresholds/{}", kind.name()), *value));
         let shares = shares.chain([("/rejectBelow".to_owned(), self.reject_below)]);
         let shares = shares.filter(|(_, value)| !(0.0..=1.0).contains(value));
-        let mut complaints: Vec<ConfigError> = shares
+        let mut errors: Vec<ConfigError> = shares
             .map(|(pointer, value)| ConfigError {
                 pointer,
                 message: format!("is {value}; choose a number from 0 to 1"),
@@ -124,10 +124,10 @@ impl Config {
         ] {
             if !(least..=MOST_DAYS).contains(&value) {
                 let message = format!("is {value}; choose a number of days from {least} to {MOST_DAYS}");
-                complaints.push(ConfigError { pointer: pointer.to_owned(), message });
+                errors.push(ConfigError { pointer: pointer.to_owned(), message });
             }
         }
-        if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use memhost_types::BindingLimits;
-use memhost_core::service::Audit;
+use memhost_core::Audit;
 use memhost_tests::{TestHost, caller, query};
 use tokio::runtime::Runtime;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost_core::service::{Service, ServiceOptions};
+use memhost_core::{Service, ServiceOptions};
 use memhost_tests::caller;
 use memhost_types::HookEvent;
 use serde_json::json;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use memhost_core::service::{Service, ServiceError, ServiceOptions};
+use memhost_core::{Service, ServiceError, ServiceOptions};
 use memhost_tests::{caller, capture, forget, query, upsert};
 
 /// One company for each provider that keeps something.

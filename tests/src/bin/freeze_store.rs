@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Result;
-use memhost_core::service::{CreateBinding, SetSecret, SetTarget};
+use memhost_core::{CreateBinding, SetSecret, SetTarget};
 use memhost_tests::{TestHost, agent_scope, caller, capture, forget, parse, query, upsert};
 use memhost_types::{OperationKind, Scope};
 use serde_json::json;

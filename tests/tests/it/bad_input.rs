@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use memhost_core::service::{OpenError, Service, ServiceOptions};
+use memhost_core::{OpenError, Service, ServiceOptions};
 use memhost_sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
 use memhost_store::StoreError;
 use memhost_tests::{TestHost, guest_file};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memhost_core::service::{check_backup, restore_backup};
+use memhost_core::{check_backup, restore_backup};
 use memhost_server::Method;
 use memhost_tests::{TestHost, eventually, parse};
 use serde_json::{Value, json};
@@ -310,12 +310,7 @@ async fn bindings_are_changed_only_as_somebody_has_seen_them() {
     // A configuration is held to the provider's schema and then to the provider; both point into it.
     let bad = json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": "much"}}});
     let answer = api.post(&path("bindings"), &bad).await;
-    assert_eq!(
-        (answer.status, &answer.json["complaints"][0]["pointer"]),
-        (422, &json!("/ranking/b")),
-        "{}",
-        answer.text
-    );
+    assert_eq!((answer.status, &answer.json["errors"][0]["pointer"]), (422, &json!("/ranking/b")), "{}", answer.text);
     // Why this one?
     api.put(&path("targets"), &json!({"bindingKey": "extracts", "agentId": "ada"})).await.fine();
     let resolved = api.get(&path("resolve?agentId=ada")).await;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use memhost_core::service::ServiceError;
+use memhost_core::ServiceError;
 use memhost_tests::{TestHost, agent_scope, at, caller, capture, forget, get, list, parse, query, scope, upsert};
 use memhost_types::{
     BindingLimits, CorrectRequest, CorrectionPatch, ForgetEffect, JsonObject, OperationErrorCode, RecordHandle,

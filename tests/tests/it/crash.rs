@@ -73,10 +73,10 @@ fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Dur
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut complaints = worker.stderr.take().unwrap();
-    let complaints = std::thread::spawn(move || {
+    let mut errors = worker.stderr.take().unwrap();
+    let errors = std::thread::spawn(move || {
         let mut text = String::new();
-        complaints.read_to_string(&mut text).map(|_| text)
+        errors.read_to_string(&mut text).map(|_| text)
     });
     let mut out = worker.stdout.take().unwrap();
     let (ready, is_ready) = std::sync::mpsc::channel();
@@ -91,12 +91,12 @@ fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Dur
     });
     if is_ready.recv_timeout(Duration::from_secs(120)).is_err() {
         let _ = worker.kill();
-        panic!("the host did not come up after a crash:\n{}", complaints.join().unwrap().unwrap());
+        panic!("the host did not come up after a crash:\n{}", errors.join().unwrap().unwrap());
     }
     std::thread::sleep(lifetime);
     worker.kill().unwrap();
     worker.wait().unwrap();
-    complaints.join().unwrap().unwrap();
+    errors.join().unwrap().unwrap();
     let text = reader.join().unwrap();
     // A last line without its end was not acknowledged.
     text.rsplit_once('\n').map_or(String::new(), |(whole, _)| whole.to_owned())

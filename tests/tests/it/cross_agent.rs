@@ -10,9 +10,9 @@ const MEMORY: &str = "/api/projects/p1/memory";
 
 /// A host with the provider as a company's default, and Apropos' routes on it.
 async fn host(config: &Value) -> (TestHost, Api) {
-    let compat = json!({"apropos": {"company": "acme", "binding": "shared"}});
+    let configured = json!({"apropos": {"company": "acme", "binding": "shared"}});
     let host = TestHost::new(&["cross-agent"]).await.unwrap();
-    let host = host.surfaces(|surfaces| surfaces.compat = serde_json::from_value(compat).unwrap());
+    let host = host.surfaces(|surfaces| surfaces.integrations = serde_json::from_value(configured).unwrap());
     let api = Api::new(&host);
     bind(&api, config).await;
     (host, api)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use memhost_core::service::{CreateBinding, SetSecret};
+use memhost_core::{CreateBinding, SetSecret};
 use memhost_tests::{TestHost, caller, parse, stamped};
 use memhost_types::{BindingLimits, Grants, HttpGrant, VersionChoice};
 use serde_json::{Value, json};

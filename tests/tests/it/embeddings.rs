@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use memhost_core::service::CreateBinding;
+use memhost_core::CreateBinding;
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_tests::{TestHost, caller, capture, eventually, parse, query, scope};
 use memhost_types::{

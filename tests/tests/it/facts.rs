@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use memhost_core::service::ServiceError;
-use memhost_integrations::CompatOptions;
+use memhost_core::ServiceError;
+use memhost_integrations::IntegrationOptions;
 use memhost_server::Method;
 use memhost_tests::{TestHost, caller, list, query, scope, upsert};
 use memhost_types::{Intent, OperationErrorCode, QueryRequest, Scope};
@@ -15,8 +15,8 @@ use super::support::Api;
 
 /// A host with the provider as the default of two companies, PageSpace's routes, and `save_memory`.
 async fn host(config: Value) -> (TestHost, Api) {
-    let compat: CompatOptions = serde_json::from_value(json!({"pagespace": {"company": "acme"}})).unwrap();
-    let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.compat = compat);
+    let integrations: IntegrationOptions = serde_json::from_value(json!({"pagespace": {"company": "acme"}})).unwrap();
+    let host = TestHost::new(&["facts"]).await.unwrap().surfaces(|surfaces| surfaces.integrations = integrations);
     let api = Api::new(&host);
     for company in ["acme", "zeta"] {
         let body = json!({"key": "facts", "providerKey": "facts", "default": true, "config": config,

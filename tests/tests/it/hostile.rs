@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memhost_core::service::{CreateBinding, ServiceError};
+use memhost_core::{CreateBinding, ServiceError};
 use memhost_sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
 use memhost_tests::{TestHost, caller, capture, eventually, guest_file, list, parse, upsert};
 use memhost_types::{

@@ -89,7 +89,7 @@ async fn bindings_are_made_once_with_a_configuration_that_fits() {
     let path = "/control/v1/companies/acme/bindings";
     let bad = json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": 7}}});
     let (status, problem) = post(&http, path, &bad).await;
-    assert_eq!((status, &problem["complaints"][0]["pointer"]), (422, &json!("/ranking/b")), "{problem}");
+    assert_eq!((status, &problem["errors"][0]["pointer"]), (422, &json!("/ranking/b")), "{problem}");
     let good = json!({"key": "m", "providerKey": "local-markdown", "default": true});
     assert_eq!(post(&http, path, &good).await.0, 201);
     assert_eq!(post(&http, path, &good).await.1["code"], "binding_exists");

@@ -1,6 +1,6 @@
 //! Looking into a provider: how a query came to its answer, and the provider's own tree.
 
-use memhost_core::service::{ServiceError, UpdateBinding};
+use memhost_core::{ServiceError, UpdateBinding};
 use memhost_tests::{TestHost, caller, parse, query, scope, upsert};
 use memhost_types::{BindingLimits, BindingPolicy, BrowseRequest, OperationErrorCode, OperationKind, ReviewPolicy};
 

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use memhost_core::service::Service;
+use memhost_core::Service;
 use memhost_server::{AdminToken, router};
 use memhost_tests::TestHost;
 use memhost_types::Operation;

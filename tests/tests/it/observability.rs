@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use memhost_core::service::{Check, Health};
+use memhost_core::{Check, Health};
 use memhost_server::{InProcess, Method, Request};
 use memhost_tests::{TestHost, parse};
 use memhost_types::BindingLimits;

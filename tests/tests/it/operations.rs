@@ -1,6 +1,6 @@
 //! The operation log through the whole host: every operation leaves a record, whatever became of it.
 
-use memhost_core::service::ServiceError;
+use memhost_core::ServiceError;
 use memhost_tests::{TestHost, agent_scope, caller, capture, eventually, forget, get, list, parse, query};
 use memhost_types::{BindingLimits, OperationErrorCode, OperationFilter, OperationKind, Outcome};
 
@@ -87,10 +87,10 @@ async fn a_caller_that_goes_away_leaves_a_record() {
     host.bind("acme", "sleeps", BindingLimits::default()).await.unwrap();
     let service = std::sync::Arc::clone(host.service());
     let call = tokio::spawn(async move { service.query(&caller(), query("acme", "x")).await });
-    let at_work = || {
+    let in_flight = || {
         host.service().binding(&parse("acme"), &parse("sleeps")).unwrap().usage.map_or(0, |usage| usage.calls_at_work)
     };
-    eventually("the provider is at it", async || at_work() == 1).await;
+    eventually("the provider is at it", async || in_flight() == 1).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
     let log = host.operations("acme").unwrap();

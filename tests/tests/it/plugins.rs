@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use memhost_core::plugins::{SigningKey, Trust};
-use memhost_core::service::{BindingView, CreateBinding, UpdateBinding};
+use memhost_core::{BindingView, CreateBinding, UpdateBinding};
 use memhost_tests::{TestHost, caller, capture, eventually, parse, query, stamped};
 use memhost_types::{BindingKey, BindingLimits, Digest, Grants, OperationFilter, Outcome, VersionChoice};
 use serde_json::{Value, json};
@@ -113,6 +114,8 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
     let host = host(&json!({"storage": 1 << 20})).await;
     let service = Arc::clone(host.service());
     let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
+    let answered = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&answered);
     let load = tokio::spawn(async move {
         let mut tick = tokio::time::interval(Duration::from_millis(5));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -126,16 +129,21 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
             if calls.len() == 64 {
                 answers.extend(calls.join_next().await.map(Result::unwrap));
             }
-            let service = Arc::clone(&service);
-            calls.spawn(async move { service.capture(&caller(), capture("acme", &format!("event {n}"))).await });
+            let (service, counted) = (Arc::clone(&service), Arc::clone(&counted));
+            calls.spawn(async move {
+                let answer = service.capture(&caller(), capture("acme", &format!("event {n}"))).await;
+                counted.fetch_add(1, Ordering::Relaxed);
+                answer
+            });
         }
         answers.extend(calls.join_all().await);
         answers
     });
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    eventually("the old version has answered", async || answered.load(Ordering::Relaxed) > 50).await;
     put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 1 << 20})));
     eventually("the new version serves", async || version(&host).await == "2.0.0").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = answered.load(Ordering::Relaxed);
+    eventually("the new version has answered", async || answered.load(Ordering::Relaxed) > before + 50).await;
     stop.send(()).unwrap();
     let answers = load.await.unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 0, "{:?}", answers.iter().find(|a| a.is_err()));
@@ -159,13 +167,13 @@ async fn a_version_that_cannot_do_what_the_one_before_could_is_rolled_back() {
     assert_eq!(version(&host).await, "1.0.0", "the call is answered all the same");
     let view = view(&host);
     assert_eq!(view.serving.unwrap().version.to_string(), "1.0.0");
-    assert_eq!(view.kept_from[0].version.to_string(), "2.0.0");
-    assert!(view.kept_from[0].reason.contains("crashed"), "{}", view.kept_from[0].reason);
+    assert_eq!(view.rejected_versions[0].version.to_string(), "2.0.0");
+    assert!(view.rejected_versions[0].reason.contains("crashed"), "{}", view.rejected_versions[0].reason);
     let operations = host.service().operations(&parse("acme"), &OperationFilter::default(), None, 10).unwrap();
     assert!(operations.items.iter().all(|operation| operation.outcome == Outcome::Succeeded));
     assert_eq!(operations.items[0].provider_version.as_deref(), Some("1.0.0"), "the version that answered is recorded");
     let activity = serde_json::to_value(host.service().activity(&parse("acme"), None).unwrap()).unwrap();
-    assert_eq!(activity["items"][0]["action"], "version_kept_from");
+    assert_eq!(activity["items"][0]["action"], "version_rejected");
     // A version after the bad one is tried.
     put(&host, "three.wasm", &build("2.0.1", &json!({})));
     host.service().scan_plugins().await;
@@ -184,7 +192,7 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
     assert!(text.starts_with("version 1.0.0"), "{text}");
     assert_eq!(marks(&text, " 1.0.0"), 1 + 3, "what the failed migration wrote is nowhere: {text}");
-    assert!(view(&host).kept_from[0].reason.contains("migration"), "{:?}", view(&host).kept_from);
+    assert!(view(&host).rejected_versions[0].reason.contains("migration"), "{:?}", view(&host).rejected_versions);
     host.stop().await;
     put(&host, "three.wasm", &build("3.0.0", &json!({"storage": 1 << 20})));
     host.start().await.unwrap();
@@ -204,8 +212,8 @@ async fn a_version_whose_migration_fails_keeps_no_other_version_out() {
     put(&host, "bad.wasm", &build("2.0.0", &json!({"storage": 1 << 20, "migration_fails": true})));
     host.service().scan_plugins().await;
     eventually("the sound version serves", async || version(&host).await == "1.5.0").await;
-    let kept_from: Vec<_> = view(&host).kept_from.iter().map(|kept| kept.version.to_string()).collect();
-    assert_eq!(kept_from, ["2.0.0"]);
+    let rejected_versions: Vec<_> = view(&host).rejected_versions.iter().map(|kept| kept.version.to_string()).collect();
+    assert_eq!(rejected_versions, ["2.0.0"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use memhost_core::service::{Follower, Happened};
+use memhost_core::{Follower, HostEvent};
 use memhost_server::{AdminToken, Endpoint, Method, Surfaces};
 use memhost_tests::{TestHost, caller, parse, query, upsert};
 use memhost_types::CompanyId;
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 
 use super::support::{Api, extracting};
 
-async fn next(follower: &mut Follower) -> (String, Happened) {
+async fn next(follower: &mut Follower) -> (String, HostEvent) {
     let notice = tokio::time::timeout(Duration::from_secs(20), follower.next()).await.expect("nothing was told");
     let notice = notice.expect("the host stopped");
     (notice.id.clone(), notice.happened.clone())
 }
 
-fn kinds(happened: &Happened) -> String {
+fn kinds(happened: &HostEvent) -> String {
     match happened {
-        Happened::Operation(operation) => format!("{} {}", operation.kind, operation.outcome),
-        Happened::Job(job) => format!("job {:?}", job.status).to_lowercase(),
+        HostEvent::Operation(operation) => format!("{} {}", operation.kind, operation.outcome),
+        HostEvent::Job(job) => format!("job {:?}", job.status).to_lowercase(),
         other => other.kind().to_owned(),
     }
 }
@@ -64,11 +64,11 @@ async fn whoever_comes_back_goes_on_where_it_was_also_after_a_restart() {
     host.start().await.unwrap();
     host.query("acme", "four").await.unwrap();
     let mut later = host.service().follow(Some(&company), Some(&id)).unwrap();
-    assert_eq!(next(&mut later).await.1, Happened::Reset, "what is not told any more is said to be missing");
+    assert_eq!(next(&mut later).await.1, HostEvent::Reset, "what is not told any more is said to be missing");
     let mut seen = Vec::new();
     while seen.len() < 3 {
         let (_, happened) = next(&mut later).await;
-        let Happened::Operation(operation) = happened else { continue };
+        let HostEvent::Operation(operation) = happened else { continue };
         seen.push(operation.id);
     }
     let all: Vec<_> = host.operations("acme").unwrap().iter().rev().map(|operation| operation.id).collect();
@@ -82,14 +82,14 @@ async fn plugins_and_budgets_are_told_of() {
     let mut follower = host.service().follow(None, None).unwrap();
     std::fs::write(host.directory().join("plugins/junk.wasm"), b"no component").unwrap();
     host.service().scan_plugins().await;
-    let (_, Happened::Plugin(change)) = next(&mut follower).await else { panic!("a plugin") };
+    let (_, HostEvent::Plugin(change)) = next(&mut follower).await else { panic!("a plugin") };
     let change = serde_json::to_value(change).unwrap();
     assert_eq!(change["change"], "refused");
     assert!(change["path"].as_str().unwrap().ends_with("junk.wasm") && change["reason"].is_string());
     let set = serde_json::from_value(json!({"limitCents": 5})).unwrap();
     let period = "day".parse().unwrap();
     host.service().set_budget(&caller(), &parse("acme"), None, period, Some(set)).await.unwrap();
-    let (_, Happened::Budget(budget)) = next(&mut follower).await else { panic!("a budget") };
+    let (_, HostEvent::Budget(budget)) = next(&mut follower).await else { panic!("a budget") };
     assert_eq!(budget.budget.company_id.as_str(), "acme");
 }
 

@@ -11,7 +11,7 @@ use crate::output::{escape, text};
 use crate::page::items;
 use crate::{Backend, CliError, directories};
 use memhost_core::plugins::Plugins;
-use memhost_core::service::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
+use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
 use memhost_sandbox::{Inspection, Meter, Metered, Sandbox, SandboxOptions};
 use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest, TextId, VersionChoice,
@@ -149,9 +149,9 @@ impl Trial {
     }
 
     /// Why the host keeps the build from what is there, if it does: then another build has answered, or none.
-    fn kept_from(&self) -> Option<CliError> {
+    fn rejected_versions(&self) -> Option<CliError> {
         let binding = self.service.binding(&self.company, &self.key).ok()?;
-        let kept = binding.kept_from.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
+        let kept = binding.rejected_versions.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
         Some(CliError::Failed(format!("version {} does not do it: {}", kept.version, kept.reason)))
     }
 
@@ -171,7 +171,7 @@ impl Trial {
             Some(id) => self.host.get(&self.path(&format!("operations/{}", escape(&id)))).await?,
             None => Value::Null,
         };
-        let answer = self.kept_from().map_or(answer, Err);
+        let answer = self.rejected_versions().map_or(answer, Err);
         Ok(Called { answer, operation, took })
     }
 
@@ -206,7 +206,7 @@ impl Trial {
 
     /// Everything is on disk when this returns.
     pub(super) async fn end(self) -> Result<(), CliError> {
-        self.service.rest(Duration::from_secs(10)).await;
+        self.service.shutdown(Duration::from_secs(10)).await;
         self.service.flush().await.map_err(CliError::host)
     }
 }

@@ -13,25 +13,25 @@ const STRANGE_FIELD: &str = "memhost-check";
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "CFG-01",
-        "It always says the same of a configuration",
-        "`validate-config` is asked three times about the configuration of the check and about the same one with a \
-         strange field: each time it answers the same.",
+        "The answer about a configuration is always the same",
+        "The suite calls `validate-config` three times with the configuration of the check, and three times with an \
+         unknown field added. The answers are the same each time.",
         provider("validate-config", "Whether `config` (an object) will do. Pure, like `describe`."),
         Run::Component(|candidate| Box::pin(same_complaints(candidate))),
     ),
     Rule::new(
         "CFG-02",
-        "A complaint points at the value",
-        "Complaints about a configuration with a strange field, or with a text in the place of each field, have \
-         JSON Pointers and messages.",
+        "An error points at the value",
+        "Errors about a configuration with an unknown field, or with a text in place of a field's value, have a JSON \
+         Pointer and a message.",
         provider("config-error.pointer", "JSON Pointer (RFC 6901) to the value at fault; empty for the whole."),
         Run::Component(|candidate| Box::pin(pointers(candidate))),
     ),
     Rule::new(
         WITHOUT_OPTIONAL,
-        "It works without what is optional",
-        "With none of the permissions granted that it calls optional, a write and a query are answered, be it with an \
-         error that says why; it does not crash.",
+        "It works without optional permissions",
+        "Without the permissions that it calls optional, a write and a query get an answer, which may be an error \
+         that says why. The provider does not crash.",
         provider("permission-request.optional", "Whether the provider also works without it."),
         Run::Binding(|subject| Box::pin(without_optional(subject))),
     )
@@ -40,7 +40,7 @@ pub(super) const RULES: &[Rule] = &[
 
 type Complaints = Vec<(String, String)>;
 
-async fn complaints(candidate: &Candidate, config: &serde_json::Value) -> Result<Complaints, Stop> {
+async fn errors(candidate: &Candidate, config: &serde_json::Value) -> Result<Complaints, Stop> {
     let setup = InstanceSetup::without_grants(BindingLimits::default());
     let instances = Instances::new(candidate.service.sandbox(), &candidate.component, setup);
     let answer = instances.validate_config(config.to_string()).await;
@@ -56,9 +56,9 @@ fn with_field(candidate: &Candidate, name: &str, value: serde_json::Value) -> se
 async fn same_complaints(candidate: &Candidate) -> Verdict {
     let given = serde_json::Value::Object(candidate.config.clone());
     for config in [given, with_field(candidate, STRANGE_FIELD, true.into())] {
-        let first = complaints(candidate, &config).await?;
+        let first = errors(candidate, &config).await?;
         for _ in 0..2 {
-            let again = complaints(candidate, &config).await?;
+            let again = errors(candidate, &config).await?;
             holds(first == again, || format!("of {config} at first {first:?}, then {again:?}"))?;
         }
     }
@@ -72,13 +72,13 @@ async fn pointers(candidate: &Candidate) -> Verdict {
     let mut found = 0;
     for field in known.chain([STRANGE_FIELD]) {
         let config = with_field(candidate, field, "\u{0}neither this nor that".into());
-        for (pointer, message) in complaints(candidate, &config).await? {
+        for (pointer, message) in errors(candidate, &config).await? {
             found += 1;
             let escapes_well = pointer.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
             holds((pointer.is_empty() || pointer.starts_with('/')) && escapes_well, || {
-                format!("a complaint about `{field}` points at {pointer:?}")
+                format!("a error about `{field}` points at {pointer:?}")
             })?;
-            holds(!message.trim().is_empty(), || format!("a complaint about `{field}` says nothing"))?;
+            holds(!message.trim().is_empty(), || format!("a error about `{field}` says nothing"))?;
         }
     }
     if found == 0 { skipped("it complains about nothing") } else { Ok(()) }

@@ -2,7 +2,7 @@
 
 use memhost_types::{AgentId, CompanyId, OperationKind, Role, Scope, Token};
 
-use super::rules;
+use crate::access::rules;
 
 /// Something that a caller may be allowed to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,8 +71,8 @@ impl Caller {
     }
 
     /// The host itself, when it takes a company out, in, or away: no budget and no switch keeps it from that.
-    pub(crate) fn keeper() -> Self {
-        Self::host("host:keeping")
+    pub(crate) fn system() -> Self {
+        Self::host("host:system")
     }
 
     fn host(principal: &str) -> Self {
@@ -90,7 +90,7 @@ impl Caller {
     }
 
     /// The bearer of a token.
-    pub(super) fn of(token: &Token) -> Self {
+    pub(crate) fn of(token: &Token) -> Self {
         let principal = match &token.agent_id {
             Some(agent) => format!("{}:{agent}", token.role),
             None => format!("{}:{}", token.role, token.name),

@@ -1,10 +1,10 @@
 //! What each role may do: one table, read by everything else.
 
-use super::Act;
+use crate::access::Act;
 use memhost_types::{OperationKind, Role};
 
 /// Whether a role may do something at all, in a company that it reaches.
-pub(super) fn allows(role: Role, act: Act) -> bool {
+pub(crate) fn allows(role: Role, act: Act) -> bool {
     match role {
         Role::Operator => true,
         Role::CompanyAdministrator => match act {

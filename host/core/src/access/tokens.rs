@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{AccessError, Caller};
+use crate::access::AccessError;
+
+use crate::access::Caller;
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Expected, Store, Table};
 use memhost_types::{AgentId, CompanyId, FieldError, NewToken, OperationKind, Role, Token, TokenId};
@@ -54,9 +56,9 @@ struct Stored {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     /// Of a token that is good.
-    Good(Caller),
+    Valid(Caller),
     /// Of one that has expired or was revoked: who it was, and what happened to it.
-    Void(Caller, &'static str),
+    Invalid(Caller, &'static str),
 }
 
 #[derive(Default)]
@@ -106,9 +108,9 @@ impl Tokens {
         let caller = Caller::clone(&entry.caller);
         let has_expired = entry.expires_at.is_some_and(|expires_at| expires_at <= self.clock.now());
         Some(match (entry.is_revoked, has_expired) {
-            (true, _) => Known::Void(caller, "was revoked"),
-            (false, true) => Known::Void(caller, "has expired"),
-            (false, false) => Known::Good(caller),
+            (true, _) => Known::Invalid(caller, "was revoked"),
+            (false, true) => Known::Invalid(caller, "has expired"),
+            (false, false) => Known::Valid(caller),
         })
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::BindingError;
+use crate::bindings::BindingError;
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table};
 use memhost_types::{Activity, ActivityAction, CompanyId};
@@ -39,7 +39,7 @@ impl NewActivity {
 }
 
 /// The change that writes an entry.
-pub(super) fn change(clock: &dyn Clock, company: &CompanyId, new: NewActivity) -> Result<Change, StoreError> {
+pub(crate) fn change(clock: &dyn Clock, company: &CompanyId, new: NewActivity) -> Result<Change, StoreError> {
     let (at, id) = (clock.now(), new_id(clock));
     let NewActivity { principal, action, subject, before, after } = new;
     let entry = Activity { id, company_id: company.clone(), at, principal, action, subject, before, after };
@@ -52,7 +52,7 @@ pub(super) fn change(clock: &dyn Clock, company: &CompanyId, new: NewActivity) -
 }
 
 /// One page, newest first, and the position of the next.
-pub(super) fn list(
+pub(crate) fn list(
     store: &dyn Store,
     company: &CompanyId,
     from: Option<&[u8]>,

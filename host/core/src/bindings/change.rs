@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use super::activity::{self, NewActivity};
-use super::registry::{key, target_change};
-use super::{BindingError, Bindings};
+use crate::bindings::activity;
+
+use crate::bindings::BindingError;
+use crate::bindings::Bindings;
+use crate::bindings::activity::NewActivity;
+use crate::bindings::registry::key;
+use crate::bindings::registry::target_change;
 use memhost_store::{self as store, Change, Expected, StoreError, Table, Transacted};
 use memhost_types::{Activity, ActivityAction, Binding, BindingKey, CompanyId, Target};
 

@@ -7,8 +7,9 @@ use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BindingError;
-use super::activity::{self, NewActivity};
+use crate::bindings::BindingError;
+use crate::bindings::activity;
+use crate::bindings::activity::NewActivity;
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Expected, Store, Table, Transacted};
 use memhost_types::{
@@ -76,17 +77,17 @@ pub struct Resolution {
 }
 
 #[derive(Default)]
-pub(super) struct Company {
-    pub(super) bindings: BTreeMap<BindingKey, Arc<Binding>>,
-    pub(super) default: Option<BindingKey>,
-    pub(super) overrides: HashMap<AgentId, BindingKey>,
+pub(crate) struct Company {
+    pub(crate) bindings: BTreeMap<BindingKey, Arc<Binding>>,
+    pub(crate) default: Option<BindingKey>,
+    pub(crate) overrides: HashMap<AgentId, BindingKey>,
 }
 
 /// Every company's bindings.
 pub struct Bindings {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) companies: RwLock<HashMap<CompanyId, Company>>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) companies: RwLock<HashMap<CompanyId, Company>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -317,11 +318,11 @@ impl Bindings {
     }
 }
 
-pub(super) fn key(company: &CompanyId, rest: &str) -> Vec<u8> {
+pub(crate) fn key(company: &CompanyId, rest: &str) -> Vec<u8> {
     store::company_key(company, rest.as_bytes())
 }
 
-pub(super) fn target_change(
+pub(crate) fn target_change(
     company: &CompanyId,
     target: &Target,
     binding: Option<&BindingKey>,

@@ -1,6 +1,6 @@
 //! What this room fails with.
 
-use super::trust::TrustError;
+use crate::plugins::trust::TrustError;
 use memhost_sandbox::AdmissionError;
 use memhost_types::Digest;
 
@@ -45,7 +45,7 @@ pub enum PluginError {
 
 impl PluginError {
     /// What the system said of a file.
-    pub(super) fn io(action: &'static str, path: &std::path::Path, error: &dyn std::fmt::Display) -> Self {
+    pub(crate) fn io(action: &'static str, path: &std::path::Path, error: &dyn std::fmt::Display) -> Self {
         Self::Io { action, what: path.display().to_string(), message: error.to_string() }
     }
 }

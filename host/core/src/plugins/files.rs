@@ -4,16 +4,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::PluginError;
+use crate::plugins::error::PluginError;
 use memhost_sandbox::{AdmissionError, MAX_COMPONENT_BYTES};
 
 /// For how long a file is to be as it is before it is read: looks that follow each other more closely prove nothing.
-pub(super) const SETTLE: Duration = Duration::from_millis(200);
+pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 
 /// What a file is told by without reading it. Whoever writes to it, replaces it or renames another one over it changes
 /// one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint {
+pub(crate) struct Fingerprint {
     inode: u64,
     bytes: u64,
     modified: (i64, i64),
@@ -24,7 +24,7 @@ pub(super) struct Fingerprint {
 
 impl Fingerprint {
     fn of(path: &Path, metadata: &std::fs::Metadata) -> Self {
-        let signature = std::fs::metadata(super::trust::signature_path(path)).ok();
+        let signature = std::fs::metadata(crate::plugins::trust::signature_path(path)).ok();
         Self {
             signed: signature.map(|metadata| (metadata.ctime(), metadata.ctime_nsec())),
             inode: metadata.ino(),
@@ -35,13 +35,13 @@ impl Fingerprint {
     }
 
     /// When it was last written, to tell the newer of two builds of one version.
-    pub(super) fn modified(&self) -> (i64, i64) {
+    pub(crate) fn modified(&self) -> (i64, i64) {
         self.modified
     }
 }
 
 /// The `.wasm` files of a directory, by name.
-pub(super) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, PluginError> {
+pub(crate) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, PluginError> {
     let failed = |error: std::io::Error| PluginError::io("reading the plugins directory", directory, &error);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
@@ -60,7 +60,7 @@ pub(super) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, Plug
 
 /// Reads a file that may be any size or kind: the size is looked at first, and no more than it is read. None: it
 /// changed meanwhile, and is to be looked at again.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
     use std::io::Read as _;
     let failed = |error: std::io::Error| PluginError::io("reading", path, &error);
     let file = std::fs::File::open(path).map_err(failed)?;

@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-use super::error::PluginError;
-use super::files;
+use crate::plugins::error::PluginError;
+use crate::plugins::files;
 use memhost_types::Digest;
 
 /// The copies.
 #[derive(Debug, Clone)]
-pub(super) struct KeptComponents(PathBuf);
+pub(crate) struct KeptComponents(PathBuf);
 
 impl KeptComponents {
     /// In a directory that is made with mode 0700 where it is missing.
-    pub(super) fn open(directory: PathBuf) -> Result<Self, PluginError> {
+    pub(crate) fn open(directory: PathBuf) -> Result<Self, PluginError> {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -30,7 +30,7 @@ impl KeptComponents {
     }
 
     /// Keeps a copy, if there is none.
-    pub(super) fn keep(&self, digest: Digest, bytes: &[u8]) -> Result<(), PluginError> {
+    pub(crate) fn keep(&self, digest: Digest, bytes: &[u8]) -> Result<(), PluginError> {
         let path = self.path(digest);
         if path.exists() {
             return Ok(());
@@ -44,7 +44,7 @@ impl KeptComponents {
     }
 
     /// The copy, if it is there and is what its name says.
-    pub(super) fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
+    pub(crate) fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
         let path = self.path(digest);
         let read = files::read(&path)?;
         let bytes = read.ok_or_else(|| PluginError::BeingWritten { path: path.display().to_string() })?;
@@ -55,7 +55,7 @@ impl KeptComponents {
     }
 
     /// Throws away every copy that nobody needs.
-    pub(super) fn keep_only(&self, needed: &HashSet<Digest>) -> Result<(), PluginError> {
+    pub(crate) fn keep_only(&self, needed: &HashSet<Digest>) -> Result<(), PluginError> {
         let needed: HashSet<PathBuf> = needed.iter().map(|digest| self.path(*digest)).collect();
         for (path, _) in files::list(&self.0)? {
             if !needed.contains(&path) {

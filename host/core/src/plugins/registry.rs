@@ -13,11 +13,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-use super::change::{PluginChange, PluginOutcome};
-use super::error::PluginError;
-use super::files::{self, Fingerprint, SETTLE};
-use super::kept::KeptComponents;
-use super::trust::{Signed, Trust};
+use crate::plugins::change::PluginChange;
+
+use crate::plugins::change::PluginOutcome;
+use crate::plugins::error::PluginError;
+use crate::plugins::files;
+use crate::plugins::files::Fingerprint;
+use crate::plugins::files::SETTLE;
+use crate::plugins::kept::KeptComponents;
+use crate::plugins::trust::Signed;
+use crate::plugins::trust::Trust;
 use memhost_sandbox::{CacheKey, Component, Sandbox};
 use memhost_types::{Digest, ProviderKey};
 
@@ -141,12 +146,12 @@ impl Plugins {
             changes: broadcast::Sender::new(CHANGES),
         };
         plugins.insert(Plugin { source: PluginSource::Builtin, component, signed: Signed::No, written: (0, 0) });
-        plugins.look(true).await;
+        plugins.scan_directory(true).await;
         Ok(plugins)
     }
 
     /// The directory that files come from.
-    pub(super) fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
@@ -160,17 +165,17 @@ impl Plugins {
         self.changes.subscribe()
     }
 
-    fn tell(&self, path: &Path, outcome: PluginOutcome) {
+    fn publish(&self, path: &Path, outcome: PluginOutcome) {
         // Nobody has to listen.
         let _ = self.changes.send(PluginChange { path: path.to_owned(), outcome });
     }
 
     /// Looks at the directory now. Answers false where a file is being written and must be looked at again soon.
     pub async fn scan(&self) -> bool {
-        self.look(false).await
+        self.scan_directory(false).await
     }
 
-    async fn look(&self, is_first: bool) -> bool {
+    async fn scan_directory(&self, is_first: bool) -> bool {
         let directory = self.directory.clone();
         let mut seen = self.files.lock().await;
         let listed = match tokio::task::spawn_blocking(move || files::list(&directory)).await {
@@ -187,7 +192,7 @@ impl Plugins {
         for path in gone {
             seen.remove(&path);
             self.forget_file(&path, None);
-            self.tell(&path, PluginOutcome::Gone);
+            self.publish(&path, PluginOutcome::Gone);
         }
         let (mut ready, mut all_settled) = (Vec::new(), true);
         for (path, fingerprint) in listed {
@@ -236,7 +241,7 @@ impl Plugins {
             };
             let fingerprint = match admitted {
                 Ok((component, signed)) => {
-                    self.take_in(path.clone(), listed, component, signed);
+                    self.register(path.clone(), listed, component, signed);
                     Some(listed)
                 }
                 Err(PluginError::BeingWritten { .. }) => None,
@@ -249,7 +254,7 @@ impl Plugins {
         }
     }
 
-    fn take_in(&self, path: PathBuf, fingerprint: Fingerprint, component: Component, signed: Signed) {
+    fn register(&self, path: PathBuf, fingerprint: Fingerprint, component: Component, signed: Signed) {
         let key = &component.description().provider_key;
         if key.as_str() == memhost_builtin::LOCAL_MARKDOWN_KEY {
             return self.refuse(path, &PluginError::BuiltinKey { key: memhost_builtin::LOCAL_MARKDOWN_KEY });
@@ -258,7 +263,7 @@ impl Plugins {
         tracing::info!(path = %path.display(), provider = %key, %version, %digest, "a plugin was admitted");
         self.forget_file(&path, Some(digest));
         let admitted = PluginOutcome::Admitted { provider_key: key.clone(), version, digest };
-        self.tell(&path, admitted);
+        self.publish(&path, admitted);
         let written = fingerprint.modified();
         self.insert(Plugin { source: PluginSource::File(path), component, signed, written });
     }
@@ -305,7 +310,7 @@ impl Plugins {
         let reason = error.to_string();
         tracing::warn!(path = %path.display(), %reason, "a plugin is kept out");
         self.forget_file(&path, None);
-        self.tell(&path, PluginOutcome::Refused { reason: reason.clone() });
+        self.publish(&path, PluginOutcome::Refused { reason: reason.clone() });
         self.refused.write().insert(path, reason);
     }
 

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::signature::{SignatureError, TrustedKey, verify};
+use crate::plugins::signature::SignatureError;
+
+use crate::plugins::signature::TrustedKey;
+
+use crate::plugins::signature::verify;
 use memhost_types::Digest;
 
 /// A signature file is four short lines; what is larger is none.

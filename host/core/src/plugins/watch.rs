@@ -7,8 +7,8 @@ use notify::event::AccessKind;
 use notify::{EventKind, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-use super::files::SETTLE;
-use super::registry::Plugins;
+use crate::plugins::files::SETTLE;
+use crate::plugins::registry::Plugins;
 
 /// Copying a file is many events.
 const DEBOUNCE: Duration = Duration::from_millis(50);

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use crate::guard::see;
 use crate::kit::{Asked, Field, Page, Signed, View, form};
 use crate::pieces::{again, choose, lines, tick};
-use memhost_core::service::{Act, CreateBinding, Service, ServiceError, UpdateBinding};
-use memhost_http::edge::{Administering, In, Problem, parse};
+use memhost_core::{Act, CreateBinding, Service, ServiceError, UpdateBinding};
+use memhost_http::{Administering, Authorized, Problem, parse};
 use memhost_types::{BindingKey, BindingLimits, BindingPolicy, JsonObject, VersionChoice};
 
 /// The fields as they were sent, or as they are shown at first.
@@ -46,7 +46,7 @@ impl Wrong {
     fn under(&self, field: &str) -> Markup {
         html! {
             @for (at, message) in self.of(field) {
-                p.complaint role="alert" { @if at != field { code { (at) } " " } (message) }
+                p.error role="alert" { @if at != field { code { (at) } " " } (message) }
             }
         }
     }
@@ -55,8 +55,8 @@ impl Wrong {
     fn from(error: ServiceError) -> Result<Self, Problem> {
         let mut wrong = Self::default();
         match error {
-            ServiceError::Config { complaints } => {
-                wrong.0 = complaints
+            ServiceError::Config { errors } => {
+                wrong.0 = errors
                     .into_iter()
                     .map(|(at, message)| (if at.is_empty() { "config".to_owned() } else { at }, message))
                     .collect();
@@ -106,7 +106,7 @@ pub(crate) struct NewQuery {
 pub(crate) async fn new(
     State(service): State<Arc<Service>>,
     view: View,
-    _: In<Administering>,
+    _: Authorized<Administering>,
     asked: Asked<NewQuery>,
 ) -> Markup {
     let given = Given { provider_key: asked.query.provider.unwrap_or_default(), ..Given::default() };
@@ -176,7 +176,7 @@ fn common(view: &View, given: &Given, wrong: &Wrong) -> Markup {
 pub(crate) async fn create(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Signed(given): Signed<Given>,
 ) -> Result<Response, Problem> {
     let mut wrong = Wrong::default();
@@ -212,7 +212,7 @@ pub(crate) async fn edit(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, key)): Path<(String, String)>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
 ) -> Result<Markup, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
     let binding = service.binding(&allowed.company, &key)?.binding;
@@ -255,7 +255,7 @@ pub(crate) async fn update(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, key)): Path<(String, String)>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Signed(given): Signed<Given>,
 ) -> Result<Response, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
@@ -289,9 +289,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_stands_beside_its_field() {
-        let complaints =
-            vec![("/ranking/b".to_owned(), "is too large".to_owned()), (String::new(), "is odd".to_owned())];
-        let wrong = Wrong::from(ServiceError::Config { complaints }).ok().unwrap();
+        let errors = vec![("/ranking/b".to_owned(), "is too large".to_owned()), (String::new(), "is odd".to_owned())];
+        let wrong = Wrong::from(ServiceError::Config { errors }).ok().unwrap();
         assert_eq!(wrong.of("config").count(), 2);
         assert!(wrong.under("config").into_string().contains("<code>/ranking/b</code> is too large"));
         assert_eq!(place("policy.review.threshold"), "policy");

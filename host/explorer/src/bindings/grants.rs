@@ -10,8 +10,8 @@ use maud::{Markup, html};
 
 use crate::guard::see;
 use crate::kit::{Col, Row, Signed, Tone, View, badge, bytes, form, table};
-use memhost_core::service::{Act, AskedView, GrantsView, Service};
-use memhost_http::edge::{Granting, In, Problem, parse};
+use memhost_core::{Act, AskedView, GrantsView, Service};
+use memhost_http::{Authorized, Granting, Problem, parse};
 use memhost_types::{Binding, BindingKey, Grants, HttpGrant, Permission, PermissionRequest};
 
 /// A permission as a person reads it.
@@ -25,13 +25,13 @@ pub(crate) fn said(permission: &Permission) -> String {
 
 /// How much of what is asked for is granted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum Coverage {
     No,
     Partly,
     Yes,
 }
 
-fn standing(granted: &Grants, request: &PermissionRequest) -> Standing {
+fn coverage(granted: &Grants, request: &PermissionRequest) -> Coverage {
     let asked = Grants::all_of(std::slice::from_ref(request));
     let mut effective = granted.effective(std::slice::from_ref(request));
     effective.http.iter_mut().for_each(|http| http.private_ranges.clear());
@@ -41,9 +41,9 @@ fn standing(granted: &Grants, request: &PermissionRequest) -> Standing {
         _ => effective == asked,
     };
     match (covers, effective == Grants::default()) {
-        (true, _) => Standing::Yes,
-        (false, true) => Standing::No,
-        (false, false) => Standing::Partly,
+        (true, _) => Coverage::Yes,
+        (false, true) => Coverage::No,
+        (false, false) => Coverage::Partly,
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
     ];
     let columns = if may { &columns[..] } else { &columns[..4] };
     let asked = asks.asked.iter().map(|asked| {
-        let now = standing(&asks.granted, &asked.request);
+        let now = coverage(&asks.granted, &asked.request);
         Row::new()
             .key(&asked.summary)
             .cell(said(&asked.request.permission))
@@ -160,24 +160,24 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
     }
 }
 
-fn state(now: Standing, is_reviewed: bool) -> Markup {
+fn state(now: Coverage, is_reviewed: bool) -> Markup {
     html! {
         @match now {
-            Standing::Yes => (badge(Tone::Good, "granted")),
-            Standing::Partly => (badge(Tone::Warning, "granted in part")),
-            Standing::No => (badge(Tone::Plain, "not granted")),
+            Coverage::Yes => (badge(Tone::Good, "granted")),
+            Coverage::Partly => (badge(Tone::Warning, "granted in part")),
+            Coverage::No => (badge(Tone::Plain, "not granted")),
         }
         @if !is_reviewed { " " span.tag { "new" } }
     }
 }
 
-fn choice(asked: &AskedView, now: Standing, instead: Option<&str>) -> Markup {
+fn choice(asked: &AskedView, now: Coverage, instead: Option<&str>) -> Markup {
     html! {
         select name={ "asked " (asked.summary) } aria-label={ "Decision about " (said(&asked.request.permission)) } {
-            option value="no" selected[now == Standing::No] { "Do not grant" }
-            option value="asked" selected[now == Standing::Yes && instead.is_none()] { "Grant as asked" }
+            option value="no" selected[now == Coverage::No] { "Do not grant" }
+            option value="asked" selected[now == Coverage::Yes && instead.is_none()] { "Grant as asked" }
             @if let Some(instead) = instead { option value="now" selected { "Leave at " (instead) } }
-            @else if now == Standing::Partly { option value="now" selected { "Leave as it is" } }
+            @else if now == Coverage::Partly { option value="now" selected { "Leave as it is" } }
         }
     }
 }
@@ -228,7 +228,7 @@ pub(crate) async fn set(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, key)): Path<(String, String)>,
-    allowed: In<Granting>,
+    allowed: Authorized<Granting>,
     Signed(given): Signed<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
@@ -277,7 +277,7 @@ mod tests {
     fn less_than_what_is_asked_is_a_part_of_it() {
         let view =
             asks(Grants { storage_bytes: 10, ..Grants::default() }, &[Permission::Storage(100), Permission::Clock]);
-        let standings: Vec<_> = view.asked.iter().map(|asked| standing(&view.granted, &asked.request)).collect();
-        assert!(standings == [Standing::Partly, Standing::No]);
+        let standings: Vec<_> = view.asked.iter().map(|asked| coverage(&view.granted, &asked.request)).collect();
+        assert!(standings == [Coverage::Partly, Coverage::No]);
     }
 }

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::kit::{Facts, Tone, View, badge, bytes, count, duration_us, money, time};
 use crate::pieces;
-use memhost_core::service::{Act, BindingView, Service};
-use memhost_http::edge::Problem;
+use memhost_core::{Act, BindingView, Service};
+use memhost_http::Problem;
 use memhost_types::{BindingKey, BudgetState, BudgetView, CompanyId};
 
 /// Bars for what is measured, and the other limits as they are set.

@@ -10,15 +10,15 @@ use crate::kit::{
     Col, Facts, Field, Page, Row, Tone, View, badge, duration_us, exact, form, panel, percent, table, time, words,
 };
 use crate::pieces;
-use memhost_core::service::{Act, BindingView, BreakerState, Service};
-use memhost_http::edge::{In, Problem, Viewing, parse};
+use memhost_core::{Act, BindingView, BreakerState, Service};
+use memhost_http::{Authorized, Problem, Viewing, parse};
 use memhost_types::{Binding, BindingKey, CompanyId, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen};
 
 pub(crate) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, key)): Path<(String, String)>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
     let shown = service.binding(&allowed.company, &key)?;
@@ -60,7 +60,7 @@ pub(crate) async fn show(
 fn actions(view: &View, shown: &BindingView) -> Markup {
     let key = shown.binding.key.as_str();
     let at = |what: &str| view.at(&["bindings", key, what]);
-    let is_troubled = shown.breaker != BreakerState::Closed || !shown.kept_from.is_empty();
+    let is_troubled = shown.breaker != BreakerState::Closed || !shown.rejected_versions.is_empty();
     html! {
         @if view.allows(Act::Administer) {
             @if is_troubled { (form(view, &at("reset"), &html! { button.primary { "Reset" } })) }
@@ -77,7 +77,7 @@ fn actions(view: &View, shown: &BindingView) -> Markup {
 
 fn state(view: &View, shown: &BindingView) -> Facts {
     let binding = &shown.binding;
-    let build = |build: &memhost_core::service::BuildView| {
+    let build = |build: &memhost_core::BuildView| {
         html! { (build.version) " " code.soft title=(build.digest) { (build.digest.short()) } }
     };
     let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
@@ -216,7 +216,7 @@ fn versions(service: &Service, shown: &BindingView) -> Markup {
         let digest = build.inspection.digest;
         let version = &build.inspection.description.version;
         let waits = shown.waiting.iter().find(|waiting| waiting.build.digest == digest);
-        let kept = shown.kept_from.iter().find(|kept| kept.digest == digest);
+        let kept = shown.rejected_versions.iter().find(|kept| kept.digest == digest);
         let serves = shown.serving.as_ref().is_some_and(|serving| serving.digest == digest);
         let (state, why) = match (serves, waits, kept) {
             (true, ..) => (badge(Tone::Good, "serving"), None),

@@ -12,8 +12,8 @@ use crate::bindings::budget;
 use crate::guard::see;
 use crate::kit::{Field, Page, Signed, View, empty, form, panel};
 use crate::pieces::{self, again, choose};
-use memhost_core::service::{Act, Service, ServiceError};
-use memhost_http::edge::{Administering, In, Problem, Viewing};
+use memhost_core::{Act, Service, ServiceError};
+use memhost_http::{Administering, Authorized, Problem, Viewing};
 use memhost_types::{BindingKey, CompanyId, Microcents, Period, SetBudget};
 
 #[derive(Default, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Given {
 pub(crate) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
 ) -> Result<Response, Problem> {
     Ok(page(&service, &view, &allowed.company, &Given::default(), None)?.into_response())
 }
@@ -110,7 +110,7 @@ fn dollars(text: &str) -> Option<Microcents> {
 pub(crate) async fn set(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Signed(given): Signed<Given>,
 ) -> Result<Response, Problem> {
     let wrong = |wrong: &str| page(&service, &view, &allowed.company, &given, Some(wrong)).map(|page| again(&page));
@@ -123,7 +123,7 @@ pub(crate) async fn set(
     let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
     match service.set_budget(&allowed.caller, &allowed.company, binding, period, Some(set)).await {
         Ok(_) => {}
-        Err(ServiceError::Ledger(memhost_core::accounting::LedgerError::Field(error))) => {
+        Err(ServiceError::Ledger(memhost_core::money::LedgerError::Field(error))) => {
             return wrong(&error.to_string());
         }
         Err(error) => return Err(error.into()),
@@ -142,7 +142,7 @@ pub(crate) struct Removed {
 pub(crate) async fn remove(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Signed(Removed { binding_key, period }): Signed<Removed>,
 ) -> Result<Response, Problem> {
     service.set_budget(&allowed.caller, &allowed.company, binding_key.as_ref(), period, None).await?;

@@ -1,7 +1,7 @@
 //! Sums as CSV (RFC 4180) that a spreadsheet takes for data: no cell is read as a formula.
 
 use super::{name, of};
-use memhost_core::service::{GroupBy, Sums, SumsRow};
+use memhost_core::{GroupBy, Sums, SumsRow};
 use memhost_types::Microcents;
 
 /// What is counted, in the order of the columns.

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::view::{View, escape};
-use memhost_http::edge::Problem;
+use memhost_http::Problem;
 
 /// The query of the address. A field that was left empty was not asked for, as forms send it. Unknown ones are errors.
 pub(crate) struct Asked<T> {

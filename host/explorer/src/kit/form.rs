@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::filter::{join, pairs};
 use super::view::View;
 use crate::session::is_same;
-use memhost_http::edge::Problem;
+use memhost_http::Problem;
 
 /// The fields of a form that this session was shown.
 pub(crate) struct Signed<T>(pub(crate) T);

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::view::{Theme, View};
 use crate::assets;
-use memhost_core::service::Act;
+use memhost_core::Act;
 use memhost_types::OperationKind;
 
 /// Who finds a page in the navigation.

@@ -22,7 +22,7 @@ struct Told {
     field: Option<String>,
     operation_id: Option<String>,
     #[serde(default)]
-    complaints: Vec<Complaint>,
+    errors: Vec<Complaint>,
 }
 
 #[derive(Deserialize)]
@@ -74,8 +74,8 @@ fn page(view: Option<&View>, told: &Told) -> Markup {
     let body = html! {
         div.problem data-problem=(told.status) {
             p { (told.detail) }
-            @if !told.complaints.is_empty() {
-                ul { @for complaint in &told.complaints { li { code { (complaint.pointer) } " " (complaint.message) } } }
+            @if !told.errors.is_empty() {
+                ul { @for error in &told.errors { li { code { (error.pointer) } " " (error.message) } } }
             }
             (facts)
             p.help { (next) }

@@ -10,8 +10,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::Explorer;
 use crate::session::SessionKey;
-use memhost_core::service::{Act, Caller, Service};
-use memhost_http::edge::Problem;
+use memhost_core::{Act, Caller, Service};
+use memhost_http::Problem;
 use memhost_types::CompanyId;
 
 /// What is written as it is in a part of an address.

@@ -12,8 +12,8 @@ use crate::kit::{
     source_link, table, time, waterfall, words,
 };
 use crate::pieces;
-use memhost_core::service::Service;
-use memhost_http::edge::{In, Problem, Viewing, parse};
+use memhost_core::Service;
+use memhost_http::{Authorized, Problem, Viewing, parse};
 use memhost_types::{
     AttributionMode, BillingType, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode,
     OperationId, OperationKind, Outcome, Usage,
@@ -23,7 +23,7 @@ pub(crate) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, id)): Path<(String, String)>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
     let id: OperationId = parse("operationId", &id)?;
     let found = service.operation(&allowed.company, id)?;

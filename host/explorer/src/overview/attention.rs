@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::kit::{Tone, View, badge, duration_us, panel};
 use crate::pieces;
-use memhost_core::service::{Act, BindingView, BreakerState, Page, Service};
-use memhost_http::edge::Problem;
+use memhost_core::{Act, BindingView, BreakerState, Page, Service};
+use memhost_http::Problem;
 use memhost_types::{
     BudgetState, CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, ReviewFilter, ReviewStatus,
 };

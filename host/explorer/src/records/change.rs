@@ -13,8 +13,8 @@ use super::{clipped, object};
 use crate::guard::see;
 use crate::kit::{Asked, Field, Page, Signed, View, confirm, form, panel};
 use crate::pieces::{again, lines, prose};
-use memhost_core::service::Service;
-use memhost_http::edge::{Correcting, Forgetting, In, Problem};
+use memhost_core::Service;
+use memhost_http::{Authorized, Correcting, Forgetting, Problem};
 use memhost_types::{
     CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest, JsonObject, OperationKind, RecordWrite,
 };
@@ -38,7 +38,7 @@ pub(crate) async fn ask_correct(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: In<Correcting>,
+    allowed: Authorized<Correcting>,
     asked: Asked<Within>,
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());
@@ -53,7 +53,7 @@ pub(crate) async fn ask_correct(
     Ok(correction(&view, &named, &given, None).into_response())
 }
 
-fn correction(view: &View, named: &Named, given: &Corrected, complaint: Option<&str>) -> Markup {
+fn correction(view: &View, named: &Named, given: &Corrected, error: Option<&str>) -> Markup {
     let value = |field: &Option<String>| field.clone().unwrap_or_default();
     let action = named.at(view, "correct");
     let as_it_should_be = form(
@@ -76,7 +76,7 @@ fn correction(view: &View, named: &Named, given: &Corrected, complaint: Option<&
         },
     );
     let body = html! {
-        @if let Some(complaint) = complaint { p.wrong role="alert" { "Nothing was changed. " (prose(complaint)) } }
+        @if let Some(error) = error { p.wrong role="alert" { "Nothing was changed. " (prose(error)) } }
         (as_it_should_be)
         details.more open[given.instruction.is_some()] { summary { "Say it in words instead" } (in_words) }
     };
@@ -90,7 +90,7 @@ pub(crate) async fn correct(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: In<Correcting>,
+    allowed: Authorized<Correcting>,
     asked: Asked<Within>,
     Signed(given): Signed<Corrected>,
 ) -> Result<Response, Problem> {
@@ -109,8 +109,8 @@ pub(crate) async fn correct(
         }
     };
     if record.as_ref().is_some_and(|record| record.text.is_empty()) {
-        let complaint = "a record has a text; to have none of it, forget it";
-        return Ok(again(&correction(&view, &named, &given, Some(complaint))));
+        let error = "a record has a text; to have none of it, forget it";
+        return Ok(again(&correction(&view, &named, &given, Some(error))));
     }
     let request = CorrectRequest {
         binding_key: Some(named.binding.clone()),
@@ -135,7 +135,7 @@ pub(crate) async fn ask_forget(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: In<Forgetting>,
+    allowed: Authorized<Forgetting>,
     asked: Asked<Within>,
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());
@@ -163,7 +163,7 @@ pub(crate) async fn forget(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: In<Forgetting>,
+    allowed: Authorized<Forgetting>,
     asked: Asked<Within>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {

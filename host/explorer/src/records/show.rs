@@ -14,8 +14,8 @@ use crate::kit::{
     Asked, Facts, Page, View, empty, exact, issue_link, panel, run_link, short_id, source_link, time, words,
 };
 use crate::pieces;
-use memhost_core::service::{Abilities, Act, Caller, Service};
-use memhost_http::edge::{In, Problem, Reading, parse};
+use memhost_core::{Abilities, Act, Caller, Service};
+use memhost_http::{Authorized, Problem, Reading, parse};
 use memhost_types::{
     BindingKey, CompanyId, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId,
     Scope, Snippet, SourceRef,
@@ -98,7 +98,7 @@ pub(crate) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: In<Reading>,
+    allowed: Authorized<Reading>,
     asked: Asked<Within>,
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::kit::{Field, Filter, View, escape};
 use crate::pieces;
-use memhost_core::service::{Act, ServiceError};
-use memhost_http::edge::{Problem, parse};
+use memhost_core::{Act, ServiceError};
+use memhost_http::{Problem, parse};
 use memhost_types::{AgentId, BindingKey, CompanyId, JsonObject, Scope};
 
 /// Fields of an address or a form that name a scope, and some more.

@@ -11,8 +11,8 @@ use super::{asks, object, place};
 use crate::guard::see;
 use crate::kit::{Field, Page, Signed, View, form};
 use crate::pieces::{again, binding_keys, choose, lines, prose};
-use memhost_core::service::{Act, Service};
-use memhost_http::edge::{In, Problem, Writing};
+use memhost_core::{Act, Service};
+use memhost_http::{Authorized, Problem, Writing};
 use memhost_types::{
     BindingKey, CompanyId, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest,
 };
@@ -29,11 +29,11 @@ asks! {
     }
 }
 
-pub(crate) async fn new(view: View, allowed: In<Writing>) -> Markup {
+pub(crate) async fn new(view: View, allowed: Authorized<Writing>) -> Markup {
     page(&view, &allowed.company, &Written::default(), None)
 }
 
-fn page(view: &View, company: &CompanyId, given: &Written, complaint: Option<&str>) -> Markup {
+fn page(view: &View, company: &CompanyId, given: &Written, error: Option<&str>) -> Markup {
     let value = |field: &Option<String>| field.clone().unwrap_or_default();
     let id = given.id.as_ref().map(ToString::to_string).unwrap_or_default();
     let key = given.binding_key.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -47,7 +47,7 @@ fn page(view: &View, company: &CompanyId, given: &Written, complaint: Option<&st
             legend { "Who sees it: everybody, unless it is an agent's, a subject's or a namespace's" }
             (inputs(view, &given.scope(company)))
         }
-        details.more open[complaint.is_some()] {
+        details.more open[error.is_some()] {
             summary { "Summary, metadata and where it came from" }
             div.stack {
                 (Field::new("summary", "Summary", &value(&given.summary)).lines(2))
@@ -59,7 +59,7 @@ fn page(view: &View, company: &CompanyId, given: &Written, complaint: Option<&st
         div.actions { button.primary { "Write it" } a.quiet href=(view.at(&["records"])) { "Cancel" } }
     };
     let body = html! {
-        @if let Some(complaint) = complaint { p.wrong role="alert" { "Nothing was written. " (prose(complaint)) } }
+        @if let Some(error) = error { p.wrong role="alert" { "Nothing was written. " (prose(error)) } }
         (form(view, &view.at(&["new-record"]), &fields))
     };
     Page::new(view, "Write a record", "Something that agents should know from now on.")
@@ -70,11 +70,11 @@ fn page(view: &View, company: &CompanyId, given: &Written, complaint: Option<&st
 pub(crate) async fn create(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: In<Writing>,
+    allowed: Authorized<Writing>,
     Signed(given): Signed<Written>,
 ) -> Result<Response, Problem> {
     let company = &allowed.company;
-    let refuse = |complaint: &str| Ok(again(&page(&view, company, &given, Some(complaint))));
+    let refuse = |error: &str| Ok(again(&page(&view, company, &given, Some(error))));
     let Some(text) = given.text.as_deref().map(lines) else { return refuse("a record has a text") };
     let metadata = match object("metadata", given.metadata.as_deref()) {
         Ok(metadata) => metadata,

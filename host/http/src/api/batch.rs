@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::about;
 use super::runtime::same_company;
-use crate::edge::{Capturing, In, JsonLines, Lines, Problem, read_json};
-use memhost_core::service::{Caller, Service};
+use crate::{Authorized, Capturing, JsonLines, Lines, Problem, read_json};
+use memhost_core::{Caller, Service};
 use memhost_types::{CaptureRequest, CaptureResponse, CompanyId, limits};
 
 /// So many lines of one request are at work side by side.
@@ -56,7 +56,7 @@ enum Outcome {
 
 async fn capture(
     State(service): State<Arc<Service>>,
-    allowed: In<Capturing>,
+    allowed: Authorized<Capturing>,
     Lines(body): Lines,
 ) -> Result<Response, Problem> {
     let lines = body.lines().zip(1_usize..).filter(|(line, _)| !line.trim().is_empty());
@@ -66,17 +66,17 @@ async fn capture(
         return Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail));
     }
     let mut results = String::new();
-    let mut at_work = VecDeque::with_capacity(AT_ONCE);
+    let mut in_flight = VecDeque::with_capacity(AT_ONCE);
     let mut waiting = lines.into_iter();
     loop {
-        while at_work.len() < AT_ONCE
+        while in_flight.len() < AT_ONCE
             && let Some((line, number)) = waiting.next()
         {
             let (service, caller, company) = (Arc::clone(&service), allowed.caller.clone(), allowed.company.clone());
-            at_work.push_back((number, tokio::spawn(async move { one(&service, &caller, &company, &line).await })));
+            in_flight.push_back((number, tokio::spawn(async move { one(&service, &caller, &company, &line).await })));
         }
         // In the order of the lines, whoever is done first.
-        let Some((line, working)) = at_work.pop_front() else { break };
+        let Some((line, working)) = in_flight.pop_front() else { break };
         let done = working.await.unwrap_or_else(|error| {
             tracing::error!(%error, "a line of a batch was not done to its end");
             let detail = "the host failed while it was at work on this line; its log says more";

@@ -19,13 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use super::about;
 use super::control::Items;
-use crate::edge::Problem;
-use crate::edge::{Administering, Granting, In, Resolving, Viewing};
-use crate::edge::{At, Body, Done, Query, document};
+use crate::Problem;
+use crate::{Administering, Authorized, Granting, Resolving, Viewing};
+use crate::{Body, NoContent, PathParam, Query, document};
 use memhost_core::bindings::{ResolutionStep, Why};
-use memhost_core::service::{
-    Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding,
-};
+use memhost_core::{Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
 use memhost_types::{AgentId, BindingKey, Grants, ProviderKey};
 
 /// The routes below `/control/v1/companies/{company}`.
@@ -154,13 +152,16 @@ impl<const STATUS: u16> IntoResponse for Tagged<STATUS> {
     }
 }
 
-async fn list(State(service): State<Arc<Service>>, allowed: In<Viewing>) -> Result<Json<Items<BindingView>>, Problem> {
+async fn list(
+    State(service): State<Arc<Service>>,
+    allowed: Authorized<Viewing>,
+) -> Result<Json<Items<BindingView>>, Problem> {
     Ok(Json(Items { items: service.bindings(&allowed.company)? }))
 }
 
 async fn create(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Body(request): Body<CreateBinding>,
 ) -> Result<Tagged<201>, Problem> {
     let made = service.create_binding(&allowed.caller, &allowed.company, request).await?;
@@ -169,16 +170,16 @@ async fn create(
 
 async fn show(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
-    At(key): At<BindingKey>,
+    allowed: Authorized<Viewing>,
+    PathParam(key): PathParam<BindingKey>,
 ) -> Result<Tagged<200>, Problem> {
     Ok(Tagged(service.binding(&allowed.company, &key)?))
 }
 
 async fn update(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(key): At<BindingKey>,
+    allowed: Authorized<Administering>,
+    PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
     Body(mut request): Body<UpdateBinding>,
 ) -> Result<Tagged<200>, Problem> {
@@ -188,26 +189,26 @@ async fn update(
 
 async fn remove(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(key): At<BindingKey>,
+    allowed: Authorized<Administering>,
+    PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
-) -> Result<Done, Problem> {
+) -> Result<NoContent, Problem> {
     service.delete_binding(&allowed.caller, &allowed.company, &key, seen).await?;
-    Ok(Done)
+    Ok(NoContent)
 }
 
 async fn grants(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
-    At(key): At<BindingKey>,
+    allowed: Authorized<Viewing>,
+    PathParam(key): PathParam<BindingKey>,
 ) -> Result<Json<GrantsView>, Problem> {
     Ok(Json(service.grants(&allowed.company, &key)?))
 }
 
 async fn set_grants(
     State(service): State<Arc<Service>>,
-    allowed: In<Granting>,
-    At(key): At<BindingKey>,
+    allowed: Authorized<Granting>,
+    PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
     Body(grants): Body<Grants>,
 ) -> Result<Json<GrantsView>, Problem> {
@@ -216,8 +217,8 @@ async fn set_grants(
 
 async fn reset(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(key): At<BindingKey>,
+    allowed: Authorized<Administering>,
+    PathParam(key): PathParam<BindingKey>,
 ) -> Result<Tagged<200>, Problem> {
     Ok(Tagged(service.reset_binding(&allowed.caller, &allowed.company, &key).await?))
 }
@@ -268,7 +269,7 @@ enum ResolvedOrBrief {
 /// An agent asks for itself, and for nobody else; what a binding is made of is for those who may look at it.
 async fn resolve(
     State(service): State<Arc<Service>>,
-    allowed: In<Resolving>,
+    allowed: Authorized<Resolving>,
     Query(query): Query<ResolveQuery>,
 ) -> Result<Json<ResolvedOrBrief>, Problem> {
     let agent = service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
@@ -283,9 +284,9 @@ async fn resolve(
 
 async fn set_target(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Body(request): Body<SetTarget>,
-) -> Result<Done, Problem> {
+) -> Result<NoContent, Problem> {
     service.set_target(&allowed.caller, &allowed.company, request).await?;
-    Ok(Done)
+    Ok(NoContent)
 }

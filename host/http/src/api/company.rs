@@ -19,10 +19,10 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::about;
-use crate::edge::Problem;
-use crate::edge::{Administering, Erasing, Host, Hosting, In, Viewing};
-use crate::edge::{Body, Company, Created, JsonLines};
-use memhost_core::service::{BackupRequest, BackupView, Erased, Imported, Retention, Service, ServiceError};
+use crate::Problem;
+use crate::{Administering, Authorized, Erasing, Host, Hosting, Viewing};
+use crate::{Body, Company, Created, JsonLines};
+use memhost_core::{BackupRequest, BackupView, Erased, Imported, Retention, Service, ServiceError};
 use memhost_types::CompanyId;
 
 /// The longest line of an import, in bytes: a record of 1 MiB whose every byte is escaped fits.
@@ -86,13 +86,13 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         .with_path_items(|item| item.tag("host"))
 }
 
-async fn retention(State(service): State<Arc<Service>>, allowed: In<Viewing>) -> Json<Retention> {
+async fn retention(State(service): State<Arc<Service>>, allowed: Authorized<Viewing>) -> Json<Retention> {
     Json(service.retention(&allowed.company))
 }
 
 async fn set_retention(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Body(request): Body<Retention>,
 ) -> Result<Json<Retention>, Problem> {
     Ok(Json(service.set_retention(&allowed.caller, &allowed.company, request).await?))
@@ -111,7 +111,7 @@ impl futures_core::Stream for Lines {
     }
 }
 
-async fn export(State(service): State<Arc<Service>>, allowed: In<Administering>) -> Response {
+async fn export(State(service): State<Arc<Service>>, allowed: Authorized<Administering>) -> Response {
     let lines = Lines(service.export(&allowed.company));
     let mut response = HttpBody::from_stream(lines).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
@@ -120,7 +120,7 @@ async fn export(State(service): State<Arc<Service>>, allowed: In<Administering>)
 
 async fn import(
     State(service): State<Arc<Service>>,
-    allowed: In<Erasing>,
+    allowed: Authorized<Erasing>,
     request: Request,
 ) -> Result<Created<Imported>, Problem> {
     let (lines, receiver) = mpsc::channel(64);
@@ -170,7 +170,7 @@ struct EraseRequest {
 
 async fn erase(
     State(service): State<Arc<Service>>,
-    allowed: In<Erasing>,
+    allowed: Authorized<Erasing>,
     Body(request): Body<EraseRequest>,
 ) -> Result<Json<Erased>, Problem> {
     if request.confirm != allowed.company {

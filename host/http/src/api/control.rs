@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::about;
-use crate::edge::Problem;
-use crate::edge::{Administering, Host, Hosting, In, Viewing};
-use crate::edge::{At, Body, Done, Query, SecretName};
-use memhost_core::service::{Check, PluginView, SecretView, Service, SetSecret};
+use crate::Problem;
+use crate::{Administering, Authorized, Host, Hosting, Viewing};
+use crate::{Body, NoContent, PathParam, Query, SecretName};
+use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits};
 
@@ -99,15 +99,15 @@ async fn plugins(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<
 
 async fn secrets(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
 ) -> Result<Json<Items<SecretView>>, Problem> {
     Ok(Json(Items { items: service.secrets(&allowed.company)? }))
 }
 
 async fn set_secret(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(SecretName(name)): At<SecretName>,
+    allowed: Authorized<Administering>,
+    PathParam(SecretName(name)): PathParam<SecretName>,
     Body(request): Body<SetSecret>,
 ) -> Result<Json<SecretView>, Problem> {
     Ok(Json(service.set_secret(&allowed.caller, &allowed.company, &name, request).await?))
@@ -115,11 +115,11 @@ async fn set_secret(
 
 async fn remove_secret(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(SecretName(name)): At<SecretName>,
-) -> Result<Done, Problem> {
+    allowed: Authorized<Administering>,
+    PathParam(SecretName(name)): PathParam<SecretName>,
+) -> Result<NoContent, Problem> {
     service.remove_secret(&allowed.caller, &allowed.company, &name).await?;
-    Ok(Done)
+    Ok(NoContent)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -132,7 +132,7 @@ struct ActivityQuery {
 
 async fn activity(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<ActivityQuery>,
 ) -> Result<Json<ActivityPage>, Problem> {
     Ok(Json(service.activity(&allowed.company, query.cursor.as_deref())?))
@@ -171,7 +171,7 @@ struct OperationQuery {
 
 async fn operations(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<OperationQuery>,
 ) -> Result<Json<OperationPage>, Problem> {
     let filter = OperationFilter {
@@ -194,8 +194,8 @@ async fn operations(
 
 async fn operation(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
-    At(id): At<OperationId>,
+    allowed: Authorized<Viewing>,
+    PathParam(id): PathParam<OperationId>,
 ) -> Result<Json<Operation>, Problem> {
     Ok(Json(service.operation(&allowed.company, id)?))
 }

@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::about;
 use super::control::Items;
-use crate::edge::Problem;
-use crate::edge::{Body, Created, Query};
-use crate::edge::{Emitting, In, Viewing};
-use memhost_core::service::{Page, Service};
+use crate::Problem;
+use crate::{Authorized, Emitting, Viewing};
+use crate::{Body, Created, Query};
+use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, items, page_size};
 use memhost_types::{Event, EventFilter, EventType, NewEvent};
 
@@ -45,7 +45,7 @@ struct NewEvents {
 
 async fn emit(
     State(service): State<Arc<Service>>,
-    allowed: In<Emitting>,
+    allowed: Authorized<Emitting>,
     Body(request): Body<NewEvents>,
 ) -> Result<Created<Items<Event>>, Problem> {
     let items = service.emit(&allowed.caller, &allowed.company, request.events).await?;
@@ -74,7 +74,7 @@ struct EventQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<EventQuery>,
 ) -> Result<Json<Page<Event>>, Problem> {
     let EventQuery { project_id, session_id, tool_id, r#type, agent_kind, since, until, cursor, limit } = query;

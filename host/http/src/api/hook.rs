@@ -16,10 +16,10 @@ use serde::Deserialize;
 
 use super::about;
 use super::runtime::same_company;
-use crate::edge::Problem;
-use crate::edge::{Administering, By, In, Viewing};
-use crate::edge::{At, Body, Company, Query, document};
-use memhost_core::service::{Act, Page, Service};
+use crate::Problem;
+use crate::{Administering, Authenticated, Authorized, Viewing};
+use crate::{Body, Company, PathParam, Query, document};
+use memhost_core::{Act, Page, Service};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{
     BindingKey, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt,
@@ -85,7 +85,7 @@ impl OperationOutput for Answered {
 /// 202 while something is still to be done, 200 when everything is.
 async fn deliver(
     State(service): State<Arc<Service>>,
-    By(caller): By,
+    Authenticated(caller): Authenticated,
     Company(company): Company,
     Body(event): Body<HookEvent>,
 ) -> Result<Answered, Problem> {
@@ -113,7 +113,7 @@ struct DeliveryQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<DeliveryQuery>,
 ) -> Result<Json<Page<Delivery>>, Problem> {
     let DeliveryQuery { status, binding_key, hook_kind, hook_id, cursor, limit } = query;
@@ -123,16 +123,16 @@ async fn list(
 
 async fn show(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
-    At(delivery): At<DeliveryId>,
+    allowed: Authorized<Viewing>,
+    PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Problem> {
     Ok(Json(service.delivery_of(&allowed.company, delivery)?))
 }
 
 async fn replay(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(delivery): At<DeliveryId>,
+    allowed: Authorized<Administering>,
+    PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Problem> {
     Ok(Json(service.replay_delivery(&allowed.caller, &allowed.company, delivery).await?))
 }

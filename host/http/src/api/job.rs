@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::about;
-use crate::edge::Problem;
-use crate::edge::{Administering, In, Viewing};
-use crate::edge::{At, Query};
-use memhost_core::service::{Page, Service};
+use crate::Problem;
+use crate::{Administering, Authorized, Viewing};
+use crate::{PathParam, Query};
+use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, SourceKind};
 
@@ -49,7 +49,7 @@ struct JobQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<JobQuery>,
 ) -> Result<Json<Page<Job>>, Problem> {
     let JobQuery { status, binding_key, hook_kind, source_kind, since, until, cursor, limit } = query;
@@ -59,24 +59,24 @@ async fn list(
 
 async fn show(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
-    At(job): At<JobId>,
+    allowed: Authorized<Viewing>,
+    PathParam(job): PathParam<JobId>,
 ) -> Result<Json<Job>, Problem> {
     Ok(Json(service.job(&allowed.company, job)?))
 }
 
 async fn cancel(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(job): At<JobId>,
+    allowed: Authorized<Administering>,
+    PathParam(job): PathParam<JobId>,
 ) -> Result<Json<Job>, Problem> {
     Ok(Json(service.cancel_job(&allowed.caller, &allowed.company, job).await?))
 }
 
 async fn retry(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(job): At<JobId>,
+    allowed: Authorized<Administering>,
+    PathParam(job): PathParam<JobId>,
 ) -> Result<Json<Job>, Problem> {
     Ok(Json(service.retry_job(&allowed.caller, &allowed.company, job).await?))
 }

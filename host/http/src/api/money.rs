@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::about;
 use super::control::Items;
-use crate::edge::Problem;
-use crate::edge::{Administering, In, Viewing};
-use crate::edge::{At, Body, Created, Query};
-use memhost_core::service::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
+use crate::Problem;
+use crate::{Administering, Authorized, Viewing};
+use crate::{Body, Created, PathParam, Query};
+use memhost_core::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, Period, SetBudget};
 
@@ -84,7 +84,7 @@ impl CostQuery {
 
 async fn costs(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<CostQuery>,
 ) -> Result<Json<Sums>, Problem> {
     Ok(Json(service.sums(&allowed.company, &query.sums()?)?))
@@ -101,7 +101,7 @@ struct DaysQuery {
 
 async fn evaluation(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<DaysQuery>,
 ) -> Result<Json<EvaluationReport>, Problem> {
     let query = SumsQuery { since: query.since, until: query.until, ..SumsQuery::default() };
@@ -123,7 +123,7 @@ struct PageQuery {
 
 async fn cost_events(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<Page<CostEvent>>, Problem> {
     Ok(Json(service.cost_events(&allowed.company, query.cursor.as_deref(), query.limit)?))
@@ -131,7 +131,7 @@ async fn cost_events(
 
 async fn finance_events(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<Page<FinanceEvent>>, Problem> {
     Ok(Json(service.finance_events(&allowed.company, query.cursor.as_deref(), query.limit)?))
@@ -139,7 +139,7 @@ async fn finance_events(
 
 async fn add_finance_event(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Body(request): Body<NewFinanceEvent>,
 ) -> Result<Created<FinanceEvent>, Problem> {
     let event = service.add_finance_event(&allowed.caller, &allowed.company, request).await?;
@@ -148,13 +148,13 @@ async fn add_finance_event(
 
 type Budgets = Result<Json<Items<BudgetView>>, Problem>;
 
-async fn budgets(State(service): State<Arc<Service>>, allowed: In<Viewing>) -> Budgets {
+async fn budgets(State(service): State<Arc<Service>>, allowed: Authorized<Viewing>) -> Budgets {
     Ok(Json(Items { items: service.budgets(&allowed.company)? }))
 }
 
 async fn change(
     service: &Service,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     binding: Option<BindingKey>,
     period: Period,
     set: Option<SetBudget>,
@@ -165,8 +165,8 @@ async fn change(
 
 async fn set_budget(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(period): At<Period>,
+    allowed: Authorized<Administering>,
+    PathParam(period): PathParam<Period>,
     Body(request): Body<SetBudget>,
 ) -> Budgets {
     change(&service, allowed, None, period, Some(request)).await
@@ -174,17 +174,17 @@ async fn set_budget(
 
 async fn remove_budget(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(period): At<Period>,
+    allowed: Authorized<Administering>,
+    PathParam(period): PathParam<Period>,
 ) -> Budgets {
     change(&service, allowed, None, period, None).await
 }
 
 async fn set_binding_budget(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(key): At<BindingKey>,
-    At(period): At<Period>,
+    allowed: Authorized<Administering>,
+    PathParam(key): PathParam<BindingKey>,
+    PathParam(period): PathParam<Period>,
     Body(request): Body<SetBudget>,
 ) -> Budgets {
     change(&service, allowed, Some(key), period, Some(request)).await
@@ -192,9 +192,9 @@ async fn set_binding_budget(
 
 async fn remove_binding_budget(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(key): At<BindingKey>,
-    At(period): At<Period>,
+    allowed: Authorized<Administering>,
+    PathParam(key): PathParam<BindingKey>,
+    PathParam(period): PathParam<Period>,
 ) -> Budgets {
     change(&service, allowed, Some(key), period, None).await
 }

@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::about;
-use crate::edge::Problem;
-use crate::edge::{Administering, In, Viewing};
-use crate::edge::{At, Body, Query};
-use memhost_core::service::{Page, Service};
+use crate::Problem;
+use crate::{Administering, Authorized, Viewing};
+use crate::{Body, PathParam, Query};
+use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{BindingKey, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus};
 
@@ -46,7 +46,7 @@ struct ReviewQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     Query(query): Query<ReviewQuery>,
 ) -> Result<Json<Page<ReviewItem>>, Problem> {
     let filter = ReviewFilter { status: query.status, binding_key: query.binding_key, ..ReviewFilter::default() };
@@ -55,8 +55,8 @@ async fn list(
 
 async fn decide(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(id): At<ReviewId>,
+    allowed: Authorized<Administering>,
+    PathParam(id): PathParam<ReviewId>,
     Body(request): Body<ReviewDecision>,
 ) -> Result<Json<ReviewItem>, Problem> {
     Ok(Json(service.decide(&allowed.caller, &allowed.company, id, request).await?))

@@ -9,10 +9,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use super::about;
-use crate::edge::By;
-use crate::edge::Problem;
-use crate::edge::{Body, Company, Rated, document};
-use memhost_core::service::{Act, Service};
+use crate::Authenticated;
+use crate::Problem;
+use crate::{Body, Company, WithRateLimit, document};
+use memhost_core::{Act, Service};
 use memhost_types::{
     BrowsePage, BrowseRequest, CaptureRequest, CaptureResponse, CompanyId, ContextBundle, CorrectRequest,
     CorrectResponse, Explanation, ExportPage, ExportRequest, ForgetRequest, ForgetResponse, GetRequest, GetResponse,
@@ -68,15 +68,15 @@ macro_rules! operation {
     ($name:ident, $request:ty, $response:ty) => {
         async fn $name(
             State(service): State<Arc<Service>>,
-            By(caller): By,
+            Authenticated(caller): Authenticated,
             Company(company): Company,
             Body(request): Body<$request>,
-        ) -> Result<Rated<$response>, Problem> {
+        ) -> Result<WithRateLimit<$response>, Problem> {
             same_company(&company, &request.scope)?;
             let (named, agent) = (request.binding_key.clone(), request.scope.agent_id.clone());
             let answer = service.$name(&caller, request).await?;
             let rate = service.rate(&company, agent.as_ref().or(caller.agent()), named.as_ref());
-            Ok(Rated { answer, rate })
+            Ok(WithRateLimit { answer, rate })
         }
     };
 }

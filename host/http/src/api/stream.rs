@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::about;
-use crate::edge::{Events, Host, Hosting, In, Problem, Query, Viewing, document};
-use memhost_core::service::{Happened, Service};
+use crate::{Authorized, Events, Host, Hosting, Problem, Query, Viewing, document};
+use memhost_core::{HostEvent, Service};
 use memhost_types::CompanyId;
 
 /// How long a client waits before it comes back.
@@ -87,7 +87,7 @@ struct Reset {
 
 async fn of_company(
     State(service): State<Arc<Service>>,
-    allowed: In<Viewing>,
+    allowed: Authorized<Viewing>,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
 ) -> Result<Response, Problem> {
@@ -110,9 +110,9 @@ fn stream(
     query: StreamQuery,
 ) -> Result<Response, Problem> {
     let kinds = query.kinds.map(|kinds| kinds.split(',').map(str::to_owned).collect::<Vec<_>>());
-    let unknown = kinds.iter().flatten().find(|kind| !Happened::KINDS.contains(&kind.as_str()));
+    let unknown = kinds.iter().flatten().find(|kind| !HostEvent::KINDS.contains(&kind.as_str()));
     if let Some(unknown) = unknown {
-        let detail = format!("`{unknown}` is none of {}", Happened::KINDS.join(", "));
+        let detail = format!("`{unknown}` is none of {}", HostEvent::KINDS.join(", "));
         return Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("kinds"));
     }
     let after = headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default());
@@ -130,7 +130,7 @@ fn stream(
             };
             let Some(notice) = notice else { return };
             let kind = notice.happened.kind();
-            let is_wanted = matches!(notice.happened, Happened::Reset)
+            let is_wanted = matches!(notice.happened, HostEvent::Reset)
                 || kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|wanted| wanted == kind));
             if is_wanted && sender.send(Ok::<_, Infallible>(event(&notice.id, &notice.happened))).await.is_err() {
                 return;
@@ -143,14 +143,16 @@ fn stream(
     Ok((headers, Sse::new(ReceiverStream::new(receiver)).keep_alive(alive)).into_response())
 }
 
-fn event(id: &str, happened: &Happened) -> Event {
+fn event(id: &str, happened: &HostEvent) -> Event {
     let event = Event::default().id(id).event(happened.kind()).retry(RETRY);
     let told = match happened {
-        Happened::Operation(operation) => event.json_data(operation),
-        Happened::Job(job) => event.json_data(job),
-        Happened::Budget(budget) => event.json_data(budget),
-        Happened::Plugin(change) => event.json_data(change),
-        Happened::Reset => event.json_data(Reset { advice: "read the lists again; some of what happened is not told" }),
+        HostEvent::Operation(operation) => event.json_data(operation),
+        HostEvent::Job(job) => event.json_data(job),
+        HostEvent::Budget(budget) => event.json_data(budget),
+        HostEvent::Plugin(change) => event.json_data(change),
+        HostEvent::Reset => {
+            event.json_data(Reset { advice: "read the lists again; some of what happened is not told" })
+        }
     };
     told.unwrap_or_else(|error| {
         tracing::error!(%error, kind = happened.kind(), "what happened cannot be told");

@@ -9,10 +9,10 @@ use axum::extract::State;
 
 use super::about;
 use super::control::Items;
-use crate::edge::Problem;
-use crate::edge::{Administering, Host, Hosting, In, Viewing};
-use crate::edge::{At, Body, Created};
-use memhost_core::service::{CreateToken, Service};
+use crate::Problem;
+use crate::{Administering, Authorized, Host, Hosting, Viewing};
+use crate::{Body, Created, PathParam};
+use memhost_core::{CreateToken, Service};
 use memhost_types::{NewToken, Token, TokenId};
 
 const ONCE: &str = "The answer has its value, this once: it is kept as a digest only.";
@@ -52,13 +52,13 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         .with_path_items(|item| item.tag("tokens"))
 }
 
-async fn list(State(service): State<Arc<Service>>, allowed: In<Viewing>) -> Json<Items<Token>> {
+async fn list(State(service): State<Arc<Service>>, allowed: Authorized<Viewing>) -> Json<Items<Token>> {
     Json(Items { items: service.tokens(Some(&allowed.company)) })
 }
 
 async fn create(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
+    allowed: Authorized<Administering>,
     Body(request): Body<CreateToken>,
 ) -> Result<Created<NewToken>, Problem> {
     let made = service.create_token(&allowed.caller, Some(&allowed.company), request).await?;
@@ -67,16 +67,16 @@ async fn create(
 
 async fn rotate(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(token): At<TokenId>,
+    allowed: Authorized<Administering>,
+    PathParam(token): PathParam<TokenId>,
 ) -> Result<Json<NewToken>, Problem> {
     Ok(Json(service.rotate_token(&allowed.caller, Some(&allowed.company), token).await?))
 }
 
 async fn revoke(
     State(service): State<Arc<Service>>,
-    allowed: In<Administering>,
-    At(token): At<TokenId>,
+    allowed: Authorized<Administering>,
+    PathParam(token): PathParam<TokenId>,
 ) -> Result<Json<Token>, Problem> {
     Ok(Json(service.revoke_token(&allowed.caller, Some(&allowed.company), token).await?))
 }
@@ -96,7 +96,7 @@ async fn create_operator(
 async fn rotate_operator(
     State(service): State<Arc<Service>>,
     allowed: Host<Hosting>,
-    At(token): At<TokenId>,
+    PathParam(token): PathParam<TokenId>,
 ) -> Result<Json<NewToken>, Problem> {
     Ok(Json(service.rotate_token(&allowed.caller, None, token).await?))
 }
@@ -104,7 +104,7 @@ async fn rotate_operator(
 async fn revoke_operator(
     State(service): State<Arc<Service>>,
     allowed: Host<Hosting>,
-    At(token): At<TokenId>,
+    PathParam(token): PathParam<TokenId>,
 ) -> Result<Json<Token>, Problem> {
     Ok(Json(service.revoke_token(&allowed.caller, None, token).await?))
 }

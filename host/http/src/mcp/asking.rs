@@ -8,7 +8,7 @@ use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
 use super::error::McpError;
-use memhost_core::service::Caller;
+use memhost_core::Caller;
 use memhost_types::{BindingKey, Scope, SourceKind, SourceRef};
 
 /// One request's caller and scope.

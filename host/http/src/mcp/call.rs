@@ -12,7 +12,7 @@ use super::results::{Browsed, Corrected, Forgotten, Found, Named, Noted, Searche
 use super::schema::{check_range, check_text, read};
 use super::tools::Tool;
 use super::{text, uri};
-use memhost_core::service::{Abilities, Service};
+use memhost_core::{Abilities, Service};
 use memhost_types::{
     BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, Intent, JsonObject, ProviderKey, QueryRequest,
     RecordHandle, RecordId, RecordWrite, TextId, UpsertRequest,

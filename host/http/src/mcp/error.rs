@@ -4,7 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-use memhost_core::service::ServiceError;
+use memhost_core::ServiceError;
 use memhost_types::OperationErrorCode;
 
 /// Why a request was not answered as asked.

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::edge::Problem;
+use crate::Problem;
 
 /// The longest error text that is taken over, in bytes.
 const MAX_TEXT: usize = 4 << 10;

@@ -9,7 +9,7 @@ use super::asking::Asking;
 use super::error::McpError;
 use super::results::Source;
 use super::uri;
-use memhost_core::service::{Act, Service};
+use memhost_core::{Act, Service};
 use memhost_types::{GetRequest, ListRequest, OperationKind, Snippet};
 
 /// How many records one page has.

@@ -16,7 +16,7 @@ use super::call::Call;
 use super::error::McpError;
 use super::tools::Tool;
 use super::{resources, rules};
-use memhost_core::service::{Abilities, Service};
+use memhost_core::{Abilities, Service};
 use memhost_types::OperationKind;
 
 type Context = RequestContext<RoleServer>;

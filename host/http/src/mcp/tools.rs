@@ -7,7 +7,7 @@ use rmcp::model::ToolAnnotations;
 use super::asking::Names;
 use super::schema::{of_arguments, of_result};
 use super::{arguments, results};
-use memhost_core::service::{Abilities, Act, Caller, Service};
+use memhost_core::{Abilities, Act, Caller, Service};
 use memhost_types::{CompanyId, OperationKind};
 
 /// A tool.

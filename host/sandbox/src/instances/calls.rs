@@ -100,7 +100,7 @@ impl Instances {
         self.finish(call, called, |answer| self.normalize.forget(answer, &ids))
     }
 
-    /// What the provider says of a configuration: complaints, each with a JSON Pointer. Meant for a set of instances
+    /// What the provider says of a configuration: errors, each with a JSON Pointer. Meant for a set of instances
     /// without any grant.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use memhost_http::edge::{CODES, Code, Problem};
+use memhost_http::{CODES, Code, Problem};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 

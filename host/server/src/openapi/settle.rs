@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use memhost_http::edge::document::{AS_REQUEST, SCHEMAS, each_member};
+use memhost_http::document::{AS_REQUEST, SCHEMAS, each_member};
 
 /// The end of a request's schema's name where an answer has another schema of that name.
 const INPUT: &str = "Input";

@@ -14,8 +14,8 @@ fn bad_values_are_named() {
         (json!({"tokenBudget": "many"}), "/tokenBudget"),
         (json!({"maxFact": 1}), "/maxFact"),
     ] {
-        let complaints = check_config::<Facts>(&config.to_string()).unwrap_err();
-        assert_eq!(complaints.iter().map(|one| one.pointer.as_str()).collect::<Vec<_>>(), [pointer], "{config}");
+        let errors = check_config::<Facts>(&config.to_string()).unwrap_err();
+        assert_eq!(errors.iter().map(|one| one.pointer.as_str()).collect::<Vec<_>>(), [pointer], "{config}");
     }
 }
 

@@ -5,19 +5,19 @@ use memhost_sdk::types::{ConfigError, Permission};
 use memhost_sdk::{Provider, check_config};
 use serde_json::{Value, json};
 
-fn complaints(config: &Value) -> Vec<ConfigError> {
+fn errors(config: &Value) -> Vec<ConfigError> {
     check_config::<LocalMarkdown>(&config.to_string()).err().unwrap_or_default()
 }
 
 #[test]
 fn mistakes_are_named_by_their_pointers() {
-    let pointers = |config: Value| complaints(&config).into_iter().map(|error| error.pointer).collect::<Vec<_>>();
+    let pointers = |config: Value| errors(&config).into_iter().map(|error| error.pointer).collect::<Vec<_>>();
     assert!(pointers(json!({})).is_empty());
     assert!(pointers(json!({"language": "none", "ranking": {"k1": 10, "b": 0}})).is_empty());
     assert_eq!(pointers(json!({"ranking": {"b": 1.5, "names": -0.1}})), ["/ranking/b", "/ranking/names"]);
     assert_eq!(pointers(json!({"ranking": {"k1": "much"}})), ["/ranking/k1"]);
     assert_eq!(pointers(json!({"durabel": true})), ["/durabel"]);
-    let message = complaints(&json!({"language": "klingon"})).remove(0).message;
+    let message = errors(&json!({"language": "klingon"})).remove(0).message;
     assert!(message.contains("klingon") && message.contains("`english`"), "{message}");
 }
 
@@ -37,7 +37,7 @@ fn the_schema_tells_the_defaults() {
         assert!((stated - default["ranking"][name].as_f64().unwrap()).abs() < 1e-6, "{name}");
         assert!(!weight["description"].as_str().unwrap().is_empty());
         let beyond = json!({"ranking": {name: weight["maximum"].as_f64().unwrap() + 0.1}});
-        assert_eq!(complaints(&beyond).len(), 1, "{name}");
+        assert_eq!(errors(&beyond).len(), 1, "{name}");
     }
 }
 

@@ -108,15 +108,15 @@ impl Provider for Wrong {
     }
 
     fn check_config(config: &Config) -> Result<(), Vec<ConfigError>> {
-        let complaint = |name: &String| ConfigError {
+        let error = |name: &String| ConfigError {
             pointer: if mark::is("CFG-02") { name.clone() } else { format!("/{name}") },
             message: match mark::is("CFG-01") {
-                true => format!("is not known, complaint {}", random()),
+                true => format!("is not known, error {}", random()),
                 false => "is not known".to_owned(),
             },
         };
-        let complaints: Vec<ConfigError> = config.strange.keys().map(complaint).collect();
-        if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+        let errors: Vec<ConfigError> = config.strange.keys().map(error).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     fn open(config: Config) -> Result<Self, Error> {

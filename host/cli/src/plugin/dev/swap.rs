@@ -14,7 +14,7 @@ use crate::output::{escape, line, text};
 use crate::page::items;
 use crate::session::Session;
 use crate::{CliError, serve};
-use memhost_core::service::{Service, ServiceOptions};
+use memhost_core::{Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
 use memhost_types::{Digest, Grants, PermissionRequest};
 
@@ -177,7 +177,7 @@ impl Place {
             return Ok(None);
         }
         let binding = session.get(&format!("bindings/{}", escape(key))).await?;
-        let kept = items(&binding, "keptFrom").iter().find(|kept| text(kept, "/digest") == digest.to_string());
+        let kept = items(&binding, "rejectedVersions").iter().find(|kept| text(kept, "/digest") == digest.to_string());
         Ok(kept.map(|kept| format!("the host went back to the build before, for {key}: {}", text(kept, "/reason"))))
     }
 
@@ -211,7 +211,7 @@ impl Place {
 /// Why a binding is still served by another build.
 fn why(binding: &Value, digest: Digest) -> String {
     let is_it = |build: &&Value| text(build, "/digest") == digest.to_string();
-    if let Some(kept) = items(binding, "keptFrom").iter().find(is_it) {
+    if let Some(kept) = items(binding, "rejectedVersions").iter().find(is_it) {
         return text(kept, "/reason");
     }
     if items(binding, "waiting").iter().any(|build| is_it(&build)) {

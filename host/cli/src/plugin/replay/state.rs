@@ -13,7 +13,7 @@ use crate::plugin::trial::{self, Trial};
 use crate::profile::Target;
 use crate::session::Session;
 use crate::{Backend, CliError};
-use memhost_core::service::restore_backup;
+use memhost_core::restore_backup;
 
 /// More records than these are not taken from a running host.
 const MOST_RECORDS: usize = 10_000;

@@ -11,7 +11,23 @@ use blake2::digest::consts::U32;
 use blake2::{Blake2b, Blake2b512, Digest};
 use ed25519_dalek::Signer;
 
-use super::{LEGACY, MAX_COMMENT, SignatureError, TRUSTED, TrustedKey, UNTRUSTED, decode, printed, take};
+use crate::plugins::signature::LEGACY;
+
+use crate::plugins::signature::MAX_COMMENT;
+
+use crate::plugins::signature::SignatureError;
+
+use crate::plugins::signature::TRUSTED;
+
+use crate::plugins::signature::TrustedKey;
+
+use crate::plugins::signature::UNTRUSTED;
+
+use crate::plugins::signature::decode;
+
+use crate::plugins::signature::printed;
+
+use crate::plugins::signature::take;
 
 const PREHASHED: [u8; 2] = *b"ED";
 const NOT_ENCRYPTED: [u8; 2] = [0; 2];

@@ -1,0 +1,93 @@
+//! What the memory of a scope can do, for surfaces that offer nothing that would be refused anyway.
+
+use crate::Service;
+use crate::access::Act;
+use crate::access::Caller;
+use crate::bindings::BindingError;
+use crate::error::ServiceError;
+use crate::plugins::LOCAL_MARKDOWN_KEY;
+use crate::plugins::Plugin;
+use crate::versions::choice::choose;
+use memhost_sandbox::OptionalInterface;
+use memhost_types::{
+    Binding, BindingKey, McpPolicy, OperationKind, ProviderCapabilities, ProviderKey, Scope, VersionChoice,
+};
+
+/// What the binding that answers for a scope can do. All of it is absent where no binding answers.
+#[derive(Debug, Clone, Default)]
+pub struct Abilities {
+    /// The binding that answers; absent also for a company that has none yet and will get the built-in provider.
+    pub binding_key: Option<BindingKey>,
+    /// Whose records it has.
+    pub provider_key: Option<ProviderKey>,
+    /// What the build that serves it, or would, can do beside the operations that every provider has.
+    pub capabilities: ProviderCapabilities,
+    /// Whether that build can also tell how a query came to its answer.
+    pub explains: bool,
+    /// How it is shown over MCP.
+    pub mcp: McpPolicy,
+}
+
+impl Service {
+    /// What the binding that answers for a scope can do. What the caller's token leaves open in the scope is filled in.
+    ///
+    /// # Errors
+    /// Where the caller may not ask for this scope; recorded as a refusal of the `kind` that it is asked for. Where the
+    /// company was erased or is being taken in.
+    pub async fn abilities(
+        &self,
+        caller: &Caller,
+        kind: OperationKind,
+        scope: &mut Scope,
+        named: Option<&BindingKey>,
+    ) -> Result<Abilities, ServiceError> {
+        if let Err(denied) = caller.may_in(Act::Resolve, scope) {
+            let company = scope.company_id.clone();
+            return Err(self.deny(caller, kind, Some(&company), &denied).await);
+        }
+        if let Some(error) = self.closed(&scope.company_id) {
+            return Err(self.shut_out(caller, Some(&scope.company_id), error).await);
+        }
+        match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
+            Ok(resolution) => Ok(self.abilities_of(&resolution.binding)),
+            // The first operation of such a company makes the built-in provider its default.
+            Err(BindingError::NoDefault { .. })
+                if self.zero_config && named.is_none() && self.bindings.list(&scope.company_id).is_empty() =>
+            {
+                Ok(self.abilities_of_builtin())
+            }
+            // An operation will say what is missing.
+            Err(_) => Ok(Abilities::default()),
+        }
+    }
+
+    fn abilities_of(&self, binding: &Binding) -> Abilities {
+        let builds = self.plugins.builds(&binding.provider_key);
+        let state = self.serving.state(binding).ok().flatten();
+        let serving = choose(binding, &builds, state.as_ref()).plugin;
+        Abilities {
+            binding_key: Some(binding.key.clone()),
+            provider_key: Some(binding.provider_key.clone()),
+            capabilities: capabilities(serving.as_ref()),
+            explains: explains(serving.as_ref()),
+            mcp: binding.policy.mcp,
+        }
+    }
+
+    fn abilities_of_builtin(&self) -> Abilities {
+        let Ok(key) = LOCAL_MARKDOWN_KEY.parse::<ProviderKey>() else { return Abilities::default() };
+        let newest = VersionChoice::default();
+        let builds = self.plugins.builds(&key);
+        let build = builds.iter().find(|build| newest.allows(&build.component.description().version, build.digest()));
+        let (capabilities, explains) = (capabilities(build), explains(build));
+        Abilities { provider_key: Some(key), capabilities, explains, ..Abilities::default() }
+    }
+}
+
+fn capabilities(build: Option<&Plugin>) -> ProviderCapabilities {
+    build.map(|build| build.component.description().capabilities).unwrap_or_default()
+}
+
+fn explains(build: Option<&Plugin>) -> bool {
+    build.is_some_and(|build| build.component.exports(OptionalInterface::Explain))
+}

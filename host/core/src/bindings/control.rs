@@ -1,0 +1,357 @@
+//! The control plane of bindings: making and changing them, what their providers may reach, and how they are doing.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::Service;
+use crate::access::Act;
+use crate::access::Caller;
+use crate::bindings::BindingError;
+use crate::bindings::NewActivity;
+use crate::bindings::NewBinding;
+use crate::bindings::Resolution;
+use crate::bindings::control::check::check_grants;
+pub use crate::bindings::control::schema::problem as schema_problem;
+pub use crate::bindings::control::view::AskedView;
+pub use crate::bindings::control::view::BindingView;
+pub use crate::bindings::control::view::BuildView;
+pub use crate::bindings::control::view::GrantsView;
+pub use crate::bindings::control::view::ResolvedView;
+pub use crate::bindings::control::view::UsageView;
+pub use crate::bindings::control::view::WaitingView;
+use crate::error::Refusal;
+use crate::error::ServiceError;
+use crate::plugins::LOCAL_MARKDOWN_KEY;
+use crate::plugins::Plugin;
+use crate::plugins::PluginSource;
+use memhost_types::{
+    ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
+    JsonObject, Permission, ProviderKey, Scope, Target, VersionChoice,
+};
+
+mod check;
+mod schema;
+mod view;
+
+/// A request to make a binding.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CreateBinding {
+    /// Unique in the company.
+    pub key: BindingKey,
+    /// Which provider answers.
+    pub provider_key: ProviderKey,
+    /// Which of its versions; the newest where absent.
+    #[serde(default)]
+    pub version: VersionChoice,
+    /// The provider's configuration; `{}` where absent.
+    #[serde(default)]
+    pub config: JsonObject,
+    /// What the provider may reach. Absent: what the built-in provider asks for, nothing for any other.
+    #[serde(default)]
+    pub grants: Option<Grants>,
+    /// What the provider may use; the defaults where absent.
+    #[serde(default)]
+    pub limits: BindingLimits,
+    /// What it does with what passes; the defaults where absent.
+    #[serde(default)]
+    pub policy: BindingPolicy,
+    /// Whether it becomes the company's default at once.
+    #[serde(default)]
+    pub default: bool,
+}
+
+/// A request to change a binding. What is absent stays as it is.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct UpdateBinding {
+    /// The revision that the caller has seen; another one is a conflict.
+    pub revision: Option<u64>,
+    /// Which versions of its provider.
+    pub version: Option<VersionChoice>,
+    /// The provider's configuration, as a whole.
+    pub config: Option<JsonObject>,
+    /// What the provider may use, as a whole.
+    pub limits: Option<BindingLimits>,
+    /// What it does with what passes, as a whole.
+    pub policy: Option<BindingPolicy>,
+    /// Whether it takes operations.
+    pub enabled: Option<bool>,
+}
+
+/// A request to point the company or an agent at a binding.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("required" = ["bindingKey"]))]
+pub struct SetTarget {
+    /// Absent: the company's default.
+    #[serde(default)]
+    pub agent_id: Option<AgentId>,
+    /// Which binding; null: none any more. It must be said: a target is not lost by leaving a field out.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub binding_key: Option<BindingKey>,
+}
+
+impl Service {
+    /// Makes a binding, if its provider accepts the configuration.
+    ///
+    /// # Errors
+    /// Where the provider is not loaded or does not accept the configuration, or the key is taken.
+    pub async fn create_binding(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        request: CreateBinding,
+    ) -> Result<BindingView, ServiceError> {
+        // What a provider may reach and use is not for everybody who may make a binding.
+        if request.grants.is_some() || request.limits != BindingLimits::default() {
+            self.allow(caller, Act::Grant, Some(company)).await?;
+        }
+        request.policy.check()?;
+        let plugin = self.build_for(&request.provider_key, &request.version).await?;
+        if !plugin.is_present() && matches!(request.version, VersionChoice::Follow(_)) {
+            return Err(ServiceError::NoProvider { key: request.provider_key.to_string() });
+        }
+        self.check(&plugin, &request.config, &request.limits).await?;
+        let grants = request.grants.unwrap_or_else(|| default_grants(&plugin, self.serving.embeddings.computes_here()));
+        check_grants(&grants)?;
+        let new = NewBinding {
+            key: request.key,
+            provider_key: request.provider_key,
+            version: request.version,
+            config: request.config,
+            grants,
+            reviewed: asked(&plugin),
+            limits: request.limits,
+            policy: request.policy,
+            make_default: request.default,
+        };
+        let binding = self.bindings.create(caller.principal(), company, new).await?;
+        tracing::info!(%company, binding = %binding.key, provider = %binding.provider_key, "a binding was made");
+        self.binding(company, &binding.key)
+    }
+
+    /// Changes a binding, if its provider accepts the configuration.
+    ///
+    /// # Errors
+    /// Where there is none of this key, it was changed meanwhile, or the provider does not accept the configuration.
+    pub async fn update_binding(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        key: &BindingKey,
+        request: UpdateBinding,
+    ) -> Result<BindingView, ServiceError> {
+        let present = self.bindings.get(company, key)?;
+        if request.limits.is_some_and(|limits| limits != present.limits) {
+            self.allow(caller, Act::Grant, Some(company)).await?;
+        }
+        if let Some(policy) = &request.policy {
+            policy.check()?;
+        }
+        let version = request.version.as_ref().unwrap_or(&present.version);
+        let config = request.config.as_ref().unwrap_or(&present.config);
+        let limits = request.limits.as_ref().unwrap_or(&present.limits);
+        if request.version.is_some() || request.config.is_some() || request.limits.is_some() {
+            let plugin = self.build_for(&present.provider_key, version).await?;
+            self.check(&plugin, config, limits).await?;
+        }
+        let by = (caller.principal(), ActivityAction::BindingChanged);
+        let change = |binding: &mut Binding| {
+            binding.version = request.version.unwrap_or_else(|| binding.version.clone());
+            binding.config = request.config.unwrap_or_else(|| std::mem::take(&mut binding.config));
+            binding.limits = request.limits.unwrap_or(binding.limits);
+            binding.policy = request.policy.unwrap_or_else(|| std::mem::take(&mut binding.policy));
+            binding.enabled = request.enabled.unwrap_or(binding.enabled);
+        };
+        self.bindings.update(company, key, request.revision, by, change).await?;
+        self.binding(company, key)
+    }
+
+    /// Deletes a binding, with what its provider has stored through the host. What the provider keeps elsewhere stays
+    /// there: forget it first. Answers the directory and storage that went.
+    ///
+    /// # Errors
+    /// Where there is none of this key or it was changed meanwhile.
+    pub async fn delete_binding(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        key: &BindingKey,
+        revision: Option<u64>,
+    ) -> Result<(), ServiceError> {
+        let present = self.bindings.get(company, key)?;
+        // Nothing serves it from here on, and what is at work has ended before its storage goes.
+        let turn = self.serving.lock(present.id);
+        let _turn = turn.lock().await;
+        let deleted = self.bindings.delete(company, key, revision, caller.principal()).await?;
+        self.serving.close(deleted.id).await;
+        self.reviews.forget(deleted.id);
+        self.serving.remove_stored(&deleted).await.map_err(host)?;
+        tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
+        Ok(())
+    }
+
+    /// Sets what a binding's provider may reach, having seen what its newest build asks for.
+    ///
+    /// # Errors
+    /// Where there is none of this key or a grant is no grant.
+    pub async fn set_grants(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        key: &BindingKey,
+        revision: Option<u64>,
+        grants: Grants,
+    ) -> Result<GrantsView, ServiceError> {
+        check_grants(&grants)?;
+        let present = self.bindings.get(company, key)?;
+        let plugin = self.build_for(&present.provider_key, &present.version).await?;
+        let by = (caller.principal(), ActivityAction::GrantsChanged);
+        let change = |binding: &mut Binding| {
+            binding.grants = grants;
+            binding.reviewed = asked(&plugin);
+        };
+        self.bindings.update(company, key, revision, by, change).await?;
+        self.grants(company, key)
+    }
+
+    /// Closes a binding's circuit breaker, and lets builds that were kept from it be tried again.
+    ///
+    /// # Errors
+    /// Where there is none of this key or the store fails.
+    pub async fn reset_binding(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        key: &BindingKey,
+    ) -> Result<BindingView, ServiceError> {
+        let binding = self.bindings.get(company, key)?;
+        let turn = self.serving.lock(binding.id);
+        let _turn = turn.lock().await;
+        let state = self.serving.state(&binding).map_err(host)?;
+        if let Some(mut state) = state.filter(|state| !state.rejected_versions.is_empty()) {
+            state.rejected_versions.clear();
+            self.serving.write_state(&binding, &state, Vec::new()).await.map_err(host)?;
+        }
+        self.serving.forget(binding.id);
+        let entry = NewActivity::new(caller.principal(), ActivityAction::BindingReset, key.as_str());
+        self.bindings.record(company, entry).await?;
+        self.binding(company, key)
+    }
+
+    /// Whether a binding that came from another host can be served by this one.
+    pub(crate) async fn can_be_served(&self, binding: &Binding) -> Result<(), ServiceError> {
+        let plugin = self.build_for(&binding.provider_key, &binding.version).await?;
+        self.check(&plugin, &binding.config, &binding.limits).await
+    }
+
+    /// The newest build that the choice allows.
+    async fn build_for(&self, key: &ProviderKey, version: &VersionChoice) -> Result<Plugin, ServiceError> {
+        if let VersionChoice::Pin(digest) = version {
+            let pinned = self.plugins.build(*digest).await.ok();
+            let pinned = pinned.filter(|build| build.component.description().provider_key == *key);
+            return pinned.ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() });
+        }
+        let builds = self.plugins.builds(key);
+        if builds.is_empty() {
+            return Err(ServiceError::NoProvider { key: key.to_string() });
+        }
+        newest(&builds, version)
+            .cloned()
+            .ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() })
+    }
+
+    /// The companies that have bindings.
+    pub fn companies(&self) -> Vec<CompanyId> {
+        self.bindings.companies()
+    }
+
+    /// Points the company or an agent at a binding, or at none.
+    ///
+    /// # Errors
+    /// Where there is no such binding.
+    pub async fn set_target(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        request: SetTarget,
+    ) -> Result<(), ServiceError> {
+        let target = request.agent_id.map_or(Target::Company, Target::Agent);
+        Ok(self.bindings.set_target(caller.principal(), company, target, request.binding_key.as_ref()).await?)
+    }
+
+    /// An event of a company that never had a binding finds the built-in provider, as an operation does.
+    pub(crate) async fn ensure_default(&self, caller: &Caller, event: &HookEvent) -> Result<(), ServiceError> {
+        let (scope, named) = (&event.scope, event.binding_key.as_ref());
+        if let Some(error) = self.closed(&scope.company_id) {
+            return Err(self.shut_out(caller, Some(&scope.company_id), error).await);
+        }
+        match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
+            Err(error @ BindingError::NoDefault { .. }) => {
+                // Where that is not wanted, whoever subscribes to every event still gets it.
+                drop(self.resolve_without_config(scope, named, error).await);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Zero configuration: a company that never had a binding gets the built-in provider as its default.
+    pub(crate) async fn resolve_without_config(
+        &self,
+        scope: &Scope,
+        named: Option<&BindingKey>,
+        error: BindingError,
+    ) -> Result<Resolution, Refusal> {
+        let company = &scope.company_id;
+        if !self.zero_config || named.is_some() || !self.bindings.list(company).is_empty() {
+            return Err(error.into());
+        }
+        let failed = |error: &dyn std::fmt::Display| crate::versions::serving::host(error);
+        let request = CreateBinding {
+            key: "default".parse().map_err(|error| failed(&error))?,
+            provider_key: LOCAL_MARKDOWN_KEY.parse().map_err(|error| failed(&error))?,
+            version: VersionChoice::default(),
+            config: JsonObject::new(),
+            grants: None,
+            limits: BindingLimits::default(),
+            policy: BindingPolicy::default(),
+            default: true,
+        };
+        match self.create_binding(&Caller::operator(), company, request).await {
+            // Another operation of the same company may have been first.
+            Ok(_) | Err(ServiceError::Binding(BindingError::Exists { .. })) => {
+                Ok(self.bindings.resolve(company, scope.agent_id.as_ref(), None)?)
+            }
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+fn host(refusal: Refusal) -> ServiceError {
+    ServiceError::Host(refusal.error.message)
+}
+
+/// The newest build that the choice allows, of those whose files are there, or else of those that only copies are left of.
+fn newest<'a>(builds: &'a [Plugin], version: &VersionChoice) -> Option<&'a Plugin> {
+    let allowed =
+        || builds.iter().filter(|build| version.allows(&build.component.description().version, build.digest()));
+    allowed().find(|build| build.is_present()).or_else(|| allowed().next())
+}
+
+fn asked(plugin: &Plugin) -> Vec<Permission> {
+    plugin.component.description().permissions.iter().map(|request| request.permission.clone()).collect()
+}
+
+/// The built-in provider is part of the host and gets what it asks for, as long as nothing of it leaves the machine;
+/// anybody else's asks are for an operator.
+fn default_grants(plugin: &Plugin, embeds_here: bool) -> Grants {
+    match plugin.source {
+        PluginSource::Builtin => {
+            let all = Grants::all_of(&plugin.component.description().permissions);
+            Grants { embeddings: all.embeddings && embeds_here, ..all }
+        }
+        PluginSource::File(_) | PluginSource::Kept => Grants::default(),
+    }
+}

@@ -1,0 +1,267 @@
+//! Bindings as they are shown: what serves, what waits, what somebody should look at.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Service;
+use crate::bindings::ResolutionStep;
+use crate::bindings::Why;
+use crate::bindings::control::host;
+use crate::error::ServiceError;
+use crate::plugins::Plugin;
+use crate::versions::breaker::BreakerState;
+use crate::versions::choice;
+use memhost_sandbox::DirectoryUsage;
+use memhost_types::{
+    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion, Target,
+};
+
+/// A binding as it is shown.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BindingView {
+    /// The binding.
+    #[serde(flatten)]
+    pub binding: Binding,
+    /// Whether it is the company's default.
+    pub is_default: bool,
+    /// Which agents have it as their override.
+    pub agents: Vec<AgentId>,
+    /// The build that served last; absent before the first operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serving: Option<BuildView>,
+    /// Newer builds that ask for more than was granted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<WaitingView>,
+    /// Builds that were tried and do not serve.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rejected_versions: Vec<RejectedVersion>,
+    /// What somebody should look at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Whether its provider is left alone for a while.
+    pub breaker: BreakerState,
+    /// What it takes of its limits and grants, once it has served since the host started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageView>,
+}
+
+/// One build as it is shown.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildView {
+    /// What it is told by.
+    pub digest: Digest,
+    /// Its version.
+    pub version: semver::Version,
+}
+
+/// A build that waits for a decision.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingView {
+    /// Which.
+    #[serde(flatten)]
+    pub build: BuildView,
+    /// What nobody has decided about.
+    pub asks: Vec<PermissionRequest>,
+}
+
+/// What a binding takes of its limits and grants.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageView {
+    /// Of `memoryBytes`: the most that one instance had after a call.
+    pub memory_bytes: u64,
+    /// Of `storageBytes`.
+    pub storage_bytes: u64,
+    /// Of `storageKeys`.
+    pub storage_keys: u64,
+    /// Of `directoryBytes`, at most.
+    pub directory_bytes: u64,
+    /// Of `directoryFiles`, at most.
+    pub directory_files: u64,
+    /// Of `concurrentCalls`.
+    pub calls_at_work: u32,
+    /// Of `queuedCalls`.
+    pub calls_waiting: u32,
+    /// Of `outgoingRequestsPerMinute`, about.
+    pub outgoing_requests_per_minute: u32,
+    /// Of `outgoingConnections`.
+    pub outgoing_connections: u32,
+}
+
+/// What a binding's provider asks for beside what it was granted.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantsView {
+    /// What was granted.
+    pub granted: Grants,
+    /// What the newest build asks for, and whether somebody has decided about it.
+    pub asked: Vec<AskedView>,
+    /// The version that asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<semver::Version>,
+}
+
+/// One thing that is asked for.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedView {
+    /// What, why and whether it works without.
+    #[serde(flatten)]
+    pub request: PermissionRequest,
+    /// In words.
+    pub summary: String,
+    /// Whether somebody has decided about it.
+    pub is_reviewed: bool,
+}
+
+/// Which binding answers, and why.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolvedView {
+    /// The one that answers.
+    pub binding: BindingView,
+    /// The rule that decides.
+    pub why: Why,
+    /// Every rule with what it says.
+    pub steps: Vec<ResolutionStep>,
+}
+
+impl Service {
+    /// One binding as it is shown.
+    ///
+    /// # Errors
+    /// Where there is none of this key.
+    pub fn binding(&self, company: &CompanyId, key: &BindingKey) -> Result<BindingView, ServiceError> {
+        let binding = self.bindings.get(company, key)?;
+        let state = self.serving.state(&binding).map_err(host)?;
+        let builds = self.plugins.builds(&binding.provider_key);
+        let choice = choice::choose(&binding, &builds, state.as_ref());
+        let warm = self.serving.warm(binding.id);
+        let mut view = BindingView {
+            binding: (*binding).clone(),
+            is_default: false,
+            agents: Vec::new(),
+            warnings: warnings(&binding, &builds, state.as_ref(), &choice),
+            serving: state.as_ref().map(|state| BuildView { digest: state.digest, version: state.version.clone() }),
+            waiting: choice.waiting.iter().map(waiting).collect(),
+            rejected_versions: state.map(|state| state.rejected_versions).unwrap_or_default(),
+            breaker: warm.as_ref().map_or(BreakerState::Closed, |serving| serving.breaker.state()),
+            usage: warm.map(|serving| {
+                let directory = serving.quota.as_ref().map(|quota| quota.usage());
+                let DirectoryUsage { bytes, files } = directory.unwrap_or_default();
+                let storage = serving.storage.as_ref().map(|storage| storage.used()).unwrap_or_default();
+                let memory_bytes = serving.instances.memory_bytes();
+                UsageView {
+                    memory_bytes,
+                    storage_bytes: storage.bytes,
+                    storage_keys: storage.keys,
+                    directory_bytes: bytes,
+                    directory_files: files,
+                    calls_at_work: serving.instances.in_flight(),
+                    calls_waiting: serving.instances.waiting(),
+                    outgoing_requests_per_minute: serving
+                        .egress
+                        .as_ref()
+                        .map_or(0, |egress| egress.requests_of_minute()),
+                    outgoing_connections: serving.egress.as_ref().map_or(0, |egress| egress.in_flight()),
+                }
+            }),
+        };
+        for name in self.serving.missing_secrets(&binding) {
+            view.warnings.push(format!(
+                "the secret `{name}` is granted and not set, or not with this key; `memhost secret create {name}` sets it"
+            ));
+        }
+        for (target, target_key) in self.bindings.targets(company) {
+            match target {
+                _ if target_key != *key => {}
+                Target::Company => view.is_default = true,
+                Target::Agent(agent) => view.agents.push(agent),
+            }
+        }
+        Ok(view)
+    }
+
+    /// The company's bindings, by key.
+    ///
+    /// # Errors
+    /// None that a caller could cause.
+    pub fn bindings(&self, company: &CompanyId) -> Result<Vec<BindingView>, ServiceError> {
+        self.bindings.list(company).iter().map(|binding| self.binding(company, &binding.key)).collect()
+    }
+
+    /// What a binding's provider asks for, and what it was granted.
+    ///
+    /// # Errors
+    /// Where there is none of this key.
+    pub fn grants(&self, company: &CompanyId, key: &BindingKey) -> Result<GrantsView, ServiceError> {
+        let binding = self.bindings.get(company, key)?;
+        let builds = self.plugins.builds(&binding.provider_key);
+        let newest =
+            builds.iter().find(|build| binding.version.allows(&build.component.description().version, build.digest()));
+        let requests = newest.map(|build| build.component.description().permissions.clone()).unwrap_or_default();
+        let unreviewed = memhost_types::unreviewed(&binding.reviewed, &requests);
+        let view = |request: &PermissionRequest| AskedView {
+            summary: request.permission.to_string(),
+            is_reviewed: !unreviewed.contains(&request),
+            request: request.clone(),
+        };
+        Ok(GrantsView {
+            granted: binding.grants.clone(),
+            asked: requests.iter().map(view).collect(),
+            version: newest.map(|build| build.component.description().version.clone()),
+        })
+    }
+
+    /// Which binding would answer, and why.
+    ///
+    /// # Errors
+    /// Where none would.
+    pub fn resolve_binding(
+        &self,
+        company: &CompanyId,
+        agent: Option<&AgentId>,
+        named: Option<&BindingKey>,
+    ) -> Result<ResolvedView, ServiceError> {
+        let resolution = self.bindings.resolve(company, agent, named)?;
+        let binding = self.binding(company, &resolution.binding.key)?;
+        Ok(ResolvedView { binding, why: resolution.why, steps: self.bindings.explain(company, agent, named) })
+    }
+}
+
+fn waiting(build: &choice::WaitingBuild) -> WaitingView {
+    let version = build.plugin.component.description().version.clone();
+    WaitingView { build: BuildView { digest: build.plugin.digest(), version }, asks: build.asks.clone() }
+}
+
+fn warnings(
+    binding: &Binding,
+    builds: &[Plugin],
+    state: Option<&memhost_types::ServingVersion>,
+    choice: &choice::Choice,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    let serving = state.and_then(|state| builds.iter().find(|build| build.digest() == state.digest));
+    if let Some(state) = state
+        && serving.is_none_or(|build| !build.is_present())
+    {
+        let version = &state.version;
+        all.push(format!("the file of version {version}, which serves, is gone; a copy goes on serving"));
+    }
+    if let Some(state) = state
+        && !binding.version.allows(&state.version, state.digest)
+    {
+        let version = &state.version;
+        all.push(format!("version {version} serves although the binding {}: nothing else may", binding.version));
+    }
+    if state.is_none() && choice.plugin.is_none() {
+        all.push(format!(
+            "no build of `{}` may serve; put its `.wasm` into the plugins directory",
+            binding.provider_key
+        ));
+    }
+    all
+}

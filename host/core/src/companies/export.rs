@@ -1,0 +1,206 @@
+//! Everything that a company has, as lines of JSON, to be taken in by another host (`import.rs`).
+//!
+//! A line is `{"type": …, …}`. The first one says what this is. Rows of tables come with their keys and go in under the
+//! same, so that nothing is lost; records come from the providers and are written through them, in the provider's own lines
+//! where it has such. Secrets and tokens are
+//! named without their values: whoever takes the company in sets them anew.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::access::Caller;
+
+use crate::Service;
+
+use crate::error::ServiceError;
+use memhost_store::{self as store, Table};
+use memhost_types::{Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Scope, Snippet};
+
+/// The format of the lines.
+pub(crate) const FORMAT: u32 = 1;
+/// Tables whose rows go as they are.
+pub(crate) const TABLES: [Table; 13] = [
+    Table::Companies,
+    Table::Bindings,
+    Table::Targets,
+    Table::Activity,
+    Table::Jobs,
+    Table::Deliveries,
+    Table::CostEvents,
+    Table::FinanceEvents,
+    Table::Budgets,
+    Table::Reviews,
+    Table::Events,
+    Table::EventIndex,
+    Table::Sums,
+];
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub(crate) enum Line {
+    Company {
+        format: u32,
+        company_id: CompanyId,
+        exported_at: Timestamp,
+    },
+    Row {
+        table: String,
+        key: String,
+        value: Value,
+    },
+    Bytes {
+        table: String,
+        key: String,
+        bytes: String,
+    },
+    Operation {
+        value: Box<Operation>,
+    },
+    Record {
+        binding_key: BindingKey,
+        value: Box<Snippet>,
+    },
+    /// A line of the provider's own, exactly as it wrote it.
+    Own {
+        binding_key: BindingKey,
+        line: String,
+    },
+    Secret {
+        name: String,
+    },
+    Token {
+        name: String,
+    },
+    End {
+        lines: u64,
+    },
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where lines go; counts them.
+struct Out {
+    lines: mpsc::Sender<Result<String, ServiceError>>,
+    count: u64,
+}
+
+impl Out {
+    async fn line(&mut self, line: &Line) -> Result<(), ServiceError> {
+        let mut text = serde_json::to_string(line).map_err(|error| ServiceError::Host(error.to_string()))?;
+        text.push('\n');
+        self.count += 1;
+        let gone = |_| ServiceError::Host("whoever asked for the export went away".to_owned());
+        self.lines.send(Ok(text)).await.map_err(gone)
+    }
+}
+
+impl Service {
+    /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`; without it something is
+    /// missing, and the error before says what.
+    pub fn export(self: &Arc<Self>, company: &CompanyId) -> mpsc::Receiver<Result<String, ServiceError>> {
+        let (lines, receiver) = mpsc::channel(64);
+        let (service, company) = (Arc::clone(self), company.clone());
+        tokio::spawn(async move {
+            let mut out = Out { lines: lines.clone(), count: 0 };
+            if let Err(error) = service.export_to(&company, &mut out).await {
+                drop(lines.send(Err(error)).await);
+            }
+        });
+        receiver
+    }
+
+    async fn export_to(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
+        let (company_id, exported_at) = (company.clone(), self.clock.now());
+        out.line(&Line::Company { format: FORMAT, company_id, exported_at }).await?;
+        for table in TABLES {
+            let (prefix, mut from) = (store::company_key(company, b""), None);
+            loop {
+                let page = self.store.scan(table, &prefix, from.as_deref(), 500)?;
+                for (key, value) in page.entries {
+                    // What tells duplicates follows from the deliveries themselves.
+                    if table == Table::Deliveries && key[prefix.len()..].starts_with(b"k") {
+                        continue;
+                    }
+                    let (name, key) = (table.name().to_owned(), hex(&key[prefix.len()..]));
+                    let line = match store::decode::<Value>("row", &value) {
+                        Ok(value) => Line::Row { table: name, key, value },
+                        Err(_) => Line::Bytes { table: name, key, bytes: hex(&value) },
+                    };
+                    out.line(&line).await?;
+                }
+                match page.next {
+                    Some(next) => from = Some(next),
+                    None => break,
+                }
+            }
+        }
+        for secret in self.secrets.list(company)? {
+            out.line(&Line::Secret { name: secret.name }).await?;
+        }
+        for token in self.tokens.list(Some(company)) {
+            out.line(&Line::Token { name: token.name }).await?;
+        }
+        self.export_operations(company, out).await?;
+        // After the operations: taking records in makes operations, whose numbers stand behind those.
+        for binding in self.bindings.list(company) {
+            self.export_memory(&binding, out).await?;
+        }
+        out.line(&Line::End { lines: out.count }).await
+    }
+
+    /// Oldest first, so that they go in in their order.
+    async fn export_operations(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
+        let Some((mut next, last)) = self.store.operation_range(company)? else { return Ok(()) };
+        while next <= last {
+            let below = (next + 500).min(last + 1);
+            let count = usize::try_from(below - next).unwrap_or(usize::MAX);
+            let page = self.store.operations(company, &OperationFilter::default(), Some(below), count)?;
+            for operation in page.operations.into_iter().rev().filter(|operation| operation.id.sequence() >= next) {
+                out.line(&Line::Operation { value: Box::new(operation) }).await?;
+            }
+            next = below;
+        }
+        Ok(())
+    }
+
+    async fn export_memory(&self, binding: &Arc<Binding>, out: &mut Out) -> Result<(), ServiceError> {
+        let mut cursor = None;
+        if self.writes_lines(binding).await {
+            loop {
+                let part = self.lines_of(binding, cursor).await?;
+                for line in part.lines.lines() {
+                    let (binding_key, line) = (binding.key.clone(), line.to_owned());
+                    out.line(&Line::Own { binding_key, line }).await?;
+                }
+                match part.next_cursor {
+                    Some(next) => cursor = Some(next),
+                    None => return Ok(()),
+                }
+            }
+        }
+        loop {
+            let request = ListRequest {
+                binding_key: Some(binding.key.clone()),
+                scope: Scope::company(binding.company_id.clone()),
+                cursor,
+                limit: Some(500),
+                metadata_filter: None,
+            };
+            let page = self.list_all(&Caller::system(), request).await?;
+            for snippet in page.items {
+                let (binding_key, value) = (binding.key.clone(), Box::new(snippet));
+                out.line(&Line::Record { binding_key, value }).await?;
+            }
+            match page.next_cursor {
+                Some(next) => cursor = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+}

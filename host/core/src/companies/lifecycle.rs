@@ -1,0 +1,329 @@
+//! A company as a whole: how long its operations are kept, and its end.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use ed25519_dalek::Signer as _;
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, RwLock};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::Caller;
+
+use crate::Service;
+
+use crate::bindings::NewActivity;
+use crate::error::ServiceError;
+use memhost_store::{self as store, Change, Expected, Store, StoreError, Table, Transacted};
+use memhost_types::{ActivityAction, Binding, CompanyId, FieldError, ForgetRequest, ListRequest, RecordHandle, Scope};
+
+/// How long a company's operations are kept. What is absent has no end. Sums and cost events stay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Retention {
+    /// Days, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub operations_max_age_days: Option<u32>,
+    /// How many at most, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub operations_max_count: Option<u64>,
+}
+
+/// What is left of a company: that it was there, and that it is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tombstone {
+    /// Which company.
+    pub company_id: CompanyId,
+    /// When it was erased.
+    pub erased_at: Timestamp,
+    /// By whom.
+    pub erased_by: String,
+    /// Records that providers were told to forget and did, by binding.
+    pub forgotten: BTreeMap<String, u64>,
+    /// What providers did not forget, a sentence each: it has to be forgotten at their own systems.
+    pub not_forgotten: Vec<String>,
+    /// Keys of the store that were removed.
+    pub removed_keys: u64,
+}
+
+/// A tombstone with its signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Erased {
+    /// What is left.
+    #[serde(flatten)]
+    pub tombstone: Tombstone,
+    /// Ed25519 over the tombstone's compact JSON without this field and the next one, in hex.
+    pub signature: String,
+    /// The host's public key, in hex.
+    pub public_key: String,
+}
+
+/// What is set for companies as a whole, in memory.
+#[derive(Default)]
+pub(crate) struct Companies {
+    retention: RwLock<HashMap<CompanyId, Retention>>,
+    erased: RwLock<HashMap<CompanyId, Arc<Erased>>>,
+    /// Those that are being taken in; nobody else reaches them meanwhile.
+    pub(crate) importing: Mutex<HashSet<CompanyId>>,
+}
+
+const TOMBSTONE: &[u8] = b"tombstone\0";
+
+impl Companies {
+    pub(crate) fn open(store: &dyn Store) -> Result<Self, StoreError> {
+        let companies = Self::default();
+        each(store, Table::Companies, b"", |key, value| {
+            let name = key.split(|byte| *byte == 0).next().unwrap_or_default();
+            if let Some(company) = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok()) {
+                companies.retention.write().insert(company, store::decode("retention", value)?);
+            }
+            Ok(())
+        })?;
+        each(store, Table::Host, TOMBSTONE, |_, value| {
+            let erased: Erased = store::decode("tombstone", value)?;
+            companies.erased.write().insert(erased.tombstone.company_id.clone(), Arc::new(erased));
+            Ok(())
+        })?;
+        Ok(companies)
+    }
+}
+
+fn each(
+    store: &dyn Store,
+    table: Table,
+    prefix: &[u8],
+    mut record: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut from = None;
+    loop {
+        let page = store.scan(table, prefix, from.as_deref(), 1_000)?;
+        page.entries.iter().try_for_each(|(key, value)| record(key, value))?;
+        match page.next {
+            Some(next) => from = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+impl Service {
+    /// Whether a company was erased.
+    pub(crate) fn is_erased(&self, company: &CompanyId) -> bool {
+        self.companies.erased.read().contains_key(company)
+    }
+
+    /// Whether nobody may do anything in a company now, and why.
+    pub(crate) fn closed(&self, company: &CompanyId) -> Option<ServiceError> {
+        if self.is_erased(company) {
+            return Some(ServiceError::Erased { company: company.clone() });
+        }
+        self.is_importing(company).then(|| ServiceError::Importing { company: company.clone() })
+    }
+
+    /// Whether a company is on its way in.
+    pub(crate) fn is_importing(&self, company: &CompanyId) -> bool {
+        self.companies.importing.lock().contains(company)
+    }
+
+    /// What is left of an erased company.
+    pub fn tombstone(&self, company: &CompanyId) -> Option<Arc<Erased>> {
+        self.companies.erased.read().get(company).cloned()
+    }
+
+    /// How long a company's operations are kept.
+    pub fn retention(&self, company: &CompanyId) -> Retention {
+        self.companies.retention.read().get(company).copied().unwrap_or_default()
+    }
+
+    /// Sets how long a company's operations are kept. What is too old goes at once.
+    ///
+    /// # Errors
+    /// Where a number is 0 or the store fails.
+    pub async fn set_retention(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        retention: Retention,
+    ) -> Result<Retention, ServiceError> {
+        if retention.operations_max_age_days == Some(0) {
+            return Err(FieldError::new("operationsMaxAgeDays", "is 0; give at least 1, or null for no end").into());
+        }
+        if retention.operations_max_count == Some(0) {
+            return Err(FieldError::new("operationsMaxCount", "is 0; give at least 1, or null for no end").into());
+        }
+        let before = self.retention(company);
+        let entry = NewActivity::new(caller.principal(), ActivityAction::RetentionChanged, "operations");
+        let change = Change {
+            table: Table::Companies,
+            key: store::company_key(company, b"retention"),
+            expected: Expected::Anything,
+            new: Some(store::encode("retention", &retention)?),
+        };
+        self.bindings.record_with(company, entry.with(Some(&before), Some(&retention)), vec![change]).await?;
+        self.companies.retention.write().insert(company.clone(), retention);
+        let (store, company, now) = (Arc::clone(&self.store), company.clone(), self.clock.now());
+        let swept = tokio::task::spawn_blocking(move || sweep(&*store, &company, retention, now)).await;
+        swept.map_err(|error| ServiceError::Host(error.to_string()))??;
+        Ok(retention)
+    }
+
+    /// Throws away what is too old, of every company, on a thread of its own.
+    pub(crate) fn sweep_all(&self) {
+        let all = self.companies.retention.read().clone();
+        let (store, now) = (Arc::clone(&self.store), self.clock.now());
+        tokio::task::spawn_blocking(move || {
+            for (company, retention) in all {
+                match sweep(&*store, &company, retention, now) {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(%company, count, "operations that were too old are gone"),
+                    Err(error) => tracing::error!(%error, %company, "old operations could not be removed"),
+                }
+            }
+        });
+    }
+
+    /// Erases a company: forgets through every provider, then removes what the host has of it, and leaves a signed
+    /// tombstone. From the beginning on nothing is taken for the company any more. It can be called again where it failed.
+    ///
+    /// # Errors
+    /// Where the store fails. What a provider does not forget is in the tombstone and fails nothing.
+    pub async fn erase_company(&self, caller: &Caller, company: &CompanyId) -> Result<Arc<Erased>, ServiceError> {
+        if let Some(erased) = self.tombstone(company)
+            && erased.tombstone.removed_keys > 0
+        {
+            // What was at work when it was erased may have left something behind.
+            self.remove_all(company).await?;
+            return Ok(erased);
+        }
+        let mut tombstone = Tombstone {
+            company_id: company.clone(),
+            erased_at: self.clock.now(),
+            erased_by: caller.principal().to_owned(),
+            forgotten: BTreeMap::new(),
+            not_forgotten: Vec::new(),
+            removed_keys: 0,
+        };
+        // From here on nobody but the host itself reaches the company, also after a crash.
+        self.write_tombstone(&tombstone).await?;
+        let bindings = self.bindings.list(company);
+        for binding in &bindings {
+            match self.forget_everything(binding).await {
+                Ok(count) => drop(tombstone.forgotten.insert(binding.key.to_string(), count)),
+                Err(error) => tombstone.not_forgotten.push(format!("the binding `{}`: {error}", binding.key)),
+            }
+        }
+        for binding in &bindings {
+            let turn = self.serving.lock(binding.id);
+            let _turn = turn.lock().await;
+            self.serving.close(binding.id).await;
+            self.serving.remove_stored(binding).await.map_err(|refusal| ServiceError::Host(refusal.error.message))?;
+            self.reviews.forget(binding.id);
+        }
+        tombstone.removed_keys = self.remove_all(company).await?;
+        self.bindings.forget(company);
+        self.tokens.forget(company);
+        self.recorder.ledger.forget(company);
+        self.companies.retention.write().remove(company);
+        let directory = self.data_dir.join("memory").join(company.as_str());
+        // Each binding's own directory is gone; what is left is an empty one.
+        drop(std::fs::remove_dir(directory));
+        let erased = self.write_tombstone(&tombstone).await?;
+        tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a company was erased");
+        Ok(erased)
+    }
+
+    /// Removes what the store has of a company, once the operations that had begun have ended.
+    pub(crate) async fn remove_all(&self, company: &CompanyId) -> Result<u64, ServiceError> {
+        const MOST: u32 = 1_000;
+        for _ in 0..MOST {
+            self.store.commit().await?;
+            if self.store.is_settled(company) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        let (store, erased) = (Arc::clone(&self.store), company.clone());
+        let removed = tokio::task::spawn_blocking(move || store.erase_company(&erased)).await;
+        Ok(removed.map_err(|error| ServiceError::Host(error.to_string()))??)
+    }
+
+    async fn write_tombstone(&self, tombstone: &Tombstone) -> Result<Arc<Erased>, ServiceError> {
+        let text = serde_json::to_string(tombstone).map_err(|error| ServiceError::Host(error.to_string()))?;
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let erased = Arc::new(Erased {
+            tombstone: tombstone.clone(),
+            signature: hex(&self.signing.sign(text.as_bytes()).to_bytes()),
+            public_key: hex(self.signing.verifying_key().as_bytes()),
+        });
+        let change = Change {
+            table: Table::Host,
+            key: [TOMBSTONE, tombstone.company_id.as_str().as_bytes()].concat(),
+            expected: Expected::Anything,
+            new: Some(store::encode("tombstone", &*erased)?),
+        };
+        match self.store.transact(&[change])? {
+            Transacted::Done(commit) => commit.await?,
+            Transacted::Conflict(_) => return Err(ServiceError::Host("the tombstone could not be set".to_owned())),
+        }
+        self.companies.erased.write().insert(tombstone.company_id.clone(), Arc::clone(&erased));
+        Ok(erased)
+    }
+
+    /// Every record of a binding, also what waits for a person, forgotten by its provider: page by page from the start until
+    /// there is none.
+    async fn forget_everything(&self, binding: &Binding) -> Result<u64, ServiceError> {
+        const PAGE: u32 = 500;
+        const MOST: std::time::Duration = std::time::Duration::from_secs(600);
+        let (caller, mut count, started) = (Caller::system(), 0, std::time::Instant::now());
+        let mut seen: HashSet<RecordHandle> = HashSet::new();
+        let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
+        loop {
+            let (binding_key, cursor) = (key.clone(), None);
+            let list =
+                ListRequest { binding_key, scope: scope.clone(), cursor, limit: Some(PAGE), metadata_filter: None };
+            let page = self.list_all(&caller, list).await?;
+            let handles: Vec<RecordHandle> = page.items.into_iter().map(|item| item.handle).collect();
+            if handles.is_empty() {
+                return Ok(count);
+            }
+            // A provider that goes on listing must not keep a company from being erased.
+            let is_new = handles.iter().filter(|handle| seen.insert((*handle).clone())).count();
+            if is_new == 0 || started.elapsed() > MOST {
+                let message = format!("{} records are still listed after they were forgotten", handles.len());
+                return Err(ServiceError::Host(message));
+            }
+            count += is_new as u64;
+            self.forget(&caller, ForgetRequest { binding_key: key.clone(), scope: scope.clone(), handles }).await?;
+        }
+    }
+
+    /// Reads how long operations are kept, after that came in from elsewhere.
+    pub(crate) fn reload_retention(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        if let Some(stored) = self.store.get(Table::Companies, &store::company_key(company, b"retention"))? {
+            let retention = store::decode("retention", &stored)?;
+            self.companies.retention.write().insert(company.clone(), retention);
+        }
+        Ok(())
+    }
+}
+
+/// Throws away what is too old or too much; answers how many operations went.
+fn sweep(store: &dyn Store, company: &CompanyId, retention: Retention, now: Timestamp) -> Result<u64, StoreError> {
+    let Some((_, last)) = store.operation_range(company)? else { return Ok(0) };
+    let by_count = retention.operations_max_count.map(|most| (last + 1).saturating_sub(most));
+    let by_age = match retention.operations_max_age_days {
+        None => None,
+        Some(days) => match now.checked_sub(SignedDuration::from_hours(i64::from(days) * 24)) {
+            Ok(oldest) => Some(store.first_operation_at(company, oldest)?),
+            Err(_) => None,
+        },
+    };
+    match by_count.max(by_age) {
+        Some(below) => store.trim_operations(company, below),
+        None => Ok(0),
+    }
+}

@@ -1,0 +1,348 @@
+//! What happens, for whoever follows it: operations and jobs once they are on disk, budgets that change their state, and
+//! plugins that come and go.
+//!
+//! The last notices are kept in memory, so that a follower who was cut off goes on where it was. One who was away for
+//! longer, or while the host was restarted, is told so, and gets the operations that ended meanwhile out of the log.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+
+use crate::Service;
+
+use crate::error::ServiceError;
+use crate::plugins::PluginChange;
+use memhost_ports::Clock;
+use memhost_store::{self as store, Table, TableWrite};
+use memhost_types::{BudgetView, CompanyId, FieldError, Job, Operation, OperationFilter};
+
+/// So many notices are kept.
+const KEPT: usize = 1_024;
+/// At most so many operations are read out of the log for a follower who was away for too long.
+const CAUGHT_UP: usize = 1_000;
+/// No call is longer: operations that ended since a moment began at most so long before it.
+const LONGEST_CALL: SignedDuration = SignedDuration::from_mins(15);
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HostEvent {
+    /// An operation ended. Without its guest's log and the snapshot of its request, which the operation log has.
+    Operation(Arc<Operation>),
+    /// A job was left by a capture, or is another than before.
+    Job(Box<Job>),
+    /// A budget has another state.
+    Budget(Box<BudgetView>),
+    /// A plugin's file was admitted or kept out, or is gone.
+    Plugin(PluginChange),
+    /// What happened before this is not known any more: whoever shows a list must read it again.
+    Reset,
+}
+
+impl HostEvent {
+    /// Every name that can be asked for.
+    pub const KINDS: [&'static str; 4] = ["operation", "job", "budget", "plugin"];
+
+    /// Its name.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Operation(_) => "operation",
+            Self::Job(_) => "job",
+            Self::Budget(_) => "budget",
+            Self::Plugin(_) => "plugin",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// Something that happened, with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notice {
+    /// Where to go on from after this one; opaque.
+    pub id: String,
+    /// Whose; none: the host's.
+    pub company_id: Option<CompanyId>,
+    /// What.
+    pub happened: HostEvent,
+}
+
+/// Where a follower was.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Of which run of the host.
+    run: u64,
+    number: u64,
+    at: Timestamp,
+}
+
+impl Place {
+    fn id(self) -> String {
+        format!("{:x}-{}-{}", self.run, self.number, self.at.as_millisecond())
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '-');
+        let run = u64::from_str_radix(parts.next()?, 16).ok()?;
+        let number = parts.next()?.parse().ok()?;
+        let at = Timestamp::from_millisecond(parts.next()?.parse().ok()?).ok()?;
+        Some(Self { run, number, at })
+    }
+}
+
+#[derive(Default)]
+struct Ring {
+    /// The number of the first one that is kept.
+    first: u64,
+    kept: VecDeque<Arc<Notice>>,
+}
+
+impl Ring {
+    fn end(&self) -> u64 {
+        self.first + self.kept.len() as u64
+    }
+}
+
+/// The end of what has happened; none: the host stops.
+type End = Option<u64>;
+
+/// Where what happens is told.
+pub(crate) struct Feed {
+    run: u64,
+    clock: Arc<dyn Clock>,
+    ring: Mutex<Ring>,
+    end: watch::Sender<End>,
+}
+
+impl Feed {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        let run = u64::try_from(clock.random() & u128::from(u64::MAX)).unwrap_or(1);
+        Self { run, clock, ring: Mutex::default(), end: watch::Sender::new(Some(0)) }
+    }
+
+    pub(crate) fn publish(&self, company: Option<&CompanyId>, happened: HostEvent) {
+        let at = self.clock.now();
+        let mut ring = self.ring.lock();
+        let id = Place { run: self.run, number: ring.end(), at }.id();
+        ring.kept.push_back(Arc::new(Notice { id, company_id: company.cloned(), happened }));
+        if ring.kept.len() > KEPT {
+            ring.kept.pop_front();
+            ring.first += 1;
+        }
+        let end = ring.end();
+        drop(ring);
+        self.end.send_modify(|known| *known = known.map(|known| known.max(end)));
+    }
+
+    pub(crate) fn operation(&self, operation: &Arc<Operation>) {
+        let told = match operation.log.is_empty() && operation.payload.is_none() {
+            true => Arc::clone(operation),
+            false => Arc::new(Operation { log: Vec::new(), payload: None, ..Operation::clone(operation) }),
+        };
+        self.publish(Some(&operation.company_id), HostEvent::Operation(told));
+    }
+
+    pub(crate) fn job(&self, job: Job) {
+        let company = job.company_id.clone();
+        self.publish(Some(&company), HostEvent::Job(Box::new(job)));
+    }
+
+    /// The jobs among what was written beside an operation.
+    pub(crate) fn jobs(&self, written: &[TableWrite]) {
+        for write in written.iter().filter(|write| write.table == Table::Jobs) {
+            match write.new.as_deref().map(|value| store::decode::<Job>("job", value)) {
+                Some(Ok(job)) => self.job(job),
+                Some(Err(error)) => tracing::error!(%error, "a job that was written cannot be told of"),
+                None => {}
+            }
+        }
+    }
+
+    pub(crate) fn budget(&self, view: BudgetView) {
+        let company = view.budget.company_id.clone();
+        self.publish(Some(&company), HostEvent::Budget(Box::new(view)));
+    }
+
+    /// All followers come to an end, now and from now on.
+    fn close(&self) {
+        self.end.send_replace(None);
+    }
+}
+
+/// Follows what happens.
+pub struct Follower {
+    feed: Arc<Feed>,
+    company: Option<CompanyId>,
+    number: u64,
+    end: watch::Receiver<End>,
+    caught_up: VecDeque<Arc<Notice>>,
+}
+
+impl Follower {
+    /// What happened next; waits for it. None: the host stops.
+    pub async fn next(&mut self) -> Option<Arc<Notice>> {
+        loop {
+            if let Some(notice) = self.caught_up.pop_front() {
+                return Some(notice);
+            }
+            let end = (*self.end.borrow_and_update())?;
+            while self.number < end {
+                let kept = {
+                    let ring = self.feed.ring.lock();
+                    match self.number.checked_sub(ring.first) {
+                        Some(index) => usize::try_from(index).ok().and_then(|index| ring.kept.get(index).cloned()),
+                        None => {
+                            // Whoever reads slower than things happen misses some of them.
+                            self.number = ring.first;
+                            return Some(Arc::new(self.feed.reset(self.company.as_ref(), ring.first)));
+                        }
+                    }
+                };
+                self.number += 1;
+                let is_mine = |notice: &Arc<Notice>| self.company.is_none() || notice.company_id == self.company;
+                if let Some(notice) = kept.filter(is_mine) {
+                    return Some(notice);
+                }
+            }
+            self.end.changed().await.ok()?;
+        }
+    }
+}
+
+impl Feed {
+    fn reset(&self, company: Option<&CompanyId>, before: u64) -> Notice {
+        // Nothing was told yet that one could go on behind: whoever comes back with this is told the same.
+        let (run, number) = before.checked_sub(1).map_or((0, 0), |number| (self.run, number));
+        let place = Place { run, number, at: self.clock.now() };
+        Notice { id: place.id(), company_id: company.cloned(), happened: HostEvent::Reset }
+    }
+}
+
+impl Service {
+    /// Follows what happens in a company, or everywhere, from now on or from behind a notice that was told earlier.
+    /// A notice may be told twice after a restart; an operation's id tells that it is the same.
+    ///
+    /// # Errors
+    /// Where `after` is no notice's id, or the log cannot be read.
+    pub fn follow(&self, company: Option<&CompanyId>, after: Option<&str>) -> Result<Follower, ServiceError> {
+        let place = after.map(|id| {
+            let advice = "is no id of a notice; leave it out to begin with what happens from now on";
+            Place::parse(id).ok_or_else(|| FieldError::new("Last-Event-ID", advice))
+        });
+        let place = place.transpose()?;
+        let feed = &self.recorder.feed;
+        let (first, end) = {
+            let ring = feed.ring.lock();
+            (ring.first, ring.end())
+        };
+        let mut follower = Follower {
+            feed: Arc::clone(feed),
+            company: company.cloned(),
+            number: end,
+            end: feed.end.subscribe(),
+            caught_up: VecDeque::new(),
+        };
+        let Some(place) = place else { return Ok(follower) };
+        if place.run == feed.run && place.number < end && place.number + 1 >= first {
+            follower.number = place.number + 1;
+            return Ok(follower);
+        }
+        follower.caught_up.push_back(Arc::new(feed.reset(company, end)));
+        if let Some(company) = company {
+            follower.caught_up.extend(self.ended_since(company, place.at)?);
+        }
+        Ok(follower)
+    }
+
+    /// The operations that ended at or after a moment, oldest first.
+    fn ended_since(&self, company: &CompanyId, moment: Timestamp) -> Result<Vec<Arc<Notice>>, ServiceError> {
+        let since = moment.checked_sub(LONGEST_CALL).unwrap_or(Timestamp::UNIX_EPOCH);
+        let filter = OperationFilter { since: Some(since), ..OperationFilter::default() };
+        let found = self.store.operations(company, &filter, None, CAUGHT_UP)?.operations;
+        let mut ended: Vec<(Timestamp, Operation)> = found
+            .into_iter()
+            .filter_map(|operation| Some((operation.finished_at.filter(|at| *at >= moment)?, operation)))
+            .collect();
+        ended.sort_by_key(|(at, operation)| (*at, operation.id.sequence()));
+        let notice = |(at, operation): (Timestamp, Operation)| {
+            // Of no run: whoever goes on from here reads the log again.
+            let id = Place { run: 0, number: 0, at }.id();
+            let operation = Operation { log: Vec::new(), payload: None, ..operation };
+            let happened = HostEvent::Operation(Arc::new(operation));
+            Arc::new(Notice { id, company_id: Some(company.clone()), happened })
+        };
+        Ok(ended.into_iter().map(notice).collect())
+    }
+
+    /// Tells of the plugins directory, until the host is dropped.
+    pub(crate) fn publish_plugin_changes(&self) {
+        let (mut changes, feed) = (self.plugins.changes(), Arc::clone(&self.recorder.feed));
+        tokio::spawn(async move {
+            loop {
+                match changes.recv().await {
+                    Ok(change) => feed.publish(None, HostEvent::Plugin(change)),
+                    Err(RecvError::Lagged(_)) => feed.publish(None, HostEvent::Reset),
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        });
+    }
+
+    /// Nobody follows any more: the host is about to stop, and no connection is to keep it.
+    pub fn stop_following(&self) {
+        self.recorder.feed.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memhost_ports::SystemClock;
+
+    fn told(feed: &Feed, count: usize) {
+        (0..count).for_each(|_| feed.publish(None, HostEvent::Reset));
+    }
+
+    #[test]
+    fn only_the_last_notices_are_kept_and_their_numbers_go_on() {
+        let feed = Feed::new(Arc::new(SystemClock));
+        told(&feed, KEPT + 10);
+        let ring = feed.ring.lock();
+        assert_eq!((ring.first, ring.end(), ring.kept.len()), (10, KEPT as u64 + 10, KEPT));
+        let place = Place::parse(&ring.kept[0].id).unwrap();
+        assert_eq!((place.run, place.number), (feed.run, 10));
+    }
+
+    #[test]
+    fn whoever_was_told_of_a_gap_before_anything_else_is_told_so_again() {
+        let feed = Feed::new(Arc::new(SystemClock));
+        let run = |before| Place::parse(&feed.reset(None, before).id).unwrap().run;
+        assert_eq!((run(0), run(1)), (0, feed.run), "the first notice has the number 0");
+    }
+
+    #[test]
+    fn what_is_no_place_is_none() {
+        assert!(["", "x", "1-2", "1-2-x", "g-1-1", "1-2-3-4"].iter().all(|text| Place::parse(text).is_none()));
+    }
+
+    #[tokio::test]
+    async fn whoever_is_too_slow_is_told_so_and_goes_on() {
+        let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
+        let end = feed.end.subscribe();
+        let mut follower =
+            Follower { feed: Arc::clone(&feed), company: None, number: 0, end, caught_up: VecDeque::new() };
+        told(&feed, KEPT + 3);
+        let first = follower.next().await.unwrap();
+        assert_eq!(first.happened.kind(), "reset");
+        assert_eq!(Place::parse(&first.id).unwrap().number, 2, "whoever comes back with it goes on behind the gap");
+        for number in 3..KEPT as u64 + 3 {
+            assert_eq!(Place::parse(&follower.next().await.unwrap().id).unwrap().number, number);
+        }
+        feed.close();
+        assert!(follower.next().await.is_none());
+        told(&feed, 1);
+        assert!(follower.next().await.is_none(), "what is closed stays so");
+    }
+}

@@ -1,0 +1,210 @@
+//! Whether the host can do its work, and what to do where it cannot.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Service;
+use memhost_store::Store;
+use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter};
+
+/// How long a probe of the disk may take.
+const PROBE: Duration = Duration::from_secs(5);
+/// Less room than this on the disk is worth a word.
+const LITTLE_ROOM: u64 = 1 << 30;
+
+/// How something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// As it should be.
+    Good,
+    /// It works, and somebody should look at it.
+    Warning,
+    /// It does not work.
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// How it is.
+    pub health: Health,
+    /// What was found.
+    pub found: String,
+    /// What to do about it; empty where nothing is to be done.
+    pub advice: String,
+}
+
+impl Check {
+    /// As it should be.
+    pub fn good(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, health: Health::Good, found: found.into(), advice: String::new() }
+    }
+
+    /// Somebody should look at it.
+    pub fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name, health: Health::Warning, found: found.into(), advice: advice.into() }
+    }
+
+    /// It does not work.
+    pub fn bad(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name, health: Health::Bad, found: found.into(), advice: advice.into() }
+    }
+}
+
+impl Service {
+    /// Whether operations can be taken: the disk takes what is written.
+    pub async fn readiness(&self) -> Check {
+        match tokio::time::timeout(PROBE, self.store.commit()).await {
+            Ok(Ok(())) => Check::good("store", "the disk takes what is written"),
+            Ok(Err(error)) => Check::bad("store", error.to_string(), "free room on the disk, or look at its device"),
+            Err(_) => {
+                let found = format!("the disk did not answer within {} s", PROBE.as_secs());
+                Check::bad("store", found, "look at the disk's device and at what else writes to it")
+            }
+        }
+    }
+
+    /// Everything that can be looked at without changing anything.
+    pub async fn doctor(&self) -> Vec<Check> {
+        let mut all = vec![self.readiness().await];
+        // The log may be large, and a disk slow: not on the executor.
+        let (data_dir, store) = (self.data_dir.clone(), Arc::clone(&self.store));
+        let disk = move || vec![check_log(&*store), check_room(&data_dir), check_keys(&data_dir)];
+        all.extend(tokio::task::spawn_blocking(disk).await.unwrap_or_default());
+        all.push(self.check_clock());
+        all.push(self.check_cache());
+        all.push(self.check_plugins());
+        all.push(self.check_bindings());
+        all.push(self.check_background());
+        all
+    }
+
+    /// A clock that was set back would put new operations before old ones for whoever reads their times.
+    fn check_clock(&self) -> Check {
+        let now = self.clock.now();
+        if now.as_second() < 1_735_689_600 {
+            return Check::bad("clock", format!("it says {now}"), "set this machine's clock");
+        }
+        let newest = |company: &CompanyId| {
+            let page = self.store.operations(company, &OperationFilter::default(), None, 1).ok()?;
+            page.operations.first().map(|operation| operation.started_at)
+        };
+        match self.bindings.companies().iter().filter_map(newest).max() {
+            Some(newest) if newest > now => {
+                let found = format!("it says {now}, and the newest operation began at {newest}");
+                Check::warning("clock", found, "set this machine's clock; it was set back or was wrong before")
+            }
+            _ => Check::good("clock", format!("it says {now}")),
+        }
+    }
+
+    fn check_cache(&self) -> Check {
+        let stats = self.sandbox.stats();
+        let found = format!("{} components loaded without compiling, {} compiled", stats.loaded, stats.compiled);
+        Check::good("compiled cache", found)
+    }
+
+    fn check_plugins(&self) -> Check {
+        let plugins = self.plugins();
+        let found = format!("{} builds can serve", plugins.admitted.len());
+        match plugins.refused.first() {
+            None => Check::good("plugins", found),
+            Some(first) => {
+                let count = plugins.refused.len();
+                let found = format!("{found}, {count} files are kept out, the first: {}", first.reason);
+                Check::warning("plugins", found, "`memhost plugin list` shows them all with their reasons")
+            }
+        }
+    }
+
+    fn check_bindings(&self) -> Check {
+        let (mut all, mut troubled) = (0, Vec::new());
+        for company in self.bindings.companies() {
+            for view in self.bindings(&company).unwrap_or_default() {
+                all += 1;
+                if let Some(warning) = view.warnings.first() {
+                    troubled.push(format!("`{}` of {company}: {warning}", view.binding.key));
+                }
+            }
+        }
+        match troubled.first() {
+            None => Check::good("bindings", format!("{all} bindings, none with a warning")),
+            Some(first) => {
+                let found = format!("{} of {all} bindings have warnings, the first: {first}", troubled.len());
+                Check::warning("bindings", found, "`memhost binding list` shows them")
+            }
+        }
+    }
+}
+
+impl Service {
+    /// What was given up waits for somebody.
+    fn check_background(&self) -> Check {
+        let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
+        let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };
+        let has = |company: &CompanyId| {
+            let deliveries = self.hooks.list(company, &dead, None, 1).is_ok_and(|(found, _)| !found.is_empty());
+            let jobs = self.jobs.list(company, &failed, None, 1).is_ok_and(|(found, _)| !found.is_empty());
+            deliveries || jobs
+        };
+        let troubled: Vec<CompanyId> = self.bindings.companies().into_iter().filter(has).collect();
+        match troubled.first() {
+            None => Check::good("hooks and jobs", "none was given up"),
+            Some(first) => {
+                let found = format!("{} companies have some that were given up, the first is {first}", troubled.len());
+                let advice = "`memhost hook list --status dead` and `memhost job list --status failed` say why";
+                Check::warning("hooks and jobs", found, advice)
+            }
+        }
+    }
+}
+
+fn check_log(store: &dyn Store) -> Check {
+    match store.verify() {
+        Ok(findings) if findings.is_empty() => Check::good("operation log", "the log and its indexes fit"),
+        Ok(findings) => {
+            let found = format!("{} findings, the first: {}", findings.len(), findings[0]);
+            Check::bad("operation log", found, "stop the host, copy the data directory, then `memhost store verify`")
+        }
+        Err(error) => Check::bad("operation log", error.to_string(), "stop the host and copy the data directory"),
+    }
+}
+
+fn check_room(data_dir: &Path) -> Check {
+    match rustix::fs::statvfs(data_dir) {
+        Ok(stat) => {
+            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+            let found = format!("{} MiB are free", free >> 20);
+            match free < LITTLE_ROOM {
+                true => Check::warning("disk", found, "free some room: writes fail when there is none"),
+                false => Check::good("disk", found),
+            }
+        }
+        Err(error) => {
+            Check::warning("disk", format!("its room cannot be asked: {error}"), "look at the data directory")
+        }
+    }
+}
+
+/// What is in these files opens everything; nobody but the host's user may read them.
+fn check_keys(data_dir: &Path) -> Check {
+    use std::os::unix::fs::PermissionsExt;
+    for name in ["host.key", "vault.key", "admin-token"] {
+        let path = data_dir.join(name);
+        let Ok(metadata) = std::fs::metadata(&path) else { continue };
+        let mode = metadata.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            let found = format!("{} can be used by others than its owner (mode {mode:03o})", path.display());
+            return Check::warning("keys", found, format!("`chmod 600 '{}'`", path.display()));
+        }
+    }
+    Check::good("keys", "only the host's user can read them")
+}

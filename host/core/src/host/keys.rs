@@ -1,0 +1,126 @@
+//! The host's own secret: one key in a file that only the host's user may read. Every other key is derived from it.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use ed25519_dalek::SigningKey;
+
+use crate::error::OpenError;
+use memhost_types::CursorKey;
+
+const FILE: &str = "host.key";
+/// In a directory of compiled components that is of no one host.
+const SHARED_FILE: &str = "compiled.key";
+
+/// A key could not be read or made.
+#[derive(Debug, thiserror::Error)]
+#[error("{action} {path} failed: {message}")]
+pub(crate) struct KeyError {
+    action: &'static str,
+    path: PathBuf,
+    message: String,
+}
+
+impl From<KeyError> for OpenError {
+    fn from(KeyError { action, path, message }: KeyError) -> Self {
+        Self::Directory { action, path, message }
+    }
+}
+
+/// Keys for each purpose.
+pub(crate) struct Keys([u8; 32]);
+
+impl Keys {
+    /// Reads the key of a data directory, or makes one.
+    pub(crate) fn open(data_dir: &Path) -> Result<Self, KeyError> {
+        Self::read_or_make(data_dir, FILE)
+    }
+
+    /// The same for a directory of compiled components that several hosts of one user share.
+    pub(crate) fn of_shared_cache(directory: &Path) -> Result<Self, KeyError> {
+        let failed = |message| KeyError { action: "trusting", path: directory.to_owned(), message };
+        let found = fs::metadata(directory).map_err(|error| failed(error.to_string()))?;
+        // What is loaded from there runs as this user: nobody else may put anything there, least of all the key.
+        if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
+            return Err(failed(
+                "it belongs to somebody else or can be written by others; do `chmod 700` on it".to_owned(),
+            ));
+        }
+        Self::read_or_make(directory, SHARED_FILE)
+    }
+
+    fn read_or_make(directory: &Path, name: &str) -> Result<Self, KeyError> {
+        let path = directory.join(name);
+        let failed =
+            |action, error: &dyn std::fmt::Display| KeyError { action, path: path.clone(), message: error.to_string() };
+        let read = || match fs::read(&path) {
+            Ok(bytes) => bytes.try_into().map(Some).map_err(|_| failed("reading", &"it is not 32 bytes long")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("reading", &error)),
+        };
+        if let Some(key) = read()? {
+            return Ok(Self(key));
+        }
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|error| failed("making a random key for", &error))?;
+        // Its mode is 0600. Of two that make one at a time, the first one's stays.
+        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed("writing", &error))?;
+        file.write_all(&key).and_then(|()| file.as_file().sync_all()).map_err(|error| failed("writing", &error))?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => Ok(Self(key)),
+            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                read()?.map(Self).ok_or_else(|| failed("reading", &"it is gone again"))
+            }
+            Err(error) => Err(failed("writing", &error.error)),
+        }
+    }
+
+    pub(crate) fn cursors(&self) -> CursorKey {
+        CursorKey::new(self.derive("memhost 2026-11 cursors"))
+    }
+
+    pub(crate) fn compiled_cache(&self) -> [u8; 32] {
+        self.derive("memhost 2026-11 compiled components")
+    }
+
+    /// What requests with an idempotency key are told apart by.
+    pub(crate) fn digests(&self) -> [u8; 32] {
+        self.derive("memhost 2026-11 requests")
+    }
+
+    /// What tombstones are signed with.
+    pub(crate) fn signing(&self) -> SigningKey {
+        SigningKey::from_bytes(&self.derive("memhost 2026-11 tombstones"))
+    }
+
+    fn derive(&self, purpose: &str) -> [u8; 32] {
+        blake3::derive_key(purpose, &self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn hosts_that_start_together_have_one_key() {
+        for _ in 0..50 {
+            let directory = tempfile::tempdir().unwrap();
+            let start = Barrier::new(4);
+            let open = || {
+                start.wait();
+                Keys::of_shared_cache(directory.path()).unwrap().compiled_cache()
+            };
+            let keys: Vec<[u8; 32]> = std::thread::scope(|scope| {
+                let hosts: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+                hosts.into_iter().map(|host| host.join().unwrap()).collect()
+            });
+            assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The ledger: cost events are written in one step with their operation; budgets are looked at before a call and counted
+//! before its answer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use parking_lot::{Mutex, RwLock};
+
+use crate::money::budgets;
+
+use crate::money::budgets::Exceeded;
+
+use crate::money::budgets::Spending;
+use memhost_ports::{Clock, new_id};
+use memhost_store::{self as store, Change, Expected, Found, Store, StoreError, Table, TableWrite};
+use memhost_types::{
+    BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, FieldError, FinanceEvent, NewFinanceEvent,
+    Operation, Period, SetBudget,
+};
+
+/// What this room fails with.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// A field will not do.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// There is no such budget.
+    #[error("there is no such budget; `memhost budget list` shows those that are set")]
+    NoBudget,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What every company spends and may spend.
+pub struct Ledger {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    budgets: RwLock<HashMap<CompanyId, Vec<Budget>>>,
+    spending: Mutex<HashMap<CompanyId, Spending>>,
+}
+
+/// What an operation cost.
+#[derive(Debug, Default)]
+pub struct Charged {
+    /// One for each use that is billed directly.
+    pub events: Vec<CostEvent>,
+    /// To be written in one step with the operation's record.
+    pub writes: Vec<TableWrite>,
+    /// Budgets that have another state now.
+    pub turned: Vec<BudgetView>,
+}
+
+impl Ledger {
+    /// Reads all budgets.
+    ///
+    /// # Errors
+    /// Where one cannot be read.
+    pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let (mut budgets, mut from): (HashMap<CompanyId, Vec<Budget>>, _) = (HashMap::new(), None);
+        loop {
+            let page = store.scan(Table::Budgets, b"", from.as_deref(), 1_000)?;
+            for (_, value) in &page.entries {
+                let budget: Budget = store::decode("budget", value)?;
+                budgets.entry(budget.company_id.clone()).or_default().push(budget);
+            }
+            match page.next {
+                Some(next) => from = Some(next),
+                None => break,
+            }
+        }
+        Ok(Self { store, clock, budgets: RwLock::new(budgets), spending: Mutex::default() })
+    }
+
+    /// Whether a binding may spend.
+    ///
+    /// # Errors
+    /// The first budget that is used up.
+    pub fn check(&self, company: &CompanyId, binding: &BindingKey) -> Result<Option<Exceeded>, StoreError> {
+        let budgets = self.budgets.read();
+        let Some(budgets) = budgets.get(company) else { return Ok(None) };
+        let now = self.clock.now();
+        self.with_spending(company, now, |spending| {
+            let of_binding = |budget: &&Budget| budget.binding_key.as_ref().is_none_or(|key| key == binding);
+            let views = budgets.iter().filter(of_binding).map(|budget| budgets::view(budget, spending.of(budget), now));
+            let stopped = views.filter(|view| view.state == BudgetState::Stopped);
+            stopped.max_by_key(|view| view.resets_at).map(|view| {
+                let BudgetView { budget, spent, resets_at, .. } = view;
+                Exceeded { budget, spent, resets_at }
+            })
+        })
+    }
+
+    /// Counts what an operation cost, and answers the cost events that are to be written with it.
+    ///
+    /// # Errors
+    /// Where what was spent before cannot be read, or an event cannot be encoded.
+    pub fn charge(&self, operation: &Operation) -> Result<Charged, StoreError> {
+        let events = CostEvent::of(operation);
+        if events.is_empty() {
+            return Ok(Charged::default());
+        }
+        let (company, now) = (&operation.company_id, self.clock.now());
+        let budgets = self.budgets.read();
+        let budgets = budgets.get(company).map_or(&[][..], Vec::as_slice);
+        let turned = self.with_spending(company, now, |spending| {
+            let states = |spending: &Spending| -> Vec<BudgetState> {
+                budgets.iter().map(|budget| budgets::view(budget, spending.of(budget), now).state).collect()
+            };
+            let before = states(spending);
+            for event in &events {
+                let day = TimeZone::UTC.to_datetime(event.occurred_at).date();
+                spending.count(day, event.binding_key.clone(), event.cost);
+            }
+            let mut turned = Vec::new();
+            for ((budget, before), after) in budgets.iter().zip(before).zip(states(spending)) {
+                if before != after {
+                    turned.push(budgets::view(budget, spending.of(budget), now));
+                    let binding = budget.binding_key.as_ref().map_or("", |key| key.as_str());
+                    let (period, state) = (budget.period.as_str(), after.as_str());
+                    tracing::warn!(%company, binding, period, state, "a budget has another state");
+                }
+            }
+            turned
+        })?;
+        let write = |(index, event): (usize, &CostEvent)| {
+            let mut key = store::newest_first(company, operation.id.uuid());
+            key.extend(u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes());
+            Ok(TableWrite { table: Table::CostEvents, key, new: Some(store::encode("cost event", event)?) })
+        };
+        let writes = events.iter().enumerate().map(write).collect::<Result<_, StoreError>>()?;
+        Ok(Charged { events, writes, turned })
+    }
+
+    fn with_spending<T>(
+        &self,
+        company: &CompanyId,
+        now: Timestamp,
+        use_it: impl FnOnce(&mut Spending) -> T,
+    ) -> Result<T, StoreError> {
+        let mut all = self.spending.lock();
+        if !all.contains_key(company) {
+            // Operations that have ended are in the sums, whether or not they are on disk; this one is not yet.
+            let rows = self.store.rollups(company, Period::Month.start(now), Period::Day.start(now))?;
+            let rows = rows.into_iter().map(|(key, sums)| (key, sums.cost));
+            all.insert(company.clone(), Spending::new(now, rows));
+        }
+        let spending = all.entry(company.clone()).or_insert_with(|| Spending::new(now, []));
+        spending.turn(now);
+        Ok(use_it(spending))
+    }
+
+    /// The change that sets a budget, or removes it; none where there is nothing to remove. It holds once
+    /// [`Ledger::apply`] was told that it was made.
+    ///
+    /// # Errors
+    /// Where a field will not do.
+    pub fn set_budget(
+        &self,
+        company: &CompanyId,
+        binding: Option<&BindingKey>,
+        period: Period,
+        set: Option<SetBudget>,
+    ) -> Result<(Option<Budget>, Option<Budget>, Change), LedgerError> {
+        let before = self.budget(company, binding, period);
+        let after = match set {
+            None if before.is_none() => return Err(LedgerError::NoBudget),
+            None => None,
+            Some(set) => {
+                if !(0.0..=1.0).contains(&set.warn_share) {
+                    let message = format!("is {}; 0 to 1 is allowed", set.warn_share);
+                    return Err(FieldError::new("warnShare", message).into());
+                }
+                let (company_id, binding_key) = (company.clone(), binding.cloned());
+                Some(Budget { company_id, binding_key, period, set, set_at: self.clock.now() })
+            }
+        };
+        let name = format!("{}\0{period}", binding.map_or("", |key| key.as_str()));
+        let new = after.as_ref().map(|budget| store::encode("budget", budget)).transpose()?;
+        let key = store::company_key(company, name.as_bytes());
+        let change = Change { table: Table::Budgets, key, expected: Expected::Anything, new };
+        Ok((before, after, change))
+    }
+
+    /// Takes a budget that was written into account.
+    pub fn apply(&self, company: &CompanyId, binding: Option<&BindingKey>, period: Period, after: Option<Budget>) {
+        let mut all = self.budgets.write();
+        let budgets = all.entry(company.clone()).or_default();
+        budgets.retain(|budget| budget.binding_key.as_ref() != binding || budget.period != period);
+        budgets.extend(after);
+        if budgets.is_empty() {
+            all.remove(company);
+        }
+    }
+
+    /// Takes a budget that came in from elsewhere into account.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn reload(&self, value: &[u8]) -> Result<(), StoreError> {
+        let budget: Budget = store::decode("budget", value)?;
+        self.apply(&budget.company_id.clone(), budget.binding_key.clone().as_ref(), budget.period, Some(budget));
+        Ok(())
+    }
+
+    fn budget(&self, company: &CompanyId, binding: Option<&BindingKey>, period: Period) -> Option<Budget> {
+        let all = self.budgets.read();
+        let own = |budget: &&Budget| budget.binding_key.as_ref() == binding && budget.period == period;
+        all.get(company)?.iter().find(own).cloned()
+    }
+
+    /// A company's budgets as they stand, the company's own first.
+    ///
+    /// # Errors
+    /// Where what was spent cannot be read.
+    pub fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, StoreError> {
+        let now = self.clock.now();
+        let mut budgets = self.budgets.read().get(company).cloned().unwrap_or_default();
+        budgets.sort_by(|a, b| (&a.binding_key, a.period).cmp(&(&b.binding_key, b.period)));
+        self.with_spending(company, now, |spending| {
+            budgets.iter().map(|budget| budgets::view(budget, spending.of(budget), now)).collect()
+        })
+    }
+
+    /// Forgets a company whose records are gone.
+    pub fn forget(&self, company: &CompanyId) {
+        self.budgets.write().remove(company);
+        self.spending.lock().remove(company);
+    }
+
+    /// One page of a company's cost events, newest first.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn cost_events(
+        &self,
+        company: &CompanyId,
+        from: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Found<CostEvent>, StoreError> {
+        let prefix = store::company_key(company, b"");
+        store::matching(&*self.store, (Table::CostEvents, "cost event"), &prefix, from, limit, |_| true)
+    }
+
+    /// The change that enters a flat charge.
+    ///
+    /// # Errors
+    /// Where a field will not do.
+    pub fn finance_event(
+        &self,
+        company: &CompanyId,
+        by: &str,
+        entered: NewFinanceEvent,
+    ) -> Result<(FinanceEvent, Change), LedgerError> {
+        entered.check()?;
+        let event = FinanceEvent {
+            id: new_id(&*self.clock),
+            company_id: company.clone(),
+            entered,
+            created_by: by.to_owned(),
+            created_at: self.clock.now(),
+        };
+        let change = Change {
+            table: Table::FinanceEvents,
+            key: store::newest_first(company, event.id),
+            expected: Expected::Absent,
+            new: Some(store::encode("finance event", &event)?),
+        };
+        Ok((event, change))
+    }
+
+    /// One page of a company's finance events, newest first.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn finance_events(
+        &self,
+        company: &CompanyId,
+        from: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Found<FinanceEvent>, StoreError> {
+        let prefix = store::company_key(company, b"");
+        store::matching(&*self.store, (Table::FinanceEvents, "finance event"), &prefix, from, limit, |_| true)
+    }
+}

@@ -1,0 +1,101 @@
+//! The way in: who asks, which binding answers, and whether it may, now.
+
+use std::sync::Arc;
+
+use crate::Service;
+use crate::access::Act;
+use crate::access::Caller;
+use crate::error::Refusal;
+use crate::error::ServiceError;
+use crate::operations::record::OpenOperation;
+use crate::versions::serving::Serving;
+use memhost_types::{AgentId, BindingKey, CompanyId, FieldError, OperationErrorCode, OperationKind, Scope};
+
+impl Service {
+    /// An operation of somebody who may do it. Whoever may not finds its refusal in its own company's log.
+    pub(crate) async fn begin(
+        &self,
+        caller: &Caller,
+        kind: OperationKind,
+        scope: &mut Scope,
+    ) -> Result<OpenOperation, ServiceError> {
+        match caller.may_in(Act::Operate(kind), scope) {
+            // A company that is on its way in has no number to spare: those of its operations come with it.
+            Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::system() => {
+                Err(ServiceError::Importing { company: scope.company_id.clone() })
+            }
+            Ok(()) => OpenOperation::begin(&self.recorder, caller, kind, scope),
+            Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
+        }
+    }
+
+    /// How the rate of the binding that answers stands; none where it has no limit, or has not served yet.
+    pub fn rate(
+        &self,
+        company: &CompanyId,
+        agent: Option<&AgentId>,
+        named: Option<&BindingKey>,
+    ) -> Option<crate::versions::rate::RateState> {
+        let binding = self.bindings.resolve(company, agent, named).ok()?.binding;
+        if binding.limits.calls_per_second == 0 {
+            return None;
+        }
+        self.serving.warm(binding.id)?.rate.state()
+    }
+
+    /// Which binding answers, and whether it may.
+    pub(crate) async fn admit(
+        &self,
+        open: &mut OpenOperation,
+        checked: Result<(), FieldError>,
+        scope: &Scope,
+        named: Option<&BindingKey>,
+    ) -> Result<Arc<Serving>, Refusal> {
+        checked?;
+        // Whoever takes everything out or away is kept from it by nothing.
+        let is_system = open.operation().is_some_and(|operation| operation.principal == Caller::system().principal());
+        if self.is_erased(&scope.company_id) && !is_system {
+            let message = format!("the company {} was erased; nothing is kept for it any more", scope.company_id);
+            return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
+        }
+        let agent = scope.agent_id.as_ref();
+        let binding = match self.bindings.resolve(&scope.company_id, agent, named) {
+            Ok(resolution) => resolution.binding,
+            Err(error) => self.resolve_without_config(scope, named, error).await?.binding,
+        };
+        if let Some(operation) = open.operation_mut() {
+            operation.binding_key = Some(binding.key.clone());
+            operation.provider_key = Some(binding.provider_key.clone());
+        }
+        if !binding.enabled && !is_system {
+            let message = format!("the binding `{}` is disabled; enable it or name another one", binding.key);
+            return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
+        }
+        let serving = self.serving.get(&binding).await?;
+        open.set_version(&serving.plugin.component.description().version);
+        if is_system {
+            return Ok(serving);
+        }
+        if let Err(wait) = serving.rate.take() {
+            let per_second = binding.limits.calls_per_second;
+            let message = format!("the binding `{}` is over its limit `callsPerSecond` of {per_second}", binding.key);
+            let mut refusal = Refusal::new(OperationErrorCode::RateLimited, message);
+            self.recorder.metrics.limit_hit("callsPerSecond");
+            refusal.error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
+            return Err(refusal);
+        }
+        if let Some(exceeded) = self
+            .recorder
+            .ledger
+            .check(&scope.company_id, &binding.key)
+            .map_err(|error| crate::versions::serving::host(&error))?
+        {
+            self.recorder.metrics.limit_hit("budget");
+            let wait = exceeded.resets_at.duration_since(self.clock.now());
+            let mut refusal = Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());
+            refusal.error.retry_after_ms = u64::try_from(wait.as_millis()).ok();
+            return Err(refusal);
+        }
+        Ok(serving)
+    }
+}

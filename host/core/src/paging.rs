@@ -1,0 +1,55 @@
+//! Pages: a cursor is sealed with the list, the company and the filter that it belongs to.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Service;
+
+use crate::error::ServiceError;
+use memhost_types::{CompanyId, FieldError, QueryDigest, limits};
+
+/// One page of a list.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
+pub struct Page<T> {
+    /// At most as many as asked for. There may be fewer, or none, although more follow.
+    pub items: Vec<T>,
+    /// Pass it on to get the next page; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+impl Service {
+    /// A provider's own cursor out of the sealed one that a caller sent back.
+    pub(crate) fn provider_cursor(&self, of: &QueryDigest, sealed: Option<&str>) -> Result<Option<String>, FieldError> {
+        let opened = sealed.map(|sealed| self.cursors.open(of, sealed)).transpose();
+        let opened = opened.map_err(|error| FieldError::new("cursor", error.to_string()))?;
+        // Only what was sealed comes out again, and that was text.
+        Ok(opened.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// A page of the list of this name.
+    pub(crate) fn page<T>(
+        &self,
+        list: &str,
+        company: &CompanyId,
+        filter: &impl Serialize,
+        cursor: Option<&str>,
+        limit: Option<u32>,
+        read: impl FnOnce(Option<&[u8]>, usize) -> Result<memhost_store::Found<T>, ServiceError>,
+    ) -> Result<Page<T>, ServiceError> {
+        let limit = limit.unwrap_or(limits::DEFAULT_LIMIT);
+        if limit == 0 || limit > limits::MAX_PAGE {
+            return Err(FieldError::new("limit", format!("is {limit}; 1 to {} are allowed", limits::MAX_PAGE)).into());
+        }
+        let filter = serde_json::to_vec(filter).unwrap_or_default();
+        let digest = QueryDigest::new([list.as_bytes(), company.as_str().as_bytes(), &filter]);
+        let from = cursor
+            .map(|cursor| self.cursors.open(&digest, cursor))
+            .transpose()
+            .map_err(|error| FieldError::new("cursor", error.to_string()))?;
+        let (items, next) = read(from.as_deref(), limit as usize)?;
+        Ok(Page { items, next_cursor: next.map(|next| self.cursors.seal(&digest, &next)) })
+    }
+}

@@ -1,0 +1,353 @@
+//! What a person must see first: hiding it, queueing it, deciding about it.
+
+use std::sync::Arc;
+
+use crate::Service;
+use crate::access::Caller;
+use crate::bindings::NewActivity;
+use crate::error::ServiceError;
+use crate::paging::Page;
+use crate::review;
+use crate::review::ReviewError;
+use crate::review::Verdict;
+use crate::versions::serving::Serving;
+use memhost_ports::new_id;
+use memhost_types::{
+    ActivityAction, Binding, CompanyId, CorrectRequest, CorrectionPatch, Decision, Delivery, DeliveryStatus,
+    FieldError, ForgetRequest, GetRequest, OperationErrorCode, OperationId, RecordHandle, RecordWrite, ReviewDecision,
+    ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet,
+    UpsertRequest, Usage, limits,
+};
+
+/// As much of a text as the queue keeps, in bytes.
+const MAX_QUEUED_TEXT: usize = 16 << 10;
+
+pub(crate) fn digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+/// Everything of a record that somebody may be shown: a summary is read in the place of its text.
+pub(crate) fn whole(text: &str, summary: Option<&str>) -> String {
+    match summary {
+        Some(summary) => format!("{text}\n\nSummary: {summary}"),
+        None => text.to_owned(),
+    }
+}
+
+pub(crate) fn queued(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_QUEUED_TEXT)].to_owned()
+}
+
+impl Service {
+    /// How many records to ask for, so that enough are left when those that must not be returned are gone.
+    pub(crate) fn with_hidden(&self, binding: &Binding, wanted: u32) -> u32 {
+        if binding.policy.review.is_none() {
+            return wanted;
+        }
+        let hidden = u32::try_from(self.reviews.hidden(binding.id)).unwrap_or(u32::MAX);
+        wanted.saturating_add(hidden).min(limits::MAX_PAGE).max(wanted)
+    }
+
+    /// Takes out what must not be returned. A record that nobody has looked at is judged here: it may come from a capture
+    /// that is still at work.
+    pub(crate) async fn hide(
+        &self,
+        binding: &Binding,
+        operation_id: OperationId,
+        found: &mut Vec<Snippet>,
+    ) -> Result<(), ServiceError> {
+        // What was held once stays so when the policy goes.
+        let policy = binding.policy.review.as_ref();
+        if policy.is_none() && !self.reviews.withholds(binding.id) {
+            return Ok(());
+        }
+        let mut shown = Vec::with_capacity(found.len());
+        for snippet in found.drain(..) {
+            if self.counts(binding, policy, operation_id, &snippet).await? {
+                shown.push(snippet);
+            }
+        }
+        *found = shown;
+        Ok(())
+    }
+
+    /// Whether a record may be returned; puts it into the queue where it is the first time that it may not.
+    async fn counts(
+        &self,
+        binding: &Binding,
+        policy: Option<&ReviewPolicy>,
+        operation_id: OperationId,
+        snippet: &Snippet,
+    ) -> Result<bool, ServiceError> {
+        let text = whole(&snippet.text, snippet.summary.as_deref());
+        let digest = digest(&text);
+        let standing = self.reviews.standing(binding.id, &snippet.handle.provider_record_id);
+        if let Some(standing) = standing.filter(|standing| standing.digest == digest) {
+            return Ok(standing.status == ReviewStatus::Approved);
+        }
+        let Some(policy) = policy else { return Ok(true) };
+        let verdict = review::judge(policy, &text, snippet.metadata.as_ref());
+        if verdict.reasons.is_empty() {
+            return Ok(true);
+        }
+        let item = self.item(binding, Some(operation_id), &snippet.handle, &text, verdict, ReviewStatus::Pending);
+        self.reviews.put(&item).await?;
+        Ok(false)
+    }
+
+    pub(crate) fn item(
+        &self,
+        binding: &Binding,
+        operation_id: Option<OperationId>,
+        handle: &RecordHandle,
+        text: &str,
+        verdict: Verdict,
+        status: ReviewStatus,
+    ) -> ReviewItem {
+        ReviewItem {
+            id: ReviewId(new_id(&*self.clock)),
+            company_id: binding.company_id.clone(),
+            binding_id: binding.id,
+            binding_key: binding.key.clone(),
+            subject: ReviewSubject::Record(handle.clone()),
+            operation_id,
+            kind: verdict.kind,
+            confidence: verdict.confidence,
+            pii_risk: verdict.pii_risk,
+            reasons: verdict.reasons,
+            holder: ReviewHolder::Host,
+            metadata: None,
+            text: queued(text),
+            digest: digest(text),
+            status,
+            created_at: self.clock.now(),
+            decided_by: None,
+            decided_at: None,
+        }
+    }
+
+    /// Looks at the records that a capture or a job has made, so that they are in the queue before anybody asks for them.
+    /// It reads them from the provider as a part of that operation; answers what that used.
+    pub(crate) async fn judge_new(
+        &self,
+        serving: &Arc<Serving>,
+        scope: &Scope,
+        operation_id: OperationId,
+        records: &[RecordHandle],
+    ) -> Result<Vec<Usage>, ServiceError> {
+        let mut used = self.queue_provider_review(serving, scope, operation_id).await?;
+        let Some(policy) = &serving.binding.policy.review else { return Ok(used) };
+        for handle in records {
+            let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
+            // What cannot be read now is judged when it turns up.
+            let (snippet, usage, embedded) = match serving.instances.get(&request).await {
+                Ok(answer) => (answer.value.0, answer.value.1, answer.embedded),
+                Err(failure) => (None, Vec::new(), failure.embedded),
+            };
+            used.extend(usage.into_iter().chain(embedded));
+            if let Some(snippet) = snippet {
+                self.counts(&serving.binding, Some(policy), operation_id, &snippet).await?;
+            }
+        }
+        Ok(used)
+    }
+
+    /// What somebody writes as it is needs nobody else's look: where the policy would hold it, it is approved already.
+    pub(crate) async fn curated(
+        &self,
+        binding: &Binding,
+        records: &[RecordHandle],
+        request: &UpsertRequest,
+    ) -> Result<(), ServiceError> {
+        let Some(policy) = &binding.policy.review else { return Ok(()) };
+        for (handle, record) in records.iter().zip(&request.records) {
+            let text = whole(&record.text, record.summary.as_deref());
+            let verdict = review::judge(policy, &text, record.metadata.as_ref());
+            let is_known = self.reviews.standing(binding.id, &handle.provider_record_id).is_some();
+            if !verdict.reasons.is_empty() || is_known {
+                let item = self.item(binding, None, handle, &text, verdict, ReviewStatus::Approved);
+                let item = ReviewItem {
+                    decided_by: Some("written as it is".to_owned()),
+                    decided_at: Some(self.clock.now()),
+                    ..item
+                };
+                self.reviews.put(&item).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The review item of a capture that is held; none where it waits for something else. Its id is the delivery's.
+    pub(crate) fn held_item(&self, delivery: &Delivery) -> Option<ReviewItem> {
+        if delivery.status != DeliveryStatus::Held {
+            return None;
+        }
+        let payload = delivery.payload.as_ref();
+        let text = payload.and_then(|payload| payload.text.clone()).unwrap_or_else(|| {
+            payload.and_then(|payload| serde_json::to_string(&payload.object).ok()).unwrap_or_default()
+        });
+        Some(ReviewItem {
+            id: ReviewId(delivery.id.0),
+            company_id: delivery.company_id.clone(),
+            binding_id: delivery.binding_id,
+            binding_key: delivery.binding_key.clone(),
+            subject: ReviewSubject::Delivery(delivery.id),
+            operation_id: delivery.operation_id,
+            kind: None,
+            confidence: None,
+            pii_risk: 2,
+            holder: ReviewHolder::Host,
+            metadata: None,
+            reasons: delivery.error.iter().map(|error| error.message.clone()).collect(),
+            digest: digest(&text),
+            text: queued(&text),
+            status: ReviewStatus::Pending,
+            created_at: self.clock.now(),
+            decided_by: None,
+            decided_at: None,
+        })
+    }
+
+    /// Whether somebody let a held delivery go.
+    pub(crate) fn is_approved(&self, delivery: &Delivery) -> bool {
+        let item = self.reviews.get(&delivery.company_id, ReviewId(delivery.id.0));
+        item.is_ok_and(|item| item.status == ReviewStatus::Approved)
+    }
+
+    /// One page of a company's review queue, newest first.
+    ///
+    /// # Errors
+    /// Where the cursor or the limit will not do.
+    pub fn reviews(
+        &self,
+        company: &CompanyId,
+        filter: &ReviewFilter,
+        cursor: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<Page<ReviewItem>, ServiceError> {
+        self.page("reviews", company, filter, cursor, limit, |from, limit| {
+            Ok(self.reviews.list(company, filter, from, limit)?)
+        })
+    }
+
+    /// One item of the review queue.
+    ///
+    /// # Errors
+    /// Where the company has none of this id.
+    pub fn review(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ServiceError> {
+        Ok(self.reviews.get(company, id)?)
+    }
+
+    /// Decides about something that waits. The same decision twice is one.
+    ///
+    /// # Errors
+    /// Where there is none of this id, it was decided otherwise, or the provider fails to do it.
+    pub async fn decide(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        id: ReviewId,
+        decision: ReviewDecision,
+    ) -> Result<ReviewItem, ServiceError> {
+        match (decision.decision, &decision.text) {
+            (Decision::Edit, None) => return Err(FieldError::new("text", "is missing; an edit needs it").into()),
+            (Decision::Approve | Decision::Reject, Some(_)) => {
+                return Err(FieldError::new("text", "goes with the decision `edit` only").into());
+            }
+            _ => {}
+        }
+        let before = self.reviews.get(company, id)?;
+        let status = match decision.decision {
+            Decision::Approve | Decision::Edit => ReviewStatus::Approved,
+            Decision::Reject => ReviewStatus::Rejected,
+        };
+        if before.status != ReviewStatus::Pending {
+            let is_same =
+                before.status == status && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
+            let error = ReviewError::Decided { id: id.0.to_string(), status: before.status };
+            return if is_same { Ok(before) } else { Err(error.into()) };
+        }
+        let mut after = ReviewItem {
+            status,
+            decided_by: Some(caller.principal().to_owned()),
+            decided_at: Some(self.clock.now()),
+            ..before.clone()
+        };
+        if let Some(text) = &decision.text {
+            (after.text, after.digest) = (queued(text), digest(text));
+        }
+        let mut changes = Vec::new();
+        match &before.subject {
+            ReviewSubject::Record(handle) if before.holder == ReviewHolder::Provider => {
+                self.send_decision(caller, handle, &decision, &mut after).await?;
+            }
+            ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision, &after).await?,
+            ReviewSubject::Delivery(delivery) => {
+                let held = self.hooks.get(company, *delivery)?;
+                let mut released = held.clone();
+                if let (Some(text), Some(payload)) = (&decision.text, &mut released.payload) {
+                    payload.text = Some(text.clone());
+                }
+                (released.status, released.due_at) = match status {
+                    ReviewStatus::Rejected => (DeliveryStatus::Discarded, None),
+                    _ => (DeliveryStatus::Pending, Some(self.clock.now())),
+                };
+                if status == ReviewStatus::Rejected {
+                    (released.payload, released.finished_at) = (None, Some(self.clock.now()));
+                }
+                changes.extend(self.hooks.changes(&held, &released)?);
+            }
+        }
+        // Of two who decide at once, one is told that it was decided.
+        changes.push(self.reviews.replace(&before, &after)?);
+        let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
+        // What the text says is in the queue and not in the activity log.
+        let entry = entry.with(Some(&before.status), Some(&decision.decision));
+        self.bindings.record_with(company, entry, changes).await?;
+        self.reviews.apply(&after);
+        self.hooks.moved();
+        self.wake.notify_one();
+        Ok(after)
+    }
+
+    /// Has the provider do what was decided about one of its records.
+    async fn carry_out(
+        &self,
+        caller: &Caller,
+        item: &ReviewItem,
+        handle: &RecordHandle,
+        decision: &ReviewDecision,
+        after: &ReviewItem,
+    ) -> Result<(), ServiceError> {
+        let (binding_key, scope) = (Some(item.binding_key.clone()), self.scope_of(item)?);
+        match (&decision.text, decision.decision) {
+            (_, Decision::Reject) => {
+                // Hidden before it is forgotten, and forgotten or not: it is not returned.
+                self.reviews.apply(after);
+                let handles = vec![handle.clone()];
+                self.forget(caller, ForgetRequest { binding_key, scope, handles }).await.map(drop)
+            }
+            (Some(text), _) => {
+                let record = RecordWrite { id: None, text: text.clone(), summary: None, metadata: None };
+                let patch = CorrectionPatch { instruction: None, record: Some(record.clone()) };
+                let (key, at) = (binding_key.clone(), scope.clone());
+                let correct = CorrectRequest { binding_key: key, scope: at, handle: handle.clone(), patch };
+                match self.correct(caller, correct).await {
+                    Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::Unsupported => {
+                        let record = RecordWrite { id: Some(handle.provider_record_id.clone()), ..record };
+                        let upsert = UpsertRequest { binding_key, scope, source: None, records: vec![record] };
+                        self.upsert(caller, upsert).await.map(drop)
+                    }
+                    answered => answered.map(drop),
+                }
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// The scope of the operation that brought an item; the company's where that is gone.
+    pub(crate) fn scope_of(&self, item: &ReviewItem) -> Result<Scope, ServiceError> {
+        let operation = item.operation_id.map(|id| self.store.operation(&item.company_id, id)).transpose()?.flatten();
+        Ok(operation.map_or_else(|| Scope::company(item.company_id.clone()), |operation| operation.scope))
+    }
+}

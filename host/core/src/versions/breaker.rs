@@ -1,0 +1,188 @@
+//! The circuit breaker of a binding: a provider that traps or runs out of time again and again is left alone for a
+//! while, then tried with one call, and back in service when that succeeds.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// As many failures in a row open the breaker.
+const FAILURES: u32 = 8;
+/// How long it stays open the first time. Each time that the trial fails this doubles.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest that it stays open.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// How a breaker stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum BreakerState {
+    /// Calls go through.
+    Closed,
+    /// Calls are refused.
+    #[serde(rename_all = "camelCase")]
+    Open {
+        /// Milliseconds until the next trial.
+        retry_after_ms: u64,
+    },
+    /// One call is on trial, the others are refused.
+    HalfOpen,
+}
+
+/// Refuses calls to a provider that keeps failing.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    /// False: nothing has failed since the last success, and nobody needs the lock.
+    is_troubled: AtomicBool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    failures: u32,
+    /// Set while it is open.
+    open: Option<Open>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    until: Instant,
+    pause: Duration,
+    on_trial: bool,
+}
+
+/// A call that was let through. If it is dropped without having ended, the next one may be tried.
+pub(crate) struct Admitted<'a> {
+    breaker: &'a Breaker,
+    is_trial: bool,
+}
+
+impl Breaker {
+    /// Lets a call through, or tells in how long another try makes sense.
+    pub(crate) fn admit(&self) -> Result<Admitted<'_>, Duration> {
+        self.admit_at(Instant::now)
+    }
+
+    fn admit_at(&self, now: impl FnOnce() -> Instant) -> Result<Admitted<'_>, Duration> {
+        if !self.is_troubled.load(Ordering::Relaxed) {
+            return Ok(Admitted { breaker: self, is_trial: false });
+        }
+        let mut inner = self.inner.lock();
+        let Some(open) = &mut inner.open else { return Ok(Admitted { breaker: self, is_trial: false }) };
+        let now = now();
+        if now < open.until {
+            return Err(open.until - now);
+        }
+        if open.on_trial {
+            return Err(FIRST_PAUSE);
+        }
+        open.on_trial = true;
+        Ok(Admitted { breaker: self, is_trial: true })
+    }
+
+    pub(crate) fn state(&self) -> BreakerState {
+        let inner = self.inner.lock();
+        match inner.open {
+            None => BreakerState::Closed,
+            Some(Open { on_trial: true, .. }) => BreakerState::HalfOpen,
+            Some(open) => {
+                let left = open.until.saturating_duration_since(Instant::now());
+                BreakerState::Open { retry_after_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX) }
+            }
+        }
+    }
+
+    /// How many calls failed in a row before it opened, or have so far.
+    pub(crate) fn failures(&self) -> u32 {
+        self.inner.lock().failures
+    }
+
+    fn succeeded(&self, is_trial: bool) {
+        let mut inner = self.inner.lock();
+        // A call from before it opened says nothing new.
+        if is_trial || inner.open.is_none() {
+            *inner = Inner::default();
+            self.is_troubled.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn failed(&self, is_trial: bool, now: Instant) {
+        let mut inner = self.inner.lock();
+        self.is_troubled.store(true, Ordering::Relaxed);
+        inner.failures = inner.failures.saturating_add(1);
+        let pause = match (inner.open, is_trial) {
+            (Some(open), true) => (open.pause * 2).min(LONGEST_PAUSE),
+            (Some(_), false) => return,
+            (None, _) if inner.failures >= FAILURES => FIRST_PAUSE,
+            (None, _) => return,
+        };
+        inner.open = Some(Open { until: now + pause, pause, on_trial: false });
+    }
+}
+
+impl Admitted<'_> {
+    /// The provider answered, be it with a refusal.
+    pub(crate) fn succeeded(self) {
+        if self.breaker.is_troubled.load(Ordering::Relaxed) {
+            self.breaker.succeeded(self.is_trial);
+        }
+        std::mem::forget(self);
+    }
+
+    /// It trapped, or ran into a limit.
+    pub(crate) fn failed(self) {
+        self.breaker.failed(self.is_trial, Instant::now());
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        if self.is_trial
+            && let Some(open) = &mut self.breaker.inner.lock().open
+        {
+            open.on_trial = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fail(breaker: &Breaker, times: u32) {
+        (0..times).for_each(|_| breaker.admit().unwrap().failed());
+    }
+
+    #[test]
+    fn it_opens_is_tried_once_and_closes() {
+        let breaker = Breaker::default();
+        fail(&breaker, FAILURES - 1);
+        breaker.admit().unwrap().succeeded();
+        fail(&breaker, FAILURES - 1);
+        assert_eq!(breaker.state(), BreakerState::Closed, "a success in between starts the count anew");
+        let from_before = breaker.admit().unwrap();
+        fail(&breaker, 1);
+        from_before.succeeded();
+        assert!(breaker.admit().is_err_and(|wait| wait <= FIRST_PAUSE));
+        let later = || Instant::now() + FIRST_PAUSE;
+        let trial = breaker.admit_at(later).unwrap();
+        assert_eq!(breaker.state(), BreakerState::HalfOpen);
+        assert!(breaker.admit_at(later).is_err(), "one trial at a time");
+        trial.succeeded();
+        assert_eq!(breaker.state(), BreakerState::Closed);
+    }
+
+    #[test]
+    fn a_failed_trial_doubles_the_pause_and_an_abandoned_one_frees_the_next() {
+        let breaker = Breaker::default();
+        fail(&breaker, FAILURES);
+        let later = || Instant::now() + FIRST_PAUSE * 4;
+        drop(breaker.admit_at(later).unwrap());
+        breaker.admit_at(later).unwrap().failed();
+        let wait = breaker.admit().map(drop).unwrap_err();
+        assert!(wait > FIRST_PAUSE && wait <= FIRST_PAUSE * 2, "{wait:?}");
+    }
+}

@@ -1,0 +1,170 @@
+//! A migration's view of a binding's storage: it reads what is there and its own writes, which are kept back until they
+//! can all be made at once.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+
+use memhost_ports::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
+use memhost_types::limits;
+
+/// The most that a migration may write, in bytes: it is held in memory.
+const MAX_BYTES: usize = 64 << 20;
+
+#[derive(Default)]
+struct Writes {
+    /// None: deleted.
+    by_key: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    bytes: usize,
+}
+
+impl Writes {
+    fn set(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
+        self.bytes += key.len() + size(&value);
+        let length = key.len();
+        if let Some(before) = self.by_key.insert(key, value) {
+            self.bytes -= length + size(&before);
+        }
+    }
+
+    fn check_room(&self, bytes: usize) -> Result<(), StorageError> {
+        let total = self.bytes + bytes;
+        if total > MAX_BYTES {
+            let message = format!("a migration would have written {total} bytes; at most {MAX_BYTES} can be kept back");
+            return Err(StorageError::LimitExceeded(message));
+        }
+        Ok(())
+    }
+}
+
+/// Storage with writes on top that are not made yet.
+pub(crate) struct Overlay {
+    below: std::sync::Arc<dyn BindingStorage>,
+    writes: Mutex<Writes>,
+}
+
+impl Overlay {
+    pub(crate) fn new(below: std::sync::Arc<dyn BindingStorage>) -> Self {
+        Self { below, writes: Mutex::default() }
+    }
+
+    /// Everything that was written, each key once.
+    pub(crate) fn take_writes(&self) -> Vec<StorageWrite> {
+        let writes = std::mem::take(&mut *self.writes.lock());
+        let write = |(key, value)| match value {
+            Some(value) => StorageWrite::Put(StorageEntry { key, value }),
+            None => StorageWrite::Delete(key),
+        };
+        writes.by_key.into_iter().map(write).collect()
+    }
+
+    fn read(&self, writes: &Writes, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        writes.by_key.get(key).map_or_else(|| self.below.get(key), |value| Ok(value.clone()))
+    }
+}
+
+impl BindingStorage for Overlay {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.read(&self.writes.lock(), key)
+    }
+
+    fn scan(&self, prefix: &[u8], cursor: Option<&[u8]>, limit: usize) -> Result<StoragePage, StorageError> {
+        let max = if limit == 0 { limits::MAX_STORAGE_PAGE } else { limit.min(limits::MAX_STORAGE_PAGE) };
+        let below = self.below.scan(prefix, cursor, max)?;
+        let writes = self.writes.lock();
+        let start = cursor.unwrap_or(prefix).max(prefix).to_vec();
+        let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
+            below.entries.into_iter().map(|entry| (entry.key, Some(entry.value))).collect();
+        // Beyond the page below, only the next pages know what stands between two writes.
+        let end = below.next.as_deref();
+        let ours = writes
+            .by_key
+            .range(start..)
+            .take_while(|(key, _)| key.starts_with(prefix) && end.is_none_or(|end| key.as_slice() < end));
+        merged.extend(ours.map(|(key, value)| (key.clone(), value.clone())));
+        let mut page = StoragePage { next: below.next.clone(), ..StoragePage::default() };
+        for (key, value) in merged {
+            let Some(value) = value else { continue };
+            if page.entries.len() == max {
+                page.next = Some(key);
+                break;
+            }
+            page.entries.push(StorageEntry { key, value });
+        }
+        Ok(page)
+    }
+
+    fn apply(&self, batch: Vec<StorageWrite>) -> Result<(), StorageError> {
+        let mut writes = self.writes.lock();
+        let size = |write: &StorageWrite| match write {
+            StorageWrite::Put(entry) => entry.key.len() + entry.value.len(),
+            StorageWrite::Delete(key) => key.len(),
+        };
+        writes.check_room(batch.iter().map(size).sum())?;
+        for write in batch {
+            match write {
+                StorageWrite::Put(StorageEntry { key, value }) => writes.set(key, Some(value)),
+                StorageWrite::Delete(key) => writes.set(key, None),
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError> {
+        let mut writes = self.writes.lock();
+        if self.read(&writes, key)?.as_deref() != expected {
+            return Ok(false);
+        }
+        writes.check_room(key.len() + new.map_or(0, <[u8]>::len))?;
+        writes.set(key.to_vec(), new.map(<[u8]>::to_vec));
+        Ok(true)
+    }
+
+    fn used(&self) -> StorageSize {
+        self.below.used()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use memhost_store::{SledOptions, SledStore, Store};
+
+    fn put(key: &[u8], value: &[u8]) -> StorageWrite {
+        StorageWrite::Put(StorageEntry { key: key.to_vec(), value: value.to_vec() })
+    }
+
+    #[test]
+    fn it_reads_its_own_writes_and_changes_nothing_below() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
+        let below = store.binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 }).unwrap();
+        below.apply((0..50_u8).map(|n| put(&[b'k', n], &[n])).collect()).unwrap();
+        let overlay = Overlay::new(Arc::clone(&below));
+        overlay
+            .apply(vec![put(b"k\x05", b"new"), StorageWrite::Delete(b"k\x06".to_vec()), put(b"k\xff", b"last")])
+            .unwrap();
+        assert!(overlay.compare_and_swap(b"k\x07", Some(&[7]), Some(b"swapped")).unwrap());
+        assert!(!overlay.compare_and_swap(b"k\x05", Some(&[5]), None).unwrap());
+        for limit in [1, 7, 0] {
+            let (mut all, mut cursor) = (Vec::new(), None);
+            loop {
+                let page = overlay.scan(b"k", cursor.as_deref(), limit).unwrap();
+                all.extend(page.entries);
+                match page.next {
+                    Some(next) => cursor = Some(next),
+                    None => break,
+                }
+            }
+            assert_eq!(all.len(), 50, "with pages of {limit}");
+            assert!(all.is_sorted_by_key(|entry| entry.key.clone()));
+            assert_eq!(all[5].value, b"new");
+            assert_eq!(all[49].value, b"last");
+        }
+        assert_eq!(below.get(b"k\x05").unwrap(), Some(vec![5]));
+        assert_eq!(overlay.take_writes().len(), 4);
+    }
+}

@@ -1,0 +1,84 @@
+//! How many calls a second a binding takes. The generic cell rate algorithm: one number, no queue.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Lets as many calls a second through as it was made for, in bursts of at most a second's worth.
+#[derive(Debug)]
+pub(crate) struct Rate {
+    /// None: as many as there are.
+    interval: Option<Duration>,
+    /// When the calls so far would be over if they came evenly.
+    even: Mutex<Instant>,
+}
+
+/// How a binding's rate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateState {
+    /// Calls a second, and at once.
+    pub per_second: u32,
+    /// Calls that would go through now.
+    pub left: u32,
+    /// Until all of them would.
+    pub full_in: Duration,
+}
+
+impl Rate {
+    /// 0 for no limit.
+    pub(crate) fn new(per_second: u32) -> Self {
+        let interval = (per_second > 0).then(|| Duration::from_secs(1) / per_second);
+        Self { interval, even: Mutex::new(Instant::now()) }
+    }
+
+    /// Takes one call, or tells in how long another try makes sense.
+    pub(crate) fn take(&self) -> Result<(), Duration> {
+        let Some(interval) = self.interval else { return Ok(()) };
+        self.take_at(interval, Instant::now())
+    }
+
+    /// How it stands; none where there is no limit.
+    pub(crate) fn state(&self) -> Option<RateState> {
+        Some(self.state_at(self.interval?, Instant::now()))
+    }
+
+    fn state_at(&self, interval: Duration, now: Instant) -> RateState {
+        let full_in = self.even.lock().saturating_duration_since(now);
+        let room = Duration::from_secs(1).saturating_sub(full_in);
+        let whole = |time: Duration| u32::try_from(time.as_nanos() / interval.as_nanos().max(1)).unwrap_or(u32::MAX);
+        RateState { per_second: whole(Duration::from_secs(1)), left: whole(room), full_in }
+    }
+
+    fn take_at(&self, interval: Duration, now: Instant) -> Result<(), Duration> {
+        let mut even = self.even.lock();
+        let next = (*even).max(now) + interval;
+        let ahead = next - now;
+        if ahead > Duration::from_secs(1) {
+            return Err(ahead - Duration::from_secs(1));
+        }
+        *even = next;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_of_calls_goes_through_and_then_one_at_a_time() {
+        let (rate, now) = (Rate::new(10), Instant::now());
+        let interval = Duration::from_millis(100);
+        let through = (0..20).filter(|_| rate.take_at(interval, now).is_ok()).count();
+        assert_eq!(through, 10);
+        assert!(rate.take_at(interval, now).unwrap_err() <= interval);
+        assert!(rate.take_at(interval, now + interval).is_ok());
+        assert!(rate.take_at(interval, now + interval).is_err());
+        let state = rate.state_at(interval, now + interval);
+        assert_eq!((state.per_second, state.left), (10, 0));
+        assert!(state.full_in <= Duration::from_secs(1) && state.full_in > Duration::from_millis(900));
+        let later = rate.state_at(interval, now + Duration::from_secs(2));
+        assert_eq!((later.left, later.full_in), (10, Duration::ZERO));
+        assert!((0..1_000).all(|_| Rate::new(0).take().is_ok()));
+    }
+}

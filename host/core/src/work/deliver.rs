@@ -1,0 +1,292 @@
+//! Hooks: accepting events, calling the bindings that take them, and trying again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Service;
+use crate::access::Act;
+use crate::access::Caller;
+use crate::error::Refusal;
+use crate::error::ServiceError;
+use crate::operations::capture::Attempt;
+use crate::work::hooks;
+use crate::work::hooks::Hooks;
+use crate::work::hooks::TakenDelivery;
+use crate::work::retry::RetryPolicy;
+use memhost_ports::new_id;
+use memhost_sandbox::CaptureAnswer;
+use memhost_store::{StoreError, TableWrite};
+use memhost_types::{
+    Binding, CaptureRequest, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus, HookEvent, HookKind,
+    HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourceRef,
+};
+
+impl Service {
+    /// Takes an event. Its deliveries are durable when this returns; `pre_run_hydrate` has also been answered by then.
+    ///
+    /// # Errors
+    /// Where the event will not do, or names a binding that is not there. A provider's failure is none: it is in the
+    /// delivery.
+    pub async fn deliver(self: &Arc<Self>, caller: &Caller, mut event: HookEvent) -> Result<HookReceipt, ServiceError> {
+        if let Err(denied) = caller.may_in(Act::Deliver, &mut event.scope) {
+            let company = event.scope.company_id.clone();
+            return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
+        }
+        event.check()?;
+        if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
+            request(None, &event, source, payload.clone()).check()?;
+        }
+        self.ensure_default(caller, &event).await?;
+        let bindings = hooks::subscribers(&self.bindings, &event)?;
+        let deliveries: Vec<Delivery> = bindings.iter().map(|binding| self.delivery(caller, &event, binding)).collect();
+        let accepted = self.hooks.accept(deliveries).await?;
+        let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
+        let deliveries = match event.hook_kind {
+            HookKind::PreRunHydrate => {
+                // While the providers work: `render` counts what they answer.
+                memhost_tokens::preload();
+                self.hydrate(&event, accepted).await?
+            }
+            _ => self.settle(&event, accepted).await?,
+        };
+        let context = (event.hook_kind == HookKind::PreRunHydrate).then(|| {
+            let nothing = Recall::default();
+            let found: Vec<(&str, &Recall)> = deliveries
+                .iter()
+                .map(|delivery| (delivery.binding_key.as_str(), delivery.recall.as_ref().unwrap_or(&nothing)))
+                .collect();
+            hooks::render(&found, event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET))
+        });
+        Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, context })
+    }
+
+    /// Captures: the first attempt begins now, and whoever wants waits for what becomes of it.
+    async fn settle(
+        self: &Arc<Self>,
+        event: &HookEvent,
+        accepted: Vec<(Delivery, bool)>,
+    ) -> Result<Vec<Delivery>, ServiceError> {
+        self.wake.notify_one();
+        let wait = Duration::from_millis(u64::from(event.wait_ms.unwrap_or(0)));
+        let until = tokio::time::Instant::now() + wait;
+        let mut deliveries = Vec::new();
+        for (delivery, _) in accepted {
+            let left = until.saturating_duration_since(tokio::time::Instant::now());
+            deliveries.push(self.hooks.wait(&delivery.company_id, delivery.id, left).await?);
+        }
+        Ok(deliveries)
+    }
+
+    fn delivery(&self, caller: &Caller, event: &HookEvent, binding: &Binding) -> Delivery {
+        let now = self.clock.now();
+        Delivery {
+            id: DeliveryId(new_id(&*self.clock)),
+            company_id: binding.company_id.clone(),
+            binding_id: binding.id,
+            binding_key: binding.key.clone(),
+            hook: event.context(),
+            principal: caller.principal().to_owned(),
+            scope: event.scope.clone(),
+            source: event.source.clone(),
+            payload: event.payload.clone(),
+            mode: event.mode,
+            metadata: event.metadata.clone(),
+            status: DeliveryStatus::Pending,
+            attempts: 0,
+            received_at: now,
+            // Recall that nobody waits for any more is no use to anybody.
+            due_at: (event.hook_kind != HookKind::PreRunHydrate).then_some(now),
+            finished_at: None,
+            operation_id: None,
+            last_operation_id: None,
+            records: Vec::new(),
+            jobs: Vec::new(),
+            recall: None,
+            error: None,
+        }
+    }
+
+    /// A capture that the host keeps: a delivery of its own.
+    pub(crate) fn kept(
+        &self,
+        caller: &Caller,
+        binding: &Binding,
+        operation_id: OperationId,
+        request: CaptureRequest,
+        refusal: &Refusal,
+    ) -> Delivery {
+        let is_held = refusal.error.code == OperationErrorCode::ReviewRequired;
+        let now = self.clock.now();
+        let wait = refusal.error.retry_after_ms.map(Duration::from_millis).unwrap_or_default();
+        let reopens = jiff::SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok());
+        let event = HookEvent {
+            hook_kind: request.hook.as_ref().map_or(HookKind::ManualCapture, |hook| hook.hook_kind.clone()),
+            hook_id: format!("capture-{operation_id}"),
+            triggered_at: request.hook.as_ref().map_or(now, |hook| hook.triggered_at),
+            actor_agent_id: request.hook.as_ref().and_then(|hook| hook.actor_agent_id.clone()),
+            heartbeat_run_id: request.hook.as_ref().and_then(|hook| hook.heartbeat_run_id.clone()),
+            binding_key: None,
+            scope: request.scope,
+            source: Some(request.source),
+            payload: Some(request.payload),
+            mode: request.mode,
+            metadata: request.metadata,
+            query: None,
+            top_k: None,
+            token_budget: None,
+            deadline_ms: None,
+            wait_ms: None,
+        };
+        Delivery {
+            status: if is_held { DeliveryStatus::Held } else { DeliveryStatus::Pending },
+            due_at: if is_held { None } else { Some(reopens.unwrap_or(now)) },
+            error: Some(refusal.error.clone()),
+            ..self.delivery(caller, &event, binding)
+        }
+    }
+
+    /// Tries a delivery once.
+    pub(crate) async fn attempt(self: Arc<Self>, taken: TakenDelivery) {
+        let delivery = &taken.delivery;
+        let (Some(source), Some(payload)) = (&delivery.source, &delivery.payload) else { return };
+        let attempt = DeliveryAttempt { before: delivery, service: &self };
+        let binding = self.bindings.get(&delivery.company_id, &delivery.binding_key);
+        if !binding.is_ok_and(|binding| binding.id == delivery.binding_id) {
+            let message = format!("the binding `{}` was deleted", delivery.binding_key);
+            let after = attempt.failed(None, &Refusal::new(OperationErrorCode::NoBinding, message));
+            if let Err(error) = self.hooks.write(delivery, &after).await {
+                tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be written");
+            }
+            return;
+        }
+        let request = CaptureRequest {
+            binding_key: Some(delivery.binding_key.clone()),
+            scope: delivery.scope.clone(),
+            source: source.clone(),
+            payload: payload.clone(),
+            hook: Some(delivery.hook.clone()),
+            mode: delivery.mode,
+            metadata: delivery.metadata.clone(),
+        };
+        match self.capture_as(&Caller::worker(), request, &attempt).await {
+            // Its record and the delivery's say how it ended.
+            Ok(_) | Err(ServiceError::Operation { .. }) => {}
+            // Nothing was recorded: it is still due, and the disk should get a moment.
+            Err(error) => {
+                tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be tried");
+                tokio::time::sleep(self.retry.first).await;
+            }
+        }
+        drop(taken);
+        self.hooks.moved();
+        self.wake.notify_one();
+    }
+}
+
+fn request(
+    binding: Option<&Binding>,
+    event: &HookEvent,
+    source: &SourceRef,
+    payload: memhost_types::SourcePayload,
+) -> CaptureRequest {
+    CaptureRequest {
+        binding_key: binding.map(|binding| binding.key.clone()),
+        scope: event.scope.clone(),
+        source: source.clone(),
+        payload,
+        hook: Some(event.context()),
+        mode: event.mode,
+        metadata: event.metadata.clone(),
+    }
+}
+
+/// One attempt at a delivery.
+struct DeliveryAttempt<'a> {
+    before: &'a Delivery,
+    service: &'a Service,
+}
+
+impl DeliveryAttempt<'_> {
+    fn failed(&self, own: Option<OperationId>, refusal: &Refusal) -> Delivery {
+        let (before, service) = (self.before, self.service);
+        let retry: &RetryPolicy = &service.retry;
+        let attempts = before.attempts + 1;
+        let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
+        let code = refusal.error.code;
+        let policy = service.bindings.get(&before.company_id, &before.binding_key);
+        let queues = policy.is_ok_and(|binding| binding.policy.on_budget == OnBudget::Queue);
+        let (status, attempts, due_at) = match code {
+            // The binding keeps what its budget does not allow, for as long as that takes; so with what passes by itself.
+            code if code.is_a_wait() || (code == OperationErrorCode::BudgetExceeded && queues) => {
+                let longest = asked.unwrap_or(retry.longest);
+                let patient = RetryPolicy { attempts: u32::MAX, first: retry.longest, longest };
+                (DeliveryStatus::Pending, before.attempts, patient.next(&*service.clock, 1, asked))
+            }
+            OperationErrorCode::ReviewRequired => (DeliveryStatus::Held, before.attempts, None),
+            code if code.is_worth_another_try() => match retry.next(&*service.clock, attempts, asked) {
+                Some(at) => (DeliveryStatus::Pending, attempts, Some(at)),
+                None => (DeliveryStatus::Dead, attempts, None),
+            },
+            _ => (DeliveryStatus::Dead, attempts, None),
+        };
+        Delivery {
+            status,
+            attempts,
+            due_at,
+            finished_at: (status == DeliveryStatus::Dead).then(|| service.clock.now()),
+            operation_id: before.operation_id.or(own),
+            last_operation_id: own,
+            error: Some(refusal.error.clone()),
+            ..before.clone()
+        }
+    }
+}
+
+impl Attempt for DeliveryAttempt<'_> {
+    fn told(&self, own: OperationId) -> OperationId {
+        self.before.operation_id.unwrap_or(own)
+    }
+
+    fn is_approved(&self) -> bool {
+        self.service.is_approved(self.before)
+    }
+
+    fn is_kept(&self) -> bool {
+        true
+    }
+
+    fn begun(&self, own: OperationId) -> Result<Vec<TableWrite>, StoreError> {
+        match self.before.operation_id {
+            Some(_) => Ok(Vec::new()),
+            // After a crash from here on, the next attempt tells the provider the same id.
+            None => Hooks::writes(Some(self.before), &Delivery { operation_id: Some(own), ..self.before.clone() }),
+        }
+    }
+
+    fn ended(&self, own: OperationId, how: Result<&CaptureAnswer, &Refusal>) -> Result<Vec<TableWrite>, StoreError> {
+        let after = match how {
+            Ok(answer) => Delivery {
+                status: DeliveryStatus::Delivered,
+                attempts: self.before.attempts + 1,
+                due_at: None,
+                finished_at: Some(self.service.clock.now()),
+                operation_id: Some(self.told(own)),
+                last_operation_id: Some(own),
+                payload: None,
+                records: answer.records.clone(),
+                jobs: answer.jobs.clone(),
+                error: None,
+                ..self.before.clone()
+            },
+            Err(refusal) => self.failed(Some(own), refusal),
+        };
+        let mut writes = Hooks::writes(Some(self.before), &after)?;
+        if after.status == DeliveryStatus::Held
+            && let Some(item) = self.service.held_item(&after)
+        {
+            let change = crate::review::Reviews::change(&item)?;
+            writes.push(TableWrite { table: change.table, key: change.key, new: change.new });
+        }
+        Ok(writes)
+    }
+}

@@ -1,0 +1,38 @@
+//! The registry: a binding says which kinds of hook it takes, and for which events. A kind that nobody has heard of needs
+//! no more than a binding that names it.
+
+use std::sync::Arc;
+
+use crate::bindings::BindingError;
+
+use crate::bindings::Bindings;
+use memhost_types::{Binding, HookEvent, SubscribedWhen};
+
+/// The bindings that take an event, the one that its scope resolves to first. A binding that the event names takes it
+/// whatever it subscribes to.
+///
+/// # Errors
+/// Where the event names a binding that is not there.
+pub fn subscribers(bindings: &Bindings, event: &HookEvent) -> Result<Vec<Arc<Binding>>, BindingError> {
+    let company = &event.scope.company_id;
+    let active = match bindings.resolve(company, event.scope.agent_id.as_ref(), event.binding_key.as_ref()) {
+        Ok(resolution) => Some(resolution.binding),
+        Err(error) if event.binding_key.is_some() => return Err(error),
+        Err(BindingError::Store(error)) => return Err(error.into()),
+        // Nobody is the default: those that want every event still get it.
+        Err(_) => None,
+    };
+    if event.binding_key.is_some() {
+        return Ok(active.into_iter().collect());
+    }
+    let is_active = |binding: &Binding| active.as_ref().is_some_and(|active| active.id == binding.id);
+    let takes = |binding: &&Arc<Binding>| match binding.policy.takes(&event.hook_kind) {
+        Some(SubscribedWhen::Always) => true,
+        Some(SubscribedWhen::Active) => is_active(binding),
+        None => false,
+    };
+    let mut all: Vec<Arc<Binding>> =
+        bindings.list(company).iter().filter(|binding| binding.enabled).filter(takes).cloned().collect();
+    all.sort_by_key(|binding| !is_active(binding));
+    Ok(all)
+}

@@ -1,0 +1,175 @@
+//! The operator's own token (from the environment, or made at the first start, shown once and kept as a digest), and
+//! asking everybody for theirs.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::problem::Problem;
+use memhost_core::{Authentication, Caller, Service, ServiceError};
+
+const FILE: &str = "admin-token";
+/// A token that somebody chose has at least this many characters.
+const MIN_LENGTH: usize = 16;
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// The token given is too easy to guess.
+    #[error("MEMHOST_TOKEN has {found} characters; at least {MIN_LENGTH} are needed, or unset it to have one made")]
+    TooShort {
+        /// Its length.
+        found: usize,
+    },
+    /// The token's file could not be read or written.
+    #[error("the token's file {path} could not be used: {message}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        message: String,
+    },
+}
+
+/// The digest of the operator's token.
+#[derive(Clone)]
+pub struct AdminToken(blake3::Hash);
+
+impl AdminToken {
+    /// A token that is known.
+    ///
+    /// # Errors
+    /// Where it is too short.
+    pub fn known(token: &str) -> Result<Self, AuthError> {
+        if token.len() < MIN_LENGTH {
+            return Err(AuthError::TooShort { found: token.len() });
+        }
+        Ok(Self::of(token))
+    }
+
+    /// The digest of a token.
+    pub fn of(token: &str) -> Self {
+        Self(blake3::hash(token.as_bytes()))
+    }
+
+    /// The token of a data directory. Where there is none, or `renew` asks for another, one is made; it is answered
+    /// here, this once.
+    ///
+    /// # Errors
+    /// Where its file cannot be read or written.
+    pub fn of_data_dir(data_dir: &Path, renew: bool) -> Result<(Self, Option<String>), AuthError> {
+        let path = data_dir.join(FILE);
+        let failed = |message: String| AuthError::Io { path: path.clone(), message };
+        if !renew && path.exists() {
+            let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+            let digest = blake3::Hash::from_hex(text.trim())
+                .map_err(|_| failed("it is no digest; start with --new-token to make another".to_owned()))?;
+            return Ok((Self(digest), None));
+        }
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| failed(error.to_string()))?;
+        let token = format!("mh_{}", URL_SAFE_NO_PAD.encode(bytes));
+        let digest = blake3::hash(token.as_bytes());
+        write_private(&path, &format!("{digest}\n")).map_err(|error| failed(error.to_string()))?;
+        Ok((Self(digest), Some(token)))
+    }
+
+    /// Whether this is the token. Takes the same time wherever it differs.
+    fn accepts(&self, token: &str) -> bool {
+        blake3::hash(token.as_bytes()) == self.0
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let temporary = path.with_extension("tmp");
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)
+}
+
+/// Whose token this is: the operator's, or one that was made. None where it is nobody's or no longer good.
+///
+/// # Errors
+/// Where the refusal of a void token cannot be recorded.
+pub async fn caller_of(admin: &AdminToken, service: &Service, token: &str) -> Result<Option<Caller>, ServiceError> {
+    if admin.accepts(token) {
+        return Ok(Some(Caller::operator()));
+    }
+    Ok(match service.authenticate(token).await? {
+        Authentication::Caller(caller) => Some(caller),
+        Authentication::Refused => None,
+    })
+}
+
+/// Lets through who has a token, and says who that is.
+pub async fn require(
+    State((admin, service)): State<(AdminToken, Arc<Service>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = given.and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+    });
+    let caller = match bearer {
+        Some(given) => match caller_of(&admin, &service, given).await {
+            Ok(caller) => caller,
+            Err(error) => return Problem::from(error).into_response(),
+        },
+        None => None,
+    };
+    let detail = match (caller, bearer) {
+        (Some(caller), _) => {
+            request.extensions_mut().insert(caller);
+            return next.run(request).await;
+        }
+        (None, Some(_)) => {
+            "the token is not accepted: it was never one, has expired or was revoked; `memhost token create` makes one, \
+             and `memhost serve --new-token` another one for the operator"
+        }
+        (None, None) => "send a token as `authorization: Bearer …`",
+    };
+    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail).into_response();
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_token_is_shown_once_and_kept_as_a_digest() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let (first, shown) = AdminToken::of_data_dir(directory.path(), false).unwrap();
+        let shown = shown.unwrap();
+        assert!(first.accepts(&shown) && !first.accepts("mh_other"));
+        let file = directory.path().join(FILE);
+        assert!(!fs::read_to_string(&file).unwrap().contains(&shown));
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let (again, nothing) = AdminToken::of_data_dir(directory.path(), false).unwrap();
+        assert!(again.accepts(&shown) && nothing.is_none());
+        let (renewed, other) = AdminToken::of_data_dir(directory.path(), true).unwrap();
+        assert!(renewed.accepts(&other.unwrap()) && !renewed.accepts(&shown));
+        fs::write(&file, "junk").unwrap();
+        assert!(AdminToken::of_data_dir(directory.path(), false).is_err());
+    }
+
+    #[test]
+    fn a_short_token_is_refused() {
+        assert!(AdminToken::known("short").is_err());
+    }
+}
