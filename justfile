@@ -64,7 +64,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench control -- {{ARGS}}
     cargo bench -p memhost-tests --bench explorer -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
-    cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
+    cargo bench -p memhost-tests --bench agent_hooks -- {{ARGS}}
     cargo bench -p memhost-tests --bench facts -- {{ARGS}}
     cargo bench -p memhost-tests --bench cross_agent -- {{ARGS}}
     cargo bench -p memhost-tests --bench taxonomy -- {{ARGS}}

@@ -1,5 +1,4 @@
-//! The adapters for agents' tools: every hook that their documentation names, piped into the program, and what the host
-//! knows afterwards. See `tests/adapters/README.md` for where the payloads are from.
+//! The hooks of agent tools: every recorded payload is piped into the program, and the host must know of it afterwards. See `tests/agent-hooks/README.md` for where the payloads are from.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use super::support::Api;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 
-/// A person's machine: a home, a project, and a host that may or may not be there.
+/// A person's machine: a home directory, a project, and the address of a host that may or may not be there.
 pub(crate) struct Machine {
     directory: tempfile::TempDir,
     pub(crate) url: String,
@@ -44,7 +43,7 @@ impl Machine {
 
     /// One of the recorded payloads, with this machine's paths.
     pub(crate) fn payload(&self, tool: &str, name: &str) -> String {
-        let recorded = repository().join("tests/adapters").join(tool);
+        let recorded = repository().join("tests/agent-hooks").join(tool);
         let transcript = self.path(&format!("{tool}.jsonl"));
         if !transcript.exists() {
             std::fs::copy(recorded.join("transcript.jsonl"), &transcript).unwrap();
@@ -60,7 +59,7 @@ impl Machine {
             .args(arguments)
             .env_clear()
             .env("HOME", self.directory.path())
-            .env("MEMHOST_ADAPTER_STATE", self.path("state"))
+            .env("MEMHOST_AGENT_HOOKS_STATE", self.path("state"))
             .env("MEMHOST_URL", &self.url)
             .env("MEMHOST_TOKEN", &self.token)
             .env("MEMHOST_COMPANY", "acme")
@@ -73,15 +72,30 @@ impl Machine {
         run(self.command(arguments), input)
     }
 
-    /// Runs a hook on a recorded payload, which must end well.
+    /// Runs a hook on a recorded payload. It must succeed.
     pub(crate) fn hook(&self, tool: &str, name: &str) -> String {
-        let called = self.call(&["adapter", tool], &self.payload(tool, name));
+        let called = self.call(&["agent-hooks", tool], &self.payload(tool, name));
         assert_eq!((called.code, called.errors.as_str()), (Some(0), ""), "{tool}/{name}: {called:?}");
         called.out
     }
 
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.path("state/adapter.log")).unwrap_or_default()
+        std::fs::read_to_string(self.path("state/agent-hooks.log")).unwrap_or_default()
+    }
+
+    /// Whether a process of this machine runs: on Linux by its environment, elsewhere by the lock of a spool.
+    pub(crate) fn is_delivering(&self) -> bool {
+        let state = format!("MEMHOST_AGENT_HOOKS_STATE={}", self.path("state").display());
+        if cfg!(target_os = "linux") {
+            let processes = std::fs::read_dir("/proc").unwrap().flatten();
+            let environments = processes.filter_map(|process| std::fs::read(process.path().join("environ")).ok());
+            return environments
+                .into_iter()
+                .any(|environment| environment.split(|byte| *byte == 0).any(|variable| variable == state.as_bytes()));
+        }
+        files(&self.path("state/spool"))
+            .iter()
+            .any(|spool| std::fs::File::open(spool.join("lock")).is_ok_and(|lock| lock.try_lock().is_err()))
     }
 
     /// How many events wait.
@@ -96,7 +110,7 @@ pub(crate) fn run(mut command: Command, input: &str) -> Called {
     let started = Instant::now();
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // Who reads no input closes it: that is no mistake of ours.
+    // A program that reads no input closes it, and writing fails.
     let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
     drop(stdin);
     let output = child.wait_with_output().unwrap();
@@ -127,13 +141,13 @@ pub(crate) async fn machine() -> (TestHost, Api, Machine) {
     let host = TestHost::new(&[]).await.unwrap();
     let address = serve(&host, ([127, 0, 0, 1], 0).into()).await;
     let (api, machine) = (Api::new(&host), Machine::new(format!("http://{address}")));
-    // Recall that comes too late is left out, and that is another test's matter.
+    // A late recall is left out, which is for another test: here it may take long.
     std::fs::create_dir_all(machine.path(".config/memhost")).unwrap();
-    std::fs::write(machine.path(".config/memhost/adapter.toml"), "deadline_ms = 30000\n").unwrap();
+    std::fs::write(machine.path(".config/memhost/agent-hooks.toml"), "deadline_ms = 30000\n").unwrap();
     (host, api, machine)
 }
 
-/// Until so many events wait.
+/// Waits until so many events wait in the spool.
 pub(crate) async fn settle(machine: &Machine, waiting: usize) {
     for _ in 0..6_000 {
         if machine.waiting() == waiting {
@@ -144,7 +158,7 @@ pub(crate) async fn settle(machine: &Machine, waiting: usize) {
     panic!("{} wait: {}", machine.waiting(), machine.log());
 }
 
-/// What became known, oldest first: the types of events, and `capture`.
+/// The events that the host knows, oldest first, once there are `count`.
 async fn known(api: &Api, count: usize) -> Vec<Value> {
     let events = api
         .until("/control/v1/companies/acme/events?limit=1000", |page| page["items"].as_array().unwrap().len() >= count)
@@ -160,58 +174,47 @@ async fn captures(api: &Api, count: usize) -> Vec<Value> {
     page["items"].as_array().unwrap().clone()
 }
 
-/// A payload, the event that it is for the host, and whether what was said is captured.
-type Row = (&'static str, Option<&'static str>, bool);
+/// The tools with recorded payloads.
+pub(crate) fn tools() -> Vec<String> {
+    let entries = std::fs::read_dir(repository().join("tests/agent-hooks")).unwrap().map(Result::unwrap);
+    let mut tools: Vec<String> =
+        entries.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name().into_string().unwrap()).collect();
+    tools.sort();
+    assert!(tools.len() >= 2, "{tools:?}");
+    tools
+}
 
-const CLAUDE: [Row; 13] = [
-    ("session-start", Some("session.started"), false),
-    ("session-start-resume", Some("session.started"), false),
-    ("session-start-compact", None, false),
-    ("user-prompt-submit", None, false),
-    ("pre-tool-use", Some("tool_call.started"), false),
-    ("post-tool-use", Some("tool_call.succeeded"), false),
-    ("post-tool-use-failure", Some("tool_call.failed"), false),
-    ("notification", None, false),
-    ("subagent-start", None, false),
-    ("subagent-stop", None, false),
-    ("stop", None, true),
-    ("pre-compact", None, true),
-    ("session-end", Some("session.stopped"), true),
-];
+/// The payloads of a tool in the order of `expected.json`, each with the event that the host must get, if any.
+fn expected(tool: &str) -> Vec<(String, Option<String>)> {
+    let path = repository().join("tests/agent-hooks").join(tool).join("expected.json");
+    let rows: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    rows.iter().map(|row| (text(&row["payload"]).unwrap(), text(&row["event"]))).collect()
+}
 
-const CODEX: [Row; 9] = [
-    ("session-start", Some("session.started"), false),
-    ("user-prompt-submit", None, false),
-    ("pre-tool-use", Some("tool_call.started"), false),
-    ("post-tool-use", Some("tool_call.succeeded"), false),
-    ("post-tool-use-failed", Some("tool_call.failed"), false),
-    ("permission-request", None, false),
-    ("pre-compact", None, true),
-    ("subagent-stop", None, false),
-    ("stop", Some("session.stopped"), true),
-];
-
+/// The recorded payloads of hook events. A payload of a `notify` program has a test of its own.
 fn recorded(tool: &str) -> Vec<String> {
-    let files = std::fs::read_dir(repository().join("tests/adapters").join(tool)).unwrap();
+    let files = std::fs::read_dir(repository().join("tests/agent-hooks").join(tool)).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter_map(|name| Some(name.strip_suffix(".json")?.to_owned())).collect();
-    names.retain(|name| name != "notify");
+    names.retain(|name| name != "notify" && name != "expected");
     names.sort();
     names
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_documented_hook_is_what_it_means() {
-    for (tool, rows) in [("claude", &CLAUDE[..]), ("codex", &CODEX[..])] {
-        let mut named: Vec<&str> = rows.iter().map(|(name, ..)| *name).collect();
+async fn every_recorded_hook_reports_what_is_expected() {
+    for tool in &tools() {
+        let rows = expected(tool);
+        let mut named: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
         named.sort_unstable();
-        assert_eq!(named, recorded(tool), "every payload is in the table");
+        assert_eq!(named, recorded(tool), "expected.json has every payload");
         let (_host, api, machine) = machine().await;
-        for (name, ..) in rows {
-            // There is nothing to recall, and everything else means something to the tool.
+        for (name, _) in &rows {
+            // There is nothing to recall, and any other output would mean something to the tool.
             assert_eq!(machine.hook(tool, name), "", "{tool}/{name}");
         }
-        let wanted: Vec<&str> = rows.iter().filter_map(|(_, kind, _)| *kind).collect();
+        let wanted: Vec<&str> = rows.iter().filter_map(|(_, event)| event.as_deref()).collect();
         let events = known(&api, wanted.len()).await;
         let types: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
         assert_eq!(types, wanted, "{tool}");
@@ -222,7 +225,7 @@ async fn every_documented_hook_is_what_it_means() {
         // The end of the turn, before compaction, the end of the session: one exchange, captured once.
         let captured = captures(&api, 1).await;
         assert_eq!(captured.len(), 1, "{captured:?}");
-        assert_eq!(captured[0]["metadata"]["agentKind"], tool);
+        assert_eq!(captured[0]["metadata"]["agentKind"], *tool);
         assert_eq!(captured[0]["scope"]["projectId"], "widgets");
         settle(&machine, 0).await;
         assert_eq!(machine.log(), "");
@@ -243,7 +246,7 @@ async fn a_tools_end_says_how_and_how_long() {
     // Claude Code did not say how long it took; it began when its hook ran.
     assert!((20..10_000).contains(&events[1]["durationMs"].as_u64().unwrap()), "{}", events[1]);
     assert_eq!((&events[2]["durationMs"], &events[2]["status"]), (&json!(12), &json!("succeeded")));
-    assert_eq!(events[3]["error"], "it ended with exit code 1");
+    assert_eq!(events[3]["error"], "exit code 1");
     assert_eq!(events[3]["details"]["toolUseId"], "call_Qq9k");
 }
 
@@ -252,7 +255,7 @@ async fn what_is_known_is_printed_in_the_form_that_the_tool_puts_in() {
     let (_host, api, machine) = machine().await;
     let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "widgets: deploys are frozen on Fridays"}]});
     api.post("/runtime/v1/companies/acme/records", &note).await.fine();
-    for tool in ["claude", "codex"] {
+    for tool in &tools() {
         let printed = machine.hook(tool, "session-start");
         let printed: Value = serde_json::from_str(&printed).unwrap();
         let output = &printed["hookSpecificOutput"];
@@ -262,10 +265,10 @@ async fn what_is_known_is_printed_in_the_form_that_the_tool_puts_in() {
         // A prompt is a question only where somebody wants that.
         assert_eq!(machine.hook(tool, "user-prompt-submit"), "");
         let payload = machine.payload(tool, "user-prompt-submit");
-        let called = machine.call(&["adapter", tool, "--recall", "prompts"], &payload);
+        let called = machine.call(&["agent-hooks", tool, "--recall", "prompts"], &payload);
         let printed: Value = serde_json::from_str(&called.out).unwrap();
         assert_eq!(printed["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");
-        let called = machine.call(&["adapter", tool, "--recall", "off"], &machine.payload(tool, "session-start"));
+        let called = machine.call(&["agent-hooks", tool, "--recall", "off"], &machine.payload(tool, "session-start"));
         assert_eq!((called.code, called.out.as_str()), (Some(0), ""));
     }
     // Claude Code has forgotten what was put in when it shortens a session.
@@ -280,7 +283,7 @@ async fn one_thing_that_is_told_twice_is_one() {
         machine.hook("codex", "stop");
     }
     // Codex's older notification is of the same turn.
-    let called = machine.call(&["adapter", "codex", "notify", &machine.payload("codex", "notify")], "");
+    let called = machine.call(&["agent-hooks", "codex", "notify", &machine.payload("codex", "notify")], "");
     assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""));
     settle(&machine, 0).await;
     assert_eq!(known(&api, 2).await.len(), 2);
@@ -293,7 +296,7 @@ async fn one_thing_that_is_told_twice_is_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_of_paperclip_is_told_as_one() {
     let (_host, api, machine) = machine().await;
-    let mut command = machine.command(&["adapter", "claude"]);
+    let mut command = machine.command(&["agent-hooks", "claude"]);
     command.env_remove("MEMHOST_COMPANY").envs([
         ("PAPERCLIP_COMPANY_ID", "acme"),
         ("PAPERCLIP_AGENT_ID", "ada"),

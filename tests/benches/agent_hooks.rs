@@ -1,5 +1,5 @@
-//! What a hook of an agent's tool costs its caller, from starting the program to its end: with a host and without one,
-//! beside a program that is started and says its version.
+//! What a hook costs the agent tool that runs it, from the start of the program to its end: with a host, without one, and
+//! beside `memhost --version`.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -89,7 +89,7 @@ fn main() {
     let version = measure(|_| drop(run(home, &up, &["--version"], "")));
     let hook = |url: &str, event: &str| {
         measure(|n| {
-            let printed = run(home, url, &["adapter", "claude"], &payload(event, home, n));
+            let printed = run(home, url, &["agent-hooks", "claude"], &payload(event, home, n));
             assert_eq!(printed.contains("additionalContext"), event == "SessionStart" && url == up);
         })
     };
