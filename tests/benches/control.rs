@@ -12,7 +12,7 @@ use memhost_core::access::{Act, Known, Tokens};
 use memhost_core::bindings::{Bindings, NewBinding};
 use memhost_core::{Caller, CreateToken};
 use memhost_ports::{Clock, SystemClock};
-use memhost_store::{SledOptions, SledStore, Store, Transacted};
+use memhost_store::{OperationLog, SledOptions, SledStore, Store, Transacted};
 use memhost_tests::measure::{Timings, show, table};
 use memhost_tests::operations::{FIRST_MS, fill};
 use memhost_tests::{TestHost, caller, parse};
@@ -43,8 +43,8 @@ async fn access() {
     let directory = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(SledStore::open(directory.path(), SledOptions::default()).unwrap());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let bindings = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).unwrap();
-    let tokens = Tokens::open(Arc::clone(&store), clock).unwrap();
+    let bindings = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
+    let tokens = Tokens::open(Arc::clone(&store), clock).await.unwrap();
     let mut values = Vec::new();
     for n in 0..COMPANIES {
         let company = parse(&format!("6f1c2c5e-0000-4000-8000-{n:012}"));
@@ -65,8 +65,10 @@ async fn access() {
         }
         let request = json!({"name": "ada", "role": "agent", "agentId": "ada"});
         let request: CreateToken = serde_json::from_value(request).unwrap();
-        let (made, change) = tokens.make(&Caller::operator(), Some(&company), request).unwrap();
-        let Transacted::Done(commit) = store.transact(std::slice::from_ref(&change)).unwrap() else { unreachable!() };
+        let (made, change) = tokens.make(&Caller::operator(), Some(&company), request).await.unwrap();
+        let Transacted::Done(commit) = store.transact(std::slice::from_ref(&change)).await.unwrap() else {
+            unreachable!()
+        };
         commit.await.unwrap();
         tokens.apply(&change).unwrap();
         values.push((company, made.value));
@@ -155,6 +157,7 @@ fn explorer() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
     let company = parse("acme");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let started = Instant::now();
     fill(&store, count).unwrap();
     println!("{count} operations written and indexed in {}", show(started.elapsed()));
@@ -185,7 +188,7 @@ fn explorer() {
             // From the newest on, and from anywhere.
             let from = (n % 2 == 1).then(|| (n * 7_919 * 1_031) % count + 1);
             let started = Instant::now();
-            let page = store.operations(&company, filter, from, 50).unwrap();
+            let page = runtime.block_on(store.operations(&company, filter, from, 50)).unwrap();
             all.push(started.elapsed());
             found = found.max(page.operations.len());
         }
@@ -202,7 +205,8 @@ fn explorer() {
     let title = format!("Explorer: a page of 50 over {count} operations ({before} MiB resident before)");
     table(&title, &["filter", "found", "p50", "p99", "resident after"], &rows);
     let started = Instant::now();
-    let sums = store.rollups(&company, jiff::civil::date(2020, 1, 1), jiff::civil::date(2030, 1, 1)).unwrap();
+    let days = (jiff::civil::date(2020, 1, 1), jiff::civil::date(2030, 1, 1));
+    let sums = runtime.block_on(store.rollups(&company, days.0, days.1)).unwrap();
     println!("\nall sums of all days: {} rows in {}", sums.len(), show(started.elapsed()));
 }
 

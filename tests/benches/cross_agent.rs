@@ -100,7 +100,7 @@ async fn measure(items: usize, projects: u64) -> Measured {
         }
     })
     .await;
-    let usage = service.binding(&parse(COMPANY), &parse("shared")).unwrap().usage.unwrap();
+    let usage = service.binding(&parse(COMPANY), &parse("shared")).await.unwrap().usage.unwrap();
     Measured { load, open, recall, memory: usage.memory_bytes }
 }
 

@@ -78,7 +78,7 @@ async fn swap() -> Vec<String> {
     let calls = load.await.unwrap();
     let failed = calls.iter().filter(|(_, answered)| !answered).count();
     let timings = Timings::new(calls.iter().map(|(took, _)| *took).collect());
-    let serving = host.service().binding(&parse("acme"), &parse("stamped")).unwrap().serving.unwrap();
+    let serving = host.service().binding(&parse("acme"), &parse("stamped")).await.unwrap().serving.unwrap();
     let slowest = show(timings.percentile(100.0));
     vec![calls.len().to_string(), serving.version.to_string(), failed.to_string(), show(timings.p99()), slowest]
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use memhost_store::{SledOptions, SledStore, Store};
+use memhost_store::{OperationLog, SledOptions, SledStore};
 use memhost_tests::measure::table;
 use memhost_tests::parse;
 use memhost_types::{
@@ -95,7 +95,7 @@ async fn ours(concurrency: usize) -> f64 {
             tokio::spawn(async move {
                 let mut count = 0;
                 while Instant::now() < until {
-                    let sequence = store.next_sequence(&company).unwrap();
+                    let sequence = store.take_sequence(&company).unwrap();
                     store.write_operation(Arc::new(operation(sequence)), Vec::new()).await.unwrap();
                     count += 1;
                 }

@@ -224,8 +224,8 @@ impl TestHost {
     }
 
     /// A company's operations, newest first.
-    pub fn operations(&self, company: &str) -> Result<Vec<Operation>, ServiceError> {
-        let page = self.service().operations(&parse(company), &OperationFilter::default(), None, 1_000)?;
+    pub async fn operations(&self, company: &str) -> Result<Vec<Operation>, ServiceError> {
+        let page = self.service().operations(&parse(company), &OperationFilter::default(), None, 1_000).await?;
         Ok(page.items)
     }
 }

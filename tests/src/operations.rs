@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost_store::{SledStore, Store};
+use memhost_store::{OperationLog, SledStore};
 use memhost_types::{Operation, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef};
 
 use crate::parse;
@@ -71,7 +71,7 @@ pub fn fill(store: &SledStore, count: u64) -> Result<()> {
     let company = parse("acme");
     let mut last = None;
     for n in 1..=count {
-        let sequence = store.next_sequence(&company)?;
+        let sequence = store.take_sequence(&company).context("the store is open")?;
         last = Some(store.write_operation(Arc::new(operation(sequence, FIRST_MS + n * 100)?), Vec::new()));
         if n % 20_000 == 0 {
             runtime.block_on(last.take().context("there is a last one")?)?;

@@ -126,7 +126,7 @@ async fn settled(service: &Service, company: &CompanyId, key: &BindingKey) -> Re
     let filter = JobFilter { binding_key: Some(key.clone()), ..JobFilter::default() };
     let mut cursor = None;
     loop {
-        let page = service.jobs(company, &filter, cursor.as_deref(), Some(100));
+        let page = service.jobs(company, &filter, cursor.as_deref(), Some(100)).await;
         let page = page.map_err(|error| operation("waiting for jobs", error))?;
         let is_open = |job: &Job| matches!(job.status, JobStatus::Queued | JobStatus::Running);
         cursor = match page.items.iter().any(is_open) {

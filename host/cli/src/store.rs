@@ -64,7 +64,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             let data_dir = data_dir.unwrap_or_default();
             let config = HostConfig::read("--config", config.as_deref())?;
             let service = Service::open(config.options(&data_dir)?.service).await.map_err(CliError::host)?;
-            let findings = service.verify_store().map_err(CliError::host)?;
+            let findings = service.verify_store().await.map_err(CliError::host)?;
             findings.iter().try_for_each(|finding| line(finding))?;
             match findings.len() {
                 0 => line("the log and its indexes fit"),

@@ -48,7 +48,7 @@ impl Subject {
     /// those of this one, so that what is carried over is looked for where it was.
     pub(super) async fn empty(&self) -> Result<Self, Stop> {
         let none = |error: ServiceError| Stop::Skipped(format!("no second binding can be made: {error}"));
-        let own = self.service.binding(&self.company, &self.key).map_err(none)?.binding;
+        let own = self.service.binding(&self.company, &self.key).await.map_err(none)?.binding;
         let key = format!("{}-{}", self.key, self.numbers.fetch_add(1, Ordering::Relaxed));
         let key = BindingKey::parse(&key).map_err(|error| none(ServiceError::Host(error.problem)))?;
         let request = CreateBinding {

@@ -1,5 +1,5 @@
-//! Who calls, and what that one may do. Tokens are kept as digests; reads are served from memory, a change is durable
-//! before it is seen.
+//! Callers and their rights. Tokens are stored as digests. Reads are served from memory; a change is durable before it
+//! takes effect.
 
 mod caller;
 pub(crate) mod control;

@@ -1,5 +1,5 @@
 //! Bindings and their targets: which provider answers for whom. Reads are served from memory; a change is durable
-//! before it is seen.
+//! before it takes effect.
 
 mod abilities;
 mod activity;

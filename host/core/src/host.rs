@@ -1,6 +1,7 @@
 //! The host itself: opening it, its keys and secrets, its health and metrics, backups, and what it publishes.
 
 mod backup;
+pub(crate) mod caches;
 mod control;
 pub(crate) mod feed;
 mod health;

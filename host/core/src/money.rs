@@ -1,4 +1,4 @@
-//! What was spent, and how much may be: cost events, finance events, budgets. Amounts are whole microcents.
+//! Costs and budgets: cost events, finance events, budgets. Amounts are whole microcents.
 
 mod budgets;
 mod evaluation;

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::Service;
 
-use crate::error::ServiceError;
 use memhost_types::{CompanyId, FieldError, QueryDigest, limits};
 
 /// One page of a list.
@@ -29,19 +28,18 @@ impl Service {
         Ok(opened.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// A page of the list of this name.
-    pub(crate) fn page<T>(
+    /// Checks what a caller says of the page of a list that it wants.
+    pub(crate) fn page_of(
         &self,
         list: &str,
         company: &CompanyId,
         filter: &impl Serialize,
         cursor: Option<&str>,
         limit: Option<u32>,
-        read: impl FnOnce(Option<&[u8]>, usize) -> Result<memhost_store::Found<T>, ServiceError>,
-    ) -> Result<Page<T>, ServiceError> {
+    ) -> Result<WantedPage, FieldError> {
         let limit = limit.unwrap_or(limits::DEFAULT_LIMIT);
         if limit == 0 || limit > limits::MAX_PAGE {
-            return Err(FieldError::new("limit", format!("is {limit}; 1 to {} are allowed", limits::MAX_PAGE)).into());
+            return Err(FieldError::new("limit", format!("is {limit}; 1 to {} are allowed", limits::MAX_PAGE)));
         }
         let filter = serde_json::to_vec(filter).unwrap_or_default();
         let digest = QueryDigest::new([list.as_bytes(), company.as_str().as_bytes(), &filter]);
@@ -49,7 +47,26 @@ impl Service {
             .map(|cursor| self.cursors.open(&digest, cursor))
             .transpose()
             .map_err(|error| FieldError::new("cursor", error.to_string()))?;
-        let (items, next) = read(from.as_deref(), limit as usize)?;
-        Ok(Page { items, next_cursor: next.map(|next| self.cursors.seal(&digest, &next)) })
+        Ok(WantedPage { digest, from, limit: limit as usize })
+    }
+
+    /// What was found for a page, with the cursor of the next one.
+    pub(crate) fn sealed<T>(&self, page: &WantedPage, (items, next): memhost_store::Found<T>) -> Page<T> {
+        Page { items, next_cursor: next.map(|next| self.cursors.seal(&page.digest, &next)) }
+    }
+}
+
+/// The page of a list that a caller wants.
+pub(crate) struct WantedPage {
+    digest: QueryDigest,
+    from: Option<Vec<u8>>,
+    /// Records that it has at most.
+    pub(crate) limit: usize,
+}
+
+impl WantedPage {
+    /// The key at which it begins.
+    pub(crate) fn from(&self) -> Option<&[u8]> {
+        self.from.as_deref()
     }
 }

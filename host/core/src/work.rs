@@ -3,6 +3,7 @@
 pub(crate) mod background;
 pub(crate) mod deliver;
 pub(crate) mod delivery;
+pub mod due_queue;
 mod extract;
 pub mod hooks;
 mod hydrate;

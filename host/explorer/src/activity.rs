@@ -31,7 +31,7 @@ pub(super) async fn list(
     allowed: Authorized<Viewing>,
     asked: Asked<ActivityQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.activity(&allowed.company, asked.query.cursor.as_deref())?;
+    let page = service.activity(&allowed.company, asked.query.cursor.as_deref()).await?;
     let body = html! {
         @if page.items.is_empty() {
             (empty("Nothing was changed yet", &html! {

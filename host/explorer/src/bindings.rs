@@ -53,7 +53,7 @@ pub(super) async fn list(
     view: View,
     allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
-    let bindings = service.bindings(&allowed.company)?;
+    let bindings = service.bindings(&allowed.company).await?;
     let columns = [
         Col::text("Binding"),
         Col::text("State"),
@@ -111,7 +111,7 @@ pub(super) async fn resolve(
 ) -> Result<Markup, Problem> {
     let ResolveQuery { agent_id, binding_key } = &asked.query;
     let named = std::iter::once((String::new(), "no binding".to_owned())).chain(pieces::binding_keys(&view));
-    let found = service.resolve_binding(&allowed.company, agent_id.as_ref(), binding_key.as_ref());
+    let found = service.resolve_binding(&allowed.company, agent_id.as_ref(), binding_key.as_ref()).await;
     let body = html! {
         (Filter::new(&view, &asked).text("agentId", "Agent").pick("bindingKey", "The request names", "", named))
         div #answer {

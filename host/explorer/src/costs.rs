@@ -54,9 +54,9 @@ impl CostQuery {
         std::iter::once(first).chain(self.then.filter(|then| *then != first)).collect()
     }
 
-    fn sums(&self, service: &Service, company: &CompanyId, group_by: Vec<GroupBy>) -> Result<Sums, Problem> {
+    async fn sums(&self, service: &Service, company: &CompanyId, group_by: Vec<GroupBy>) -> Result<Sums, Problem> {
         let (since, until, binding_key) = (self.since, self.until, self.binding_key.clone());
-        Ok(service.sums(company, &SumsQuery { since, until, group_by, binding_key })?)
+        Ok(service.sums(company, &SumsQuery { since, until, group_by, binding_key }).await?)
     }
 }
 
@@ -93,12 +93,12 @@ pub(super) async fn list(
 ) -> Result<Markup, Problem> {
     let query = &asked.query;
     let group_by = query.group_by();
-    let sums = query.sums(&service, &allowed.company, group_by.clone())?;
+    let sums = query.sums(&service, &allowed.company, group_by.clone()).await?;
     let by_day = match group_by[0] {
         GroupBy::Day => vec![GroupBy::Day],
         first => vec![GroupBy::Day, first],
     };
-    let days = query.sums(&service, &allowed.company, by_day)?;
+    let days = query.sums(&service, &allowed.company, by_day).await?;
     let shown = asked.with(&view, "", None);
     let csv = format!("{}{}", view.at(&["costs.csv"]), shown.strip_prefix(view.path.as_str()).unwrap_or_default());
     let body = html! {
@@ -248,7 +248,7 @@ pub(super) async fn export(
 ) -> Result<Response, Problem> {
     let query = &asked.query;
     let group_by = query.group_by();
-    let sums = query.sums(&service, &allowed.company, group_by.clone())?;
+    let sums = query.sums(&service, &allowed.company, group_by.clone()).await?;
     let file = format!("attachment; filename=\"memhost-costs-{}-{}.csv\"", sums.since, sums.until);
     let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8; header=present".to_owned()), (CONTENT_DISPOSITION, file)];
     Ok((headers, csv::of_sums(&sums, &group_by)).into_response())

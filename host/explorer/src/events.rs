@@ -67,7 +67,7 @@ pub(super) async fn list(
         since,
         until,
     };
-    let page = service.events(&allowed.company, &filter, query.cursor.as_deref(), ROWS)?;
+    let page = service.events(&allowed.company, &filter, query.cursor.as_deref(), ROWS).await?;
     let columns = [
         Col::text("What"),
         Col::text("Agent"),

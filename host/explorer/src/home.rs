@@ -19,15 +19,17 @@ pub(super) async fn companies(State(service): State<Arc<Service>>, view: View) -
     }
     service.allow(&view.caller, Act::Host, None).await?;
     let companies = service.companies();
-    let rows = companies.iter().map(|company| {
-        let bindings = service.bindings(company).unwrap_or_default();
+    let mut rows = Vec::new();
+    for company in &companies {
+        let bindings = service.bindings(company).await.unwrap_or_default();
         let default = bindings.iter().find(|binding| binding.is_default);
-        Row::to(View::company_at(company, &[]))
+        let row = Row::to(View::company_at(company, &[]))
             .key(company)
             .cell(company.as_str())
             .maybe(default.map(|binding| binding.binding.key.to_string()))
-            .cell(count(bindings.len() as u64))
-    });
+            .cell(count(bindings.len() as u64));
+        rows.push(row);
+    }
     let body = if companies.is_empty() {
         empty(
             "No company has a binding yet",

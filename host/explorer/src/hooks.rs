@@ -49,7 +49,7 @@ pub(super) async fn list(
     let DeliveryQuery { status: wanted, binding_key, hook_kind, hook_id, cursor } = &asked.query;
     let (binding_key, hook_kind) = (binding_key.clone(), hook_kind.clone());
     let filter = DeliveryFilter { status: *wanted, binding_key, hook_kind, hook_id: hook_id.clone() };
-    let page = service.deliveries(&allowed.company, &filter, cursor.as_deref(), ROWS)?;
+    let page = service.deliveries(&allowed.company, &filter, cursor.as_deref(), ROWS).await?;
     let columns = [
         Col::text("Event"),
         Col::text("Status"),
@@ -100,7 +100,7 @@ pub(super) async fn list(
                 (pager(&view, &asked, page.next_cursor.as_deref(), "deliveries"))
             }
         }
-        @if is_first { (panel("subscriptions", "Who takes what", &subscriptions(&service, &view, &allowed.company)?)) }
+        @if is_first { (panel("subscriptions", "Who takes what", &subscriptions(&service, &view, &allowed.company).await?)) }
     };
     let dead = html! { a.button href=(asked.with(&view, "status", Some("dead"))) { "Dead letters" } };
     Ok(Page::new(&view, "Hooks", "Events on their way to bindings, newest first.")
@@ -109,8 +109,8 @@ pub(super) async fn list(
         .render(&body))
 }
 
-fn subscriptions(service: &Service, view: &View, company: &CompanyId) -> Result<Markup, Problem> {
-    let bindings = service.bindings(company)?;
+async fn subscriptions(service: &Service, view: &View, company: &CompanyId) -> Result<Markup, Problem> {
+    let bindings = service.bindings(company).await?;
     let columns = [Col::text("Binding"), Col::text("Where it answers"), Col::text("For every event").long()];
     let rows = bindings.iter().map(|binding| {
         let binding = &binding.binding;
@@ -140,7 +140,7 @@ pub(super) async fn show(
     Path((_, delivery)): Path<(String, String)>,
     allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
-    let delivery = service.delivery_of(&allowed.company, id(&delivery)?)?;
+    let delivery = service.delivery_of(&allowed.company, id(&delivery)?).await?;
     let action = html! {
         @if view.allows(Act::Administer) {
             @match delivery.status {

@@ -46,7 +46,7 @@ pub(super) async fn list(
         since,
         until,
     };
-    let page = service.jobs(&allowed.company, &filter, query.cursor.as_deref(), ROWS)?;
+    let page = service.jobs(&allowed.company, &filter, query.cursor.as_deref(), ROWS).await?;
     let columns = [
         Col::text("Job"),
         Col::text("Status"),
@@ -106,7 +106,7 @@ pub(super) async fn show(
     Path((_, job)): Path<(String, String)>,
     allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
-    let job = service.job(&allowed.company, id(&job)?)?;
+    let job = service.job(&allowed.company, id(&job)?).await?;
     let body = html! {
         div.stack #job data-live {
             @if let Some(error) = &job.error {
@@ -206,7 +206,7 @@ pub(super) async fn ask_cancel(
     Path((_, job)): Path<(String, String)>,
     allowed: Authorized<Administering>,
 ) -> Result<Markup, Problem> {
-    let job = service.job(&allowed.company, id(&job)?)?;
+    let job = service.job(&allowed.company, id(&job)?).await?;
     let here = view.at(&["jobs", &job.id.0.to_string()]);
     let body = html! {
         p.about { "What is at it may come to its end, but nothing of it counts any more. The provider is told. You can run it again later." }

@@ -61,7 +61,7 @@ pub(super) async fn follow(
     // Plugins are the host's. That one changed is nobody's secret; which one is not told here.
     let followed = (!wanted.contains("plugin")).then_some(&company);
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let mut follower = service.follow(followed, after)?;
+    let mut follower = service.follow(followed, after).await?;
     let is_mine = move |notice: &Notice| {
         let here = notice.company_id.as_ref().is_none_or(|of| *of == company);
         here && (matches!(notice.happened, HostEvent::Reset) || wanted.contains(notice.happened.kind()))

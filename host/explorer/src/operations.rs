@@ -65,7 +65,7 @@ pub(super) async fn list(
     asked: Asked<OperationQuery>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;
-    let page = service.operations(&allowed.company, &query.filter(), query.cursor.as_deref(), ROWS)?;
+    let page = service.operations(&allowed.company, &query.filter(), query.cursor.as_deref(), ROWS).await?;
     let hooks =
         ["pre_run_hydrate", "post_run_capture", "issue_comment_capture", "issue_document_capture", "manual_capture"];
     let body = html! {

@@ -40,8 +40,8 @@ pub(super) async fn show(
     asked: Asked<OverviewQuery>,
 ) -> Result<Markup, Problem> {
     let company = &allowed.company;
-    let latest = service.operations(company, &OperationFilter::default(), None, LATEST)?.items;
-    let bindings = service.bindings(company)?;
+    let latest = service.operations(company, &OperationFilter::default(), None, LATEST).await?.items;
+    let bindings = service.bindings(company).await?;
     let page = Page::new(&view, "Overview", "How memory does in this company.");
     if latest.is_empty() {
         let body = html! {
@@ -52,11 +52,13 @@ pub(super) async fn show(
     }
     let is_operator = view.caller.may(Act::Host, None).is_ok();
     let doctor = is_operator && asked.query.doctor.is_some();
-    let days = service.sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() })?;
+    let days = service.sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() }).await?;
     let quality = quality(&service, company, &days).await?;
+    let attention = attention::list(&service, &view, company, &bindings).await?;
+    let budgets = budgets(&service, &view, company).await?;
     let body = html! {
         div.stack #overview data-live {
-            (attention::list(&service, &view, company, &bindings)?)
+            (attention)
             (figures(&days, quality.as_ref()))
             div.two {
                 div.panel { (volume(&days)) }
@@ -64,7 +66,7 @@ pub(super) async fn show(
             }
             div.two {
                 (panel("bindings", "Who answers", &who_answers(&view, &bindings)))
-                (panel("budgets", "Spent against budgets", &budgets(&service, &view, company)?))
+                (panel("budgets", "Spent against budgets", &budgets))
             }
             section.panel #latest aria-labelledby="latest-h" {
                 h2 #latest-h { "Latest operations" a.quiet href=(view.at(&["operations"])) { "All operations" } }
@@ -122,8 +124,8 @@ fn who_answers(view: &View, bindings: &[BindingView]) -> Markup {
     }
 }
 
-fn budgets(service: &Service, view: &View, company: &CompanyId) -> Result<Markup, Problem> {
-    let all = service.budgets(company)?;
+async fn budgets(service: &Service, view: &View, company: &CompanyId) -> Result<Markup, Problem> {
+    let all = service.budgets(company).await?;
     Ok(html! {
         @if all.is_empty() { p.soft { "No budget is set: nothing stops this company's memory from spending." } }
         @else { ul.meters { @for found in &all { (budget(view, found)) } } }
@@ -132,20 +134,15 @@ fn budgets(service: &Service, view: &View, company: &CompanyId) -> Result<Markup
 }
 
 /// How good memory was in the last days; none where there is too much to count.
-async fn quality(service: &Arc<Service>, company: &CompanyId, days: &Sums) -> Result<Option<Evaluation>, ServiceError> {
+async fn quality(service: &Service, company: &CompanyId, days: &Sums) -> Result<Option<Evaluation>, ServiceError> {
     let since = days.until.checked_sub(jiff::Span::new().days(QUALITY_DAYS - 1)).unwrap_or(days.since);
     let looks: u64 =
         days.rows.iter().filter(|row| row.day >= Some(since)).map(|row| row.sums.counted("operations")).sum();
     if looks > MOST_LOOKS {
         return Ok(None);
     }
-    let (service, company) = (Arc::clone(service), company.clone());
     let query = SumsQuery { since: Some(since), until: Some(days.until), ..SumsQuery::default() };
-    match tokio::task::spawn_blocking(move || service.evaluation(&company, &query)).await {
-        Ok(report) => Ok(Some(report?.total)),
-        // It ended with the host.
-        Err(_) => Ok(None),
-    }
+    Ok(Some(service.evaluation(company, &query).await?.total))
 }
 
 fn figures(days: &Sums, quality: Option<&Evaluation>) -> Markup {

@@ -83,8 +83,8 @@ pub(super) fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<(String
 
 /// The keys of a company's bindings, to choose one of.
 pub(super) fn binding_keys(view: &View) -> Vec<(String, String)> {
-    let bindings = view.company.as_ref().and_then(|company| view.service.bindings(company).ok()).unwrap_or_default();
-    bindings.iter().map(|view| (view.binding.key.to_string(), view.binding.key.to_string())).collect()
+    let keys = view.company.as_ref().map(|company| view.service.binding_keys(company)).unwrap_or_default();
+    keys.iter().map(|key| (key.to_string(), key.to_string())).collect()
 }
 
 /// The moments of a filter's days: from the first one's beginning to the last one's end, in UTC.

@@ -36,10 +36,10 @@ fn source(source: &PluginSource) -> Markup {
 }
 
 /// Every binding of the host: its company, its key, its provider, the build that serves it.
-fn served(service: &Service) -> Vec<(CompanyId, String, String, Option<Digest>)> {
+async fn served(service: &Service) -> Vec<(CompanyId, String, String, Option<Digest>)> {
     let mut all = Vec::new();
     for company in service.companies() {
-        for shown in service.bindings(&company).unwrap_or_default() {
+        for shown in service.bindings(&company).await.unwrap_or_default() {
             let (key, provider) = (shown.binding.key.to_string(), shown.binding.provider_key.to_string());
             all.push((company.clone(), key, provider, shown.serving.map(|build| build.digest)));
         }
@@ -49,7 +49,7 @@ fn served(service: &Service) -> Vec<(CompanyId, String, String, Option<Digest>)>
 
 pub(super) async fn list(State(service): State<Arc<Service>>, view: View, _: Host<Hosting>) -> Markup {
     let plugins = service.plugins();
-    let served = served(&service);
+    let served = served(&service).await;
     let columns = [
         Col::text("Provider"),
         Col::text("Version"),
@@ -127,7 +127,7 @@ pub(super) async fn show(
     let body = html! {
         div.two {
             (panel("build", "Build", &html! { (build(&plugin)) }))
-            (panel("bindings", "Bindings", &bindings(&service, &plugin)))
+            (panel("bindings", "Bindings", &bindings(&service, &plugin).await))
         }
         (panel("asks", "What it asks for", &asks(&plugin)))
         @if let Some(schema) = &description.config_schema {
@@ -166,9 +166,9 @@ fn build(plugin: &AdmittedPlugin) -> Facts {
         .row("Can", if can.is_empty() { "what every provider can".to_owned() } else { can.join(", ") })
 }
 
-fn bindings(service: &Service, plugin: &AdmittedPlugin) -> Markup {
+async fn bindings(service: &Service, plugin: &AdmittedPlugin) -> Markup {
     let provider = plugin.inspection.description.provider_key.as_str();
-    let served = served(service);
+    let served = served(service).await;
     let mine: Vec<_> = served.iter().filter(|(_, _, of, _)| of == provider).collect();
     html! {
         @if mine.is_empty() { p.soft { "No binding has this provider." } }

@@ -54,7 +54,7 @@ pub(super) async fn list(
     let ReviewQuery { status: wanted, binding_key, kind, pii_risk, cursor } = &asked.query;
     let (binding_key, kind) = (binding_key.clone(), kind.clone());
     let filter = ReviewFilter { status: *wanted, binding_key, kind, pii_risk: *pii_risk };
-    let page = service.reviews(&allowed.company, &filter, cursor.as_deref(), ROWS)?;
+    let page = service.reviews(&allowed.company, &filter, cursor.as_deref(), ROWS).await?;
     let columns = [
         Col::text("Text").long(),
         Col::text("Status"),
@@ -111,10 +111,10 @@ fn id(text: &str) -> Result<ReviewId, Problem> {
 }
 
 /// Where the material came from: of the delivery that is held, or of the operation that brought the record.
-fn source(service: &Service, item: &ReviewItem) -> Option<SourceRef> {
+async fn source(service: &Service, item: &ReviewItem) -> Option<SourceRef> {
     match &item.subject {
-        ReviewSubject::Delivery(id) => service.delivery_of(&item.company_id, *id).ok()?.source,
-        ReviewSubject::Record(_) => service.operation(&item.company_id, item.operation_id?).ok()?.source,
+        ReviewSubject::Delivery(id) => service.delivery_of(&item.company_id, *id).await.ok()?.source,
+        ReviewSubject::Record(_) => service.operation(&item.company_id, item.operation_id?).await.ok()?.source,
     }
 }
 
@@ -124,8 +124,8 @@ pub(super) async fn show(
     Path((_, item)): Path<(String, String)>,
     allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
-    let item = service.review(&allowed.company, id(&item)?)?;
-    let source = source(&service, &item);
+    let item = service.review(&allowed.company, id(&item)?).await?;
+    let source = source(&service, &item).await;
     let about = match item.subject {
         ReviewSubject::Record(_) => "A record that a provider extracted. Until it is approved, nobody is given it.",
         ReviewSubject::Delivery(_) => "A capture that has not left for its provider.",

@@ -1,7 +1,7 @@
-//! The embedded store, on sled. sled's word for durable is `flush`: nothing is acknowledged before it.
+//! The embedded store, on sled. A write is durable after a `flush` of sled; nothing is acknowledged before that.
 //!
-//! The operation log is one tree; a record is durable before the answer. Its indexes are another tree, derived and a
-//! little behind (`sled/index.rs`), because writing eight index keys an operation costs several times the record.
+//! The operation log is one tree; a record is durable before the answer. Its indexes are in another tree. They are
+//! derived and written a little later (`sled/index.rs`), because eight index keys cost several times as much as a record.
 
 mod backup;
 mod directory;
@@ -9,38 +9,35 @@ mod gate;
 mod index;
 mod keys;
 mod log;
-mod migrate;
+mod operations;
 mod partition;
 mod posting;
 mod query;
 mod remove;
 mod sums;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod trees;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::civil::Date;
 use parking_lot::Mutex;
 use sled::{Batch, Db};
 
-pub use self::backup::{BackupError, BackupReport};
+pub use self::backup::BackupError;
 use self::log::{Companies, CompanyState, Log};
 use self::partition::{Partition, Used};
 use self::query::Reader;
 use self::trees::Trees;
-use super::{Change, Commit, LogPage, Store, StoreError, Table, TablePage, TableWrite, Transacted};
-use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
-use memhost_types::{
-    CompanyId, Operation, OperationError, OperationErrorCode, OperationFilter, OperationId, Outcome, Rollup, RollupKey,
-};
+use super::{LocalLeases, StoreError};
+use memhost_ports::StorageSize;
+use memhost_types::{CompanyId, Operation, OperationError, OperationErrorCode, Outcome};
 
 /// How the embedded store is set up.
 #[derive(Debug, Clone, Copy)]
@@ -57,15 +54,18 @@ impl Default for SledOptions {
     }
 }
 
-/// The embedded store. One process at a time has a data directory.
+/// The embedded store. One process at a time uses a data directory.
 pub struct SledStore {
-    // In the order in which they end: the log hands its last records to the indexer, which then ends by itself.
+    // The fields are dropped in this order: the log passes its last records to the indexer, which then ends.
     log: Option<Log>,
     indexer: Option<JoinHandle<()>>,
     trees: Trees,
     partitions: Mutex<HashMap<Vec<u8>, Used>>,
     companies: Companies,
-    _lock: File,
+    jobs: Arc<LocalLeases>,
+    deliveries: Arc<LocalLeases>,
+    /// Also held by each call on a blocking thread: the directory stays ours until it has ended.
+    lock: Arc<File>,
 }
 
 fn failed(action: &'static str, error: &dyn std::fmt::Display) -> StoreError {
@@ -73,26 +73,22 @@ fn failed(action: &'static str, error: &dyn std::fmt::Display) -> StoreError {
 }
 
 impl SledStore {
-    /// Opens the store in `path`. What a crash left in progress is recorded as interrupted, and the indexes are
-    /// brought up to the log, before this returns.
+    /// Opens the store in `path`. Before this returns, operations that a crash left in progress are recorded as
+    /// interrupted, and the indexes are updated from the log.
     ///
     /// # Errors
-    /// Where the directory is not ours, too new, in use or not usable; it is left as it was.
+    /// Where the directory is not one of memhost, is too new, in use or not usable; it is left unchanged.
     pub fn open(path: &Path, options: SledOptions) -> Result<Self, StoreError> {
-        let (lock, format) = directory::take(path)?;
+        let lock = Arc::new(directory::take(path)?);
         let config = sled::Config::new()
             .path(path.join("store"))
             .cache_capacity(options.cache_bytes)
             .mode(sled::Mode::HighThroughput)
-            // Flushing is our own business: a group at a time.
+            // The commit thread flushes, one group at a time.
             .flush_every_ms(None);
         let trees = Trees::open(open_db(&config).map_err(|error| failed("opening the store", &error))?)?;
-        migrate::forward(&trees, format)?;
         let companies = Companies::default();
         recover(&trees, &companies)?;
-        if format < migrate::FORMAT {
-            directory::write_format(path, migrate::FORMAT)?;
-        }
         let (applied, incoming) = mpsc::channel();
         let log = Log::start(&trees, Arc::clone(&companies), applied, options.max_batch)?;
         let (index_trees, states) = (trees.clone(), Arc::clone(&companies));
@@ -100,10 +96,19 @@ impl SledStore {
             .name("memhost-index".to_owned())
             .spawn(move || index::run(&index_trees, &states, &incoming))
             .map_err(|error| failed("starting the index thread", &error))?;
-        Ok(Self { log: Some(log), indexer: Some(indexer), trees, partitions: Mutex::default(), companies, _lock: lock })
+        Ok(Self {
+            log: Some(log),
+            indexer: Some(indexer),
+            trees,
+            partitions: Mutex::default(),
+            companies,
+            jobs: Arc::default(),
+            deliveries: Arc::default(),
+            lock,
+        })
     }
 
-    /// Makes a store from a backup, in a directory that is empty or not there.
+    /// Makes a store from a backup, in a directory that is empty or does not exist.
     ///
     /// # Errors
     /// Where the file is damaged, found before anything is written, or the directory is not empty.
@@ -114,21 +119,36 @@ impl SledStore {
     /// Reads a backup to its end and compares its digest.
     ///
     /// # Errors
-    /// Where it is damaged or not one.
+    /// Where it is damaged or not a backup.
     pub fn check_backup(backup: &Path) -> Result<(), BackupError> {
         backup::check(backup)
     }
 
-    /// Gives room back that a stopped host's store no longer needs. Answers its bytes before and after.
+    /// Frees disk space that a stopped host's store no longer needs. Answers its bytes before and after.
     ///
     /// # Errors
-    /// Where the directory is in use or there is no room for a second copy; then it is as it was.
+    /// Where the directory is in use or there is no disk space for a second copy; the store is unchanged then.
     pub fn compact(data_dir: &Path) -> Result<(u64, u64), StoreError> {
         directory::compact(data_dir)
     }
 
     fn log(&self) -> Result<&Log, StoreError> {
         self.log.as_ref().ok_or_else(|| failed("writing", &"the store is closed"))
+    }
+
+    /// Runs a call that reads or writes much, off the executor's threads.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        call: impl FnOnce(&Trees, &Companies) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (trees, companies, lock) = (self.trees.clone(), Arc::clone(&self.companies), Arc::clone(&self.lock));
+        let done = tokio::task::spawn_blocking(move || {
+            let done = call(&trees, &companies);
+            drop((trees, lock));
+            done
+        });
+        done.await.map_err(|error| failed(action, &error))?
     }
 
     fn reader<'a>(&'a self, company: &'a CompanyId) -> Result<Reader<'a>, StoreError> {
@@ -163,8 +183,8 @@ impl Drop for SledStore {
     }
 }
 
-/// The directory is ours alone by now. Where sled's own lock is taken all the same, a store that this process has just
-/// closed is still giving it back: sled's worker threads let go of it a moment after the drop.
+/// This process has the directory's lock. Where sled's own lock is still taken, this process has just closed the same
+/// store: sled's worker threads release it a moment after the drop. So this waits.
 fn open_db(config: &sled::Config) -> sled::Result<Db> {
     const TRIES: u32 = 500;
     for _ in 1..TRIES {
@@ -178,7 +198,7 @@ fn open_db(config: &sled::Config) -> sled::Result<Db> {
     config.open()
 }
 
-/// After a crash: what was at work is interrupted, and the indexes follow the log.
+/// After a crash: records operations in progress as interrupted, and updates the indexes from the log.
 fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
     let records = &trees.records;
     for company in query::companies(records)? {
@@ -217,165 +237,4 @@ fn interrupt(records: &sled::Tree, company: &CompanyId, sequence: u64) -> Result
         }
     }
     records.apply_batch(batch).map_err(|error| failed("writing", &error))
-}
-
-impl Store for SledStore {
-    fn next_sequence(&self, company: &CompanyId) -> Result<u64, StoreError> {
-        self.log()?.next_sequence(company)
-    }
-
-    fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
-        match self.log() {
-            Ok(log) => log.write(operation, beside),
-            Err(error) => Commit::failed(error),
-        }
-    }
-
-    fn is_behind(&self, company: &CompanyId) -> bool {
-        self.log().is_ok_and(|log| log.is_behind(company))
-    }
-
-    fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {
-        Ok(self.reader(company)?.operation(id.sequence())?.filter(|operation| operation.id == id))
-    }
-
-    fn operations(
-        &self,
-        company: &CompanyId,
-        filter: &OperationFilter,
-        before: Option<u64>,
-        limit: usize,
-    ) -> Result<LogPage, StoreError> {
-        self.reader(company)?.page(filter, before, limit)
-    }
-
-    fn is_settled(&self, company: &CompanyId) -> bool {
-        self.companies.lock().get(company).is_none_or(|state| state.open.is_empty())
-    }
-
-    fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError> {
-        if self.operation_range(company)?.is_some() {
-            let message = format!("{company} has operations already");
-            return Err(StoreError::Corrupt { what: "import".to_owned(), message });
-        }
-        self.companies.lock().remove(company);
-        Ok(())
-    }
-
-    fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
-        let log = self.log()?;
-        log.give_out(&operation.company_id, operation.id.sequence())?;
-        drop(log.write(Arc::new(operation), Vec::new()));
-        Ok(())
-    }
-
-    fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
-        let last = self.companies.lock().get(company).map_or(0, CompanyState::last);
-        let first = self.trees.records.range(keys::record(company, 0)..=keys::record(company, last)).next();
-        let first = first.transpose().map_err(|error| failed("reading", &error))?;
-        Ok(first.and_then(|(key, _)| Some((keys::sequence(&key)?, last))))
-    }
-
-    fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError> {
-        self.reader(company)?.first_at(moment)
-    }
-
-    fn trim_operations(&self, company: &CompanyId, below: u64) -> Result<u64, StoreError> {
-        remove::operations(&self.trees, &self.companies, company, below)
-    }
-
-    fn rollups(&self, company: &CompanyId, since: Date, until: Date) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
-        sums::rows(&self.trees, self.log()?, company, since, until)
-    }
-
-    fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError> {
-        let mut all = query::companies(&self.trees.records)?;
-        for table in Table::ALL.iter().filter(|table| !matches!(table, Table::Host | Table::Due)) {
-            all.append(&mut query::companies(self.trees.table(*table))?);
-        }
-        Ok(all)
-    }
-
-    fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
-        // Its numbers go on: what is refused from now on does not stand in the place of something else.
-        let erased = self.log()?.erase(company)?;
-        self.partitions.lock().retain(|partition, _| !keys::is_of(partition, company));
-        Ok(erased)
-    }
-
-    fn backup(&self, file: &Path, at_the_end: &mut dyn FnMut()) -> Result<BackupReport, StoreError> {
-        backup::write(&self.trees, file, at_the_end)
-    }
-
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.trees.table(table).get(key).map_err(|error| failed("reading", &error))?;
-        Ok(found.map(|value| value.to_vec()))
-    }
-
-    fn scan(&self, table: Table, prefix: &[u8], cursor: Option<&[u8]>, limit: usize) -> Result<TablePage, StoreError> {
-        let mut page = TablePage::default();
-        for entry in self.trees.table(table).range(cursor.unwrap_or(prefix).to_vec()..) {
-            let (key, value) = entry.map_err(|error| failed("reading", &error))?;
-            if !key.starts_with(prefix) {
-                break;
-            }
-            if page.entries.len() == limit {
-                page.next = Some(key.to_vec());
-                break;
-            }
-            page.entries.push((key.to_vec(), value.to_vec()));
-        }
-        Ok(page)
-    }
-
-    fn transact(&self, changes: &[Change]) -> Result<Transacted, StoreError> {
-        match self.trees.change(changes)? {
-            None => Ok(Transacted::Done(self.commit())),
-            Some(number) => Ok(Transacted::Conflict(number)),
-        }
-    }
-
-    fn commit(&self) -> Commit {
-        match self.log() {
-            Ok(log) => log.commit(),
-            Err(error) => Commit::failed(error),
-        }
-    }
-
-    fn binding_storage(&self, partition: &[u8], limit: StorageSize) -> Result<Arc<dyn BindingStorage>, StoreError> {
-        Ok(Arc::new(self.partition(partition, limit)?))
-    }
-
-    fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let found =
-            self.trees.storage.get(partition::state_key(partition)).map_err(|error| failed("reading", &error))?;
-        Ok(found.map(|value| value.to_vec()))
-    }
-
-    fn write_partition_state(
-        &self,
-        partition: &[u8],
-        limit: StorageSize,
-        state: &[u8],
-        writes: Vec<StorageWrite>,
-    ) -> Result<Commit, StoreError> {
-        let partition = self.partition(partition, limit)?;
-        partition.apply_with_state(writes, state).map_err(|error| failed("writing", &error))?;
-        Ok(self.commit())
-    }
-
-    fn remove_partition(&self, partition: &[u8]) -> Result<Commit, StoreError> {
-        remove::partition(&self.trees, partition)?;
-        self.partitions.lock().remove(partition);
-        Ok(self.commit())
-    }
-
-    fn verify(&self) -> Result<Vec<String>, StoreError> {
-        let mut findings = Vec::new();
-        for company in query::companies(&self.trees.records)? {
-            let (records, index) = (&self.trees.records, &self.trees.index);
-            findings.extend(index::verify(records, index, &self.companies, &company)?);
-        }
-        Ok(findings)
-    }
 }

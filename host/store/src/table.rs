@@ -15,7 +15,7 @@ macro_rules! tables {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$table),+];
 
-            /// What it is called where it is stored.
+            /// Its name in the store.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$table => $name),+ }
             }
@@ -26,13 +26,13 @@ macro_rules! tables {
 tables! {
     /// Facts about this host.
     Host = "host",
-    /// What is set for a company as a whole.
+    /// Settings of a company as a whole.
     Companies = "companies",
     /// Bindings by key.
     Bindings = "bindings",
-    /// Which binding a company or agent is resolved to.
+    /// The binding that a company or an agent is assigned to.
     Targets = "targets",
-    /// What was changed, by whom; newest first.
+    /// The activity log: who changed what; newest first.
     Activity = "activity",
     /// Secrets, encrypted.
     Secrets = "secrets",
@@ -42,39 +42,39 @@ tables! {
     Jobs = "jobs",
     /// Deliveries of hooks, by hook and binding.
     Deliveries = "deliveries",
-    /// When what is to be done next: a kind, a time, and what it is about.
+    /// Due entries, in the order of time: a kind, a time, and the key of a record.
     Due = "due",
-    /// What was billed for operations; newest first.
+    /// Cost events of operations; newest first.
     CostEvents = "cost_events",
     /// Flat charges; newest first.
     FinanceEvents = "finance_events",
-    /// How much may be spent.
+    /// Budgets.
     Budgets = "budgets",
-    /// What waits for a person, and what was decided.
+    /// Review items and decisions; newest first.
     Reviews = "reviews",
-    /// What sessions and tools did; newest first.
+    /// Events of sessions and tools; newest first.
     Events = "events",
-    /// Which events a project, session or tool has.
+    /// Events by project, session and tool, and by the sender's id.
     EventIndex = "event_index",
-    /// Which provider's job is which of ours.
+    /// Jobs by the provider's name for them.
     JobIndex = "job_index",
-    /// Sums over operations, and which operations are in them. Derived, and kept: what is thrown away stays in them.
+    /// Sums over operations, and which operations they contain. Kept when the operations are removed.
     Sums = "sums",
-    /// What was answered to a request that came with an idempotency key.
+    /// Answers to requests with an idempotency key.
     Idempotency = "idempotency",
 }
 
-/// A company's key: ids hold no control characters, so that a zero byte cannot be part of one.
+/// A key of a company. Ids contain no control characters, so a zero byte ends the company's id.
 pub fn company_key(company: &CompanyId, rest: &[u8]) -> Vec<u8> {
     [company.as_str().as_bytes(), b"\0", rest].concat()
 }
 
-/// A company's key that puts what is newest first in a scan that only goes forward.
+/// A key of a company that orders the newest record first, for scans that only go forward.
 pub fn newest_first(company: &CompanyId, id: Uuid) -> Vec<u8> {
     company_key(company, &id.into_bytes().map(|byte| !byte))
 }
 
-/// Which kind of thing is due.
+/// A kind of work that is due at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DueKind {
     /// An extraction job.
@@ -83,13 +83,13 @@ pub enum DueKind {
     Delivery,
 }
 
-/// Where it stands when something is due: in the order of time. `rest` is the key of its record.
+/// The key of a due entry; the keys are in the order of time. `rest` is the key of the record.
 pub fn due_key(kind: DueKind, at: Timestamp, rest: &[u8]) -> Vec<u8> {
     let ms = u64::try_from(at.as_millisecond()).unwrap_or(0);
     [&due_prefix(kind)[..], &ms.to_be_bytes(), rest].concat()
 }
 
-/// What everything due of one kind begins with.
+/// The prefix of the due entries of a kind.
 pub fn due_prefix(kind: DueKind) -> [u8; 1] {
     match kind {
         DueKind::Job => *b"j",
@@ -97,7 +97,7 @@ pub fn due_prefix(kind: DueKind) -> [u8; 1] {
     }
 }
 
-/// When something is due, and the key of its record.
+/// The time of a due entry and the key of its record.
 pub fn due_at(key: &[u8]) -> Option<(Timestamp, &[u8])> {
     let (ms, rest) = key.get(1..)?.split_first_chunk::<8>()?;
     let at = Timestamp::from_millisecond(i64::try_from(u64::from_be_bytes(*ms)).ok()?).ok()?;

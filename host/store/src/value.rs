@@ -1,4 +1,4 @@
-//! How small records are written: a format version, then JSON. The version lets a later host read what this one wrote.
+//! The format of small records: a format version, then JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,12 +31,12 @@ pub fn decode<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, StoreE
     }
 }
 
-/// Expects a row to be still what was read of it. The same value may have been written in another way, by an import or
-/// by a version that knew fewer fields: what stands there is expected as it stands, as long as it reads the same.
+/// Expects a row to be unchanged since it was read. An import may have written the same value as different bytes: the
+/// stored bytes are expected, as long as they decode to the same value.
 ///
 /// # Errors
-/// Where the row cannot be read or the value not be written.
-pub fn unchanged<T: Serialize + DeserializeOwned>(
+/// Where the row cannot be read or the value cannot be encoded.
+pub async fn unchanged<T: Serialize + DeserializeOwned + Sync>(
     store: &dyn Store,
     table: Table,
     key: &[u8],
@@ -44,7 +44,7 @@ pub fn unchanged<T: Serialize + DeserializeOwned>(
     before: &T,
 ) -> Result<Expected, StoreError> {
     let written = encode(what, before)?;
-    let Some(stored) = store.get(table, key)? else { return Ok(Expected::Value(written)) };
+    let Some(stored) = store.get(table, key).await? else { return Ok(Expected::Value(written)) };
     let is_same = decode::<T>(what, &stored).and_then(|found| encode(what, &found)).is_ok_and(|found| found == written);
     Ok(Expected::Value(if is_same { stored } else { written }))
 }

@@ -16,6 +16,7 @@ pub mod limits;
 mod named;
 mod operation;
 mod origin;
+mod pages;
 mod permission;
 mod policy;
 mod provenance;
@@ -50,6 +51,7 @@ pub use operation::{
     PayloadSnapshot,
 };
 pub use origin::{Host, Origin, OriginError, Scheme, Target as HttpTarget};
+pub use pages::Pages;
 pub use permission::{
     Grants, HttpGrant, HttpPermission, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription,
     unreviewed,

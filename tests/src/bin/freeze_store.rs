@@ -53,7 +53,7 @@ async fn fill(host: &TestHost) -> Result<()> {
     let mut refused = query("acme", "nobody answers");
     refused.binding_key = Some(parse("missing"));
     anyhow::ensure!(service.query(&caller(), refused).await.is_err());
-    let kinds: Vec<OperationKind> = host.operations("acme")?.iter().map(|operation| operation.kind).collect();
+    let kinds: Vec<OperationKind> = host.operations("acme").await?.iter().map(|operation| operation.kind).collect();
     anyhow::ensure!(kinds.len() == 24, "{kinds:?}");
     Ok(())
 }

@@ -204,14 +204,14 @@ async fn every_route_is_for_whom_it_is_for() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Every refusal stands in the log of the company of whoever was refused, and in no other.
-    let refused = |company: &'static str| {
-        let log = host.operations(company).unwrap();
+    let refused = async |company: &'static str| {
+        let log = host.operations(company).await.unwrap();
         log.into_iter()
             .filter(|operation| operation.error.as_ref().is_some_and(|error| error.code.as_str() == "forbidden"))
     };
-    assert!(refused("acme").count() >= 2 * 3 * COMPANY.len());
-    assert_eq!(refused("other").count() + refused("nobody").count(), 0);
-    assert!(refused("acme").all(|operation| operation.scope.agent_id.is_none()));
+    assert!(refused("acme").await.count() >= 2 * 3 * COMPANY.len());
+    assert_eq!(refused("other").await.count() + refused("nobody").await.count(), 0);
+    assert!(refused("acme").await.all(|operation| operation.scope.agent_id.is_none()));
 }
 
 /// The table above has every route that there is: it is compared with the source.
@@ -278,7 +278,7 @@ async fn a_token_ends_when_it_is_revoked_rotated_or_over() {
     assert_eq!((answer.status, answer.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
     assert_eq!(operator.post(&format!("{path}/{id}/rotate"), &json!({})).await.problem(), (409, "token_revoked"));
     // Who still sends it is in the log.
-    let last = &host.operations("acme").unwrap()[0];
+    let last = &host.operations("acme").await.unwrap()[0];
     assert_eq!((last.kind.as_str(), last.principal.as_str()), ("control", "agent:ada"));
     assert!(last.error.as_ref().unwrap().message.contains("was revoked"));
     let activity = operator.get("/control/v1/companies/acme/activity").await;

@@ -24,7 +24,7 @@ async fn operations_are_kept_as_long_as_somebody_wants() {
     let costs = api.get(&path("costs")).await;
     let kept = async || {
         api.put(&path("retention"), &json!({"operationsMaxCount": 5})).await.fine();
-        host.operations("acme").unwrap().len()
+        host.operations("acme").await.unwrap().len()
     };
     // What is not indexed yet stays until it is.
     eventually("the rest is gone", async || kept().await <= 5).await;
@@ -32,12 +32,12 @@ async fn operations_are_kept_as_long_as_somebody_wants() {
     assert_eq!(api.get(&path("costs")).await, costs, "sums stay");
     assert_eq!(api.get(&path("cost-events")).await["items"].as_array().unwrap().len(), 20);
     api.put(&path("retention"), &json!({"operationsMaxAgeDays": 1})).await.fine();
-    assert_eq!(host.operations("acme").unwrap().len(), 5);
+    assert_eq!(host.operations("acme").await.unwrap().len(), 5);
     assert_eq!(
         api.put(&path("retention"), &json!({"operationsMaxCount": 0})).await.json["field"],
         "operationsMaxCount"
     );
-    assert!(host.service().verify_store().unwrap().is_empty());
+    assert!(host.service().verify_store().await.unwrap().is_empty());
 }
 
 /// Something of everything that a company can have.
@@ -94,7 +94,7 @@ async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
     assert_eq!(api.get("/control/v1/tombstones/acme").await, tombstone);
     assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
     assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
-    assert!(host.service().verify_store().unwrap().is_empty());
+    assert!(host.service().verify_store().await.unwrap().is_empty());
     // On the disk there is nothing left but its name in the tombstone and in what was refused since.
     drop(api);
     let data = host.data_dir().to_owned();
@@ -228,7 +228,7 @@ async fn a_key_outlives_whoever_hung_up() {
     assert!(tokio::time::timeout(Duration::from_secs(1), send()).await.is_err(), "it was to be cut off");
     let again = send().await;
     assert_eq!((again.status, again.headers["idempotency-replayed"].to_str().unwrap()), (200, "true"));
-    let queries = host.operations("acme").unwrap();
+    let queries = host.operations("acme").await.unwrap();
     assert_eq!(queries.iter().filter(|operation| operation.kind.as_str() == "query").count(), 1);
 }
 
@@ -279,7 +279,7 @@ async fn names_that_look_like_something_else_are_only_names() {
         let token = json!({"name": "n", "role": "auditor"});
         let answer = api.post(&format!("/control/v1/companies/{company}/tokens"), &token).await;
         assert_eq!(answer.problem(), (410, "company_erased"));
-        let last = &host.operations(company).unwrap()[0];
+        let last = &host.operations(company).await.unwrap()[0];
         assert_eq!((last.kind.as_str(), last.outcome.as_str()), ("control", "refused"));
     }
     api.patch(&path("bindings/extracts"), &json!({"enabled": true})).await.fine();
@@ -329,7 +329,7 @@ async fn bindings_are_changed_only_as_somebody_has_seen_them() {
     assert_eq!(api.send(Method::Get, &path("resolve?agentId=ada"), None, &[]).await.problem(), (404, "no_binding"));
     bind(&api, "acme", "extracts", &json!({})).await;
     assert!(api.query("acme", "fact").await.is_empty());
-    assert_eq!(host.service().bindings(&parse("acme")).unwrap().len(), 1);
+    assert_eq!(host.service().bindings(&parse("acme")).await.unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -359,7 +359,7 @@ async fn a_backup_is_made_while_the_host_works_and_restored_as_it_was() {
     let ask = json!({"bindingKey": "local", "scope": {"companyId": "acme"}, "query": "file"});
     let found = there.post("/runtime/v1/companies/acme/query", &ask).await.fine();
     assert_eq!(found["snippets"][0]["text"], "in a file");
-    assert!(second.service().verify_store().unwrap().is_empty());
+    assert!(second.service().verify_store().await.unwrap().is_empty());
     // A byte that is not as it was is noticed before anything is written.
     std::fs::write(to.join("host.key"), [0; 32]).unwrap();
     let error = restore_backup(&to, &host.directory().join("third")).unwrap_err().to_string();

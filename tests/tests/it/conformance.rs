@@ -257,7 +257,7 @@ async fn a_restart_loses_nothing(mut host: TestHost, _: &str) {
     host.stop().await;
     host.start().await.unwrap();
     assert_eq!(host.query("acme", "archive opens").await.unwrap()[0].handle, handle);
-    assert_eq!(host.operations("acme").unwrap().len(), 2);
+    assert_eq!(host.operations("acme").await.unwrap().len(), 2);
 }
 
 async fn scores_are_ordered(host: TestHost, _: &str) {

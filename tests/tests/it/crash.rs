@@ -168,7 +168,7 @@ fn fastrand(round: usize) -> u32 {
 
 async fn check(host: &TestHost, seen: &Acknowledged) {
     for (company, _) in COMPANIES {
-        let recorded = operations(host, company);
+        let recorded = operations(host, company).await;
         for (id, kind) in seen.operations.get(company).into_iter().flatten() {
             let outcome = recorded.get(id).unwrap_or_else(|| panic!("the {kind} {id} of {company} is not recorded"));
             assert_eq!(*outcome, Outcome::Succeeded, "the {kind} {id} of {company}");
@@ -192,15 +192,16 @@ async fn check(host: &TestHost, seen: &Acknowledged) {
         texts.dedup();
         assert_eq!(texts.len(), all, "a record of {company} is there twice");
     }
-    let findings = host.service().verify_store().unwrap();
+    let findings = host.service().verify_store().await.unwrap();
     assert!(findings.is_empty(), "{findings:?}");
 }
 
-fn operations(host: &TestHost, company: &str) -> HashMap<OperationId, Outcome> {
+async fn operations(host: &TestHost, company: &str) -> HashMap<OperationId, Outcome> {
     let company = parse(company);
     let (mut all, mut cursor) = (HashMap::new(), None);
     loop {
-        let page = host.service().operations(&company, &OperationFilter::default(), cursor.as_deref(), 1_000).unwrap();
+        let page =
+            host.service().operations(&company, &OperationFilter::default(), cursor.as_deref(), 1_000).await.unwrap();
         for operation in page.items {
             assert_eq!(all.insert(operation.id, operation.outcome), None, "{} is listed twice", operation.id);
         }

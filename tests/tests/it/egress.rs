@@ -131,8 +131,8 @@ impl Setup {
     }
 
     /// What the host noted beside the last operation.
-    fn log(&self, company: &str) -> String {
-        let log = &self.host.operations(company).unwrap()[0].log;
+    async fn log(&self, company: &str) -> String {
+        let log = &self.host.operations(company).await.unwrap()[0].log;
         log.iter().map(|line| line.text.clone()).collect::<Vec<_>>().join("\n")
     }
 
@@ -166,7 +166,7 @@ async fn a_request_goes_only_where_it_was_granted() {
     ] {
         let answer = setup.send(company, change.clone()).await;
         assert!(answer.starts_with("refused"), "{change}: {answer}");
-        assert!(setup.log(company).contains(why), "{change}: {}", setup.log(company));
+        assert!(setup.log(company).await.contains(why), "{change}: {}", setup.log(company).await);
     }
     let answer = setup.send("acme", json!({"authority": format!("user@localhost:{port}")})).await;
     assert!(answer.starts_with("refused"), "{answer}");
@@ -186,9 +186,9 @@ async fn an_address_that_is_not_public_needs_a_grant_of_its_own() {
     assert!(answer.contains("DestinationIpProhibited"), "{answer}");
     assert!(!answer.contains("127.0.0.1"), "the guest learns nothing of the network: {answer}");
     assert!(
-        setup.log("acme").contains("loopback") && setup.log("acme").contains("127.0.0.1/32"),
+        setup.log("acme").await.contains("loopback") && setup.log("acme").await.contains("127.0.0.1/32"),
         "{}",
-        setup.log("acme")
+        setup.log("acme").await
     );
     assert_eq!(setup.requests(), 0);
 }
@@ -200,7 +200,7 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
     let headers = json!({"authorization": "Bearer {{secret:KEY}}"});
     let answer = setup.send("acme", json!({"headers": headers})).await;
     assert!(answer.contains("refused") && answer.contains("KEY"), "it is not set yet: {answer}");
-    let view = setup.host.service().binding(&parse("acme"), &parse("default")).unwrap();
+    let view = setup.host.service().binding(&parse("acme"), &parse("default")).await.unwrap();
     assert!(view.warnings.iter().any(|warning| warning.contains("memhost secret create KEY")), "{:?}", view.warnings);
     assert_eq!(setup.requests(), 0);
     // Set while the binding serves, it is used from now on.
@@ -226,9 +226,9 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
     assert!(answer.contains("refused"), "{answer}");
     // It is nowhere in what anybody can read, or on the disk.
     let service = setup.host.service();
-    let operations = serde_json::to_string(&setup.host.operations("acme").unwrap()).unwrap();
-    let activity = serde_json::to_string(&service.activity(&parse("acme"), None).unwrap()).unwrap();
-    let secrets = serde_json::to_string(&service.secrets(&parse("acme")).unwrap()).unwrap();
+    let operations = serde_json::to_string(&setup.host.operations("acme").await.unwrap()).unwrap();
+    let activity = serde_json::to_string(&service.activity(&parse("acme"), None).await.unwrap()).unwrap();
+    let secrets = serde_json::to_string(&service.secrets(&parse("acme")).await.unwrap()).unwrap();
     for (what, text) in [("operations", operations), ("activity", activity), ("secrets", secrets)] {
         assert!(!text.contains("s3cr3t"), "{what}: {text}");
     }
@@ -266,7 +266,7 @@ async fn a_lost_key_is_told_of_and_not_replaced() {
     std::fs::write(&key, "ab".repeat(32)).unwrap();
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     setup.host.start().await.unwrap();
-    let view = setup.host.service().binding(&parse("acme"), &parse("default")).unwrap();
+    let view = setup.host.service().binding(&parse("acme"), &parse("default")).await.unwrap();
     assert!(view.warnings.iter().any(|warning| warning.contains("KEY")), "{:?}", view.warnings);
     let answer = setup.send("acme", json!({"headers": {"authorization": "{{secret:KEY}}"}})).await;
     assert!(answer.contains("refused"), "{answer}");
@@ -288,7 +288,7 @@ async fn every_limit_on_requests_is_kept_and_named() {
     assert_eq!(setup.requests(), 3);
     let answer = setup.send("acme", json!({"method": "POST", "body": "x".repeat(10_001)})).await;
     assert!(answer.contains("outgoingBytes") || answer.contains("stream"), "{answer}");
-    assert!(setup.log("acme").contains("outgoingBytes"), "{}", setup.log("acme"));
+    assert!(setup.log("acme").await.contains("outgoingBytes"), "{}", setup.log("acme").await);
     let answer = setup.send("acme", json!({"path": "/big"})).await;
     assert!(answer.contains("incomingBytes"), "{answer}");
     // The guest asks for an hour and gets what a call may take.
@@ -302,7 +302,7 @@ async fn every_limit_on_requests_is_kept_and_named() {
         last = setup.send("acme", json!({"times": 3})).await;
     }
     assert!(last.contains("outgoingRequestsPerMinute"), "{last}");
-    let usage = setup.host.service().binding(&parse("acme"), &parse("default")).unwrap().usage.unwrap();
+    let usage = setup.host.service().binding(&parse("acme"), &parse("default")).await.unwrap().usage.unwrap();
     assert!((12..=13).contains(&usage.outgoing_requests_per_minute), "{usage:?}");
     assert_eq!(usage.outgoing_connections, 0);
 }

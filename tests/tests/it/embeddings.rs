@@ -84,7 +84,7 @@ async fn a_job_that_many_captures_are_answered_with_is_one() {
             one.await.unwrap().unwrap();
         }
     }
-    let page = host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(1_000)).unwrap();
+    let page = host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(1_000)).await.unwrap();
     let mut names: Vec<_> = page.items.iter().map(|job| job.provider_job_id.clone()).collect();
     let all = names.len();
     names.sort();
@@ -102,7 +102,7 @@ async fn vectors_come_to_whoever_may_have_them_and_are_counted() {
     let host = host(endpoint(), true).await;
     let text = ask(&host, "1 hello").await;
     assert_eq!(text, "Some(\"three-four@127.0.0.1 2\") 1 Some([0.6, 0.8]) true");
-    let operations = host.operations("acme").unwrap();
+    let operations = host.operations("acme").await.unwrap();
     let [usage] = operations[0].usage.as_slice() else { panic!("{:?}", operations[0].usage) };
     // Two calls of the import in one call of the provider.
     let tokens = ("hello".len() + "something else".len()) as u64;
@@ -110,7 +110,7 @@ async fn vectors_come_to_whoever_may_have_them_and_are_counted() {
     assert_eq!(operations[0].cost_event_ids.len(), 1, "an endpoint's bill is a cost");
     // The same question again is remembered, and costs nothing.
     ask(&host, "1 hello").await;
-    assert!(host.operations("acme").unwrap()[0].usage.is_empty());
+    assert!(host.operations("acme").await.unwrap()[0].usage.is_empty());
     assert!(ask(&host, "256 many").await.contains(" 256 Some([0.6, 0.8])"));
     let refused = ask(&host, "257 many").await;
     assert!(refused.starts_with("refused: ") && refused.contains("256"), "{refused}");
@@ -124,7 +124,7 @@ async fn what_a_summary_took_is_counted_with_the_query_that_it_is_for() {
     let asked = QueryRequest { intent: Intent::AgentPreamble, ..query("acme", "1 hello") };
     let bundle = host.service().query(&caller(), asked).await.unwrap();
     assert_eq!(bundle.profile_summary.as_deref(), Some("somebody"));
-    let operations = host.operations("acme").unwrap();
+    let operations = host.operations("acme").await.unwrap();
     let tokens: u64 = operations[0].usage.iter().filter_map(|usage| usage.embedding_tokens).sum();
     assert_eq!(tokens as usize, ["hello", "something else", "who somebody is"].map(str::len).iter().sum::<usize>());
 }
@@ -156,16 +156,21 @@ async fn the_built_in_provider_finds_what_means_the_same() {
     let host = host_of("local-markdown", endpoint(), grants).await;
     host.write("acme", "The door is green.").await.unwrap();
     host.service().capture(&caller(), capture("acme", "Lunch is at noon.")).await.unwrap();
-    let embedded = |kind: OperationKind| {
-        let operations = host.operations("acme").unwrap().into_iter().filter(move |operation| operation.kind == kind);
+    let embedded = async |kind: OperationKind| {
+        let operations =
+            host.operations("acme").await.unwrap().into_iter().filter(move |operation| operation.kind == kind);
         operations.flat_map(|operation| operation.usage).filter_map(|usage| usage.embedding_tokens).sum::<u64>()
     };
     let both = ("The door is green.".len() + "Lunch is at noon.".len()) as u64;
-    eventually("both are embedded", async || embedded(OperationKind::Extraction) >= both).await;
+    eventually("both are embedded", async || embedded(OperationKind::Extraction).await >= both).await;
     let found = host.query("acme", "entrance").await.unwrap();
     assert_eq!(found.iter().map(|snippet| &*snippet.text).collect::<Vec<_>>(), ["The door is green."]);
-    assert_eq!(embedded(OperationKind::Extraction), both, "each text once");
-    assert_eq!(embedded(OperationKind::RecordUpsert) + embedded(OperationKind::Capture), 0, "nobody waits for it");
+    assert_eq!(embedded(OperationKind::Extraction).await, both, "each text once");
+    assert_eq!(
+        embedded(OperationKind::RecordUpsert).await + embedded(OperationKind::Capture).await,
+        0,
+        "nobody waits for it"
+    );
 }
 
 /// None of their answers has room for a job.
@@ -192,9 +197,10 @@ async fn what_is_written_corrected_or_imported_waits_for_a_job() {
 
 /// How many jobs there are, once none of them waits: one that waits does the work of the writes after it, too.
 async fn jobs_that_ended(host: &TestHost) -> usize {
-    let jobs = || host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(100)).unwrap().items;
-    eventually("all jobs end", async || jobs().iter().all(|job| job.status.is_end())).await;
-    jobs().len()
+    let jobs =
+        async || host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(100)).await.unwrap().items;
+    eventually("all jobs end", async || jobs().await.iter().all(|job| job.status.is_end())).await;
+    jobs().await.len()
 }
 
 /// Whoever sets an endpoint has not said yet whose texts may go there.
@@ -203,5 +209,5 @@ async fn what_a_company_writes_goes_to_no_endpoint_by_itself() {
     let host = TestHost::with(&[], |all| all.embeddings = endpoint()).await.unwrap();
     host.write("acme", "The door is green.").await.unwrap();
     host.query("acme", "entrance").await.unwrap();
-    assert!(host.operations("acme").unwrap().iter().all(|operation| operation.usage.is_empty()));
+    assert!(host.operations("acme").await.unwrap().iter().all(|operation| operation.usage.is_empty()));
 }

@@ -159,7 +159,7 @@ async fn lying_list() {
 async fn floods_log() {
     let host = host_with("floods-log").await;
     let _ = host.query("hostile", "x").await;
-    let log = &host.operations("hostile").unwrap()[0].log;
+    let log = &host.operations("hostile").await.unwrap()[0].log;
     let kept: usize = log.iter().map(|line| line.text.len()).sum();
     assert!(kept <= 16 << 10, "{kept} bytes of log were kept");
     assert!(log.last().unwrap().text.contains("left out"), "{:?}", log.last());
@@ -277,14 +277,15 @@ async fn a_full_queue_is_refused_and_the_pool_stays_for_others() {
             tokio::spawn(async move { service.query(&caller(), memhost_tests::query("hostile", "x")).await })
         })
         .collect();
-    let waiting = || {
+    let waiting = async || {
         host.service()
             .binding(&parse("hostile"), &parse("sleeps"))
+            .await
             .unwrap()
             .usage
             .map_or(0, |usage| usage.calls_waiting)
     };
-    eventually("the queue is full", async || waiting() == 2).await;
+    eventually("the queue is full", async || waiting().await == 2).await;
     host.query("innocent", "hello").await.unwrap();
     let mut busy = 0;
     for call in calls {
@@ -328,7 +329,7 @@ async fn large_arguments() {
         let names_it = ["transferBytes", "limit", "bytes"].iter().any(|word| told.contains(word));
         assert!(names_it && told != "nothing", "{what}: {told}");
     }
-    let usage = host.service().binding(&parse("hostile"), &parse("large-arguments")).unwrap().usage.unwrap();
+    let usage = host.service().binding(&parse("hostile"), &parse("large-arguments")).await.unwrap().usage.unwrap();
     assert_eq!(usage.storage_bytes, 0);
 }
 

@@ -70,7 +70,7 @@ async fn bad_input_names_the_field_and_leaves_everything_as_it_was() {
         assert!(problem["type"].as_str().unwrap().starts_with("https://memhost.dev/problems/"), "{problem}");
         assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()));
     }
-    assert!(host.operations("acme").unwrap().is_empty());
+    assert!(host.operations("acme").await.unwrap().is_empty());
     let get = |path: &'static str| call(&http, Method::Get, path, "");
     let (status, problem) = get("/control/v1/companies/acme/operations?color=red").await;
     assert_eq!(status, 400);

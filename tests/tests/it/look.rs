@@ -41,7 +41,7 @@ async fn a_provider_tells_how_and_shows_its_tree() {
     assert_eq!(code(&elsewhere), OperationErrorCode::InvalidRequest);
     let gone = service.browse(&caller(), browse("gone", None)).await.unwrap_err();
     assert_eq!(code(&gone), OperationErrorCode::NotFound);
-    let kinds: Vec<_> = host.operations("acme").unwrap().iter().rev().map(|operation| operation.kind).collect();
+    let kinds: Vec<_> = host.operations("acme").await.unwrap().iter().rev().map(|operation| operation.kind).collect();
     assert_eq!(kinds[1], OperationKind::Explain);
     assert_eq!(kinds[2..], [OperationKind::Browse; 5]);
 }

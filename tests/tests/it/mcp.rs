@@ -22,13 +22,16 @@ async fn the_tools_are_those_of_the_provider_and_the_token() {
     // Whoever may not list records is shown none, and leaves no refusal each time that a client looks.
     assert_eq!(few.ask("resources/list", json!({})).await["result"]["resources"], json!([]));
     assert_eq!(few.ask("resources/templates/list", json!({})).await["result"]["resourceTemplates"], json!([]));
-    assert!(host.operations("acme").unwrap().is_empty());
+    assert!(host.operations("acme").await.unwrap().is_empty());
     // A provider that can neither correct nor show a tree.
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
     assert_eq!(agent.tools().await, ["memory.search", "memory.note", "memory.forget"]);
     let refusal = agent.is_refused("memory.correct", json!({"id": "r", "text": "t"})).await;
     assert!(refusal.starts_with("unsupported: "), "{refusal}");
-    assert_eq!((last(&host, "acme").kind.as_str(), last(&host, "acme").outcome.as_str()), ("correct", "refused"));
+    assert_eq!(
+        (last(&host, "acme").await.kind.as_str(), last(&host, "acme").await.outcome.as_str()),
+        ("correct", "refused")
+    );
     let operator = Client::new(address, OPERATOR).with("memhost-company-id", "zeta");
     assert_eq!(operator.tools().await, ALL);
     // Some clients hand names on to models that take no dots.
@@ -50,8 +53,8 @@ async fn each_tool_does_its_work_and_leaves_its_operation() {
     let note = json!({"text": "The gate code changes monthly", "summary": "gate", "metadata": {"kind": "fact"}});
     let noted = agent.does("memory.note", note).await;
     let (id, uri) = (noted["record"]["id"].clone(), noted["record"]["uri"].as_str().unwrap().to_owned());
-    let left = |kind: &str| {
-        let operation = last(&host, "acme");
+    let left = async |kind: &str| {
+        let operation = last(&host, "acme").await;
         let source = operation.source.unwrap();
         assert_eq!((operation.kind.as_str(), operation.outcome.as_str()), (kind, "succeeded"));
         assert_eq!(operation.principal, "agent:ada");
@@ -64,34 +67,34 @@ async fn each_tool_does_its_work_and_leaves_its_operation() {
         assert_eq!((source.run_id.as_deref(), source.issue_id.as_deref()), (Some("run-7"), Some("issue-3")));
         operation.id.to_string()
     };
-    assert_eq!(noted["operationId"], left("record_upsert"));
+    assert_eq!(noted["operationId"], left("record_upsert").await);
     let found = agent.does("memory.search", json!({"query": "gate code", "maxChars": 100})).await;
-    assert_eq!(found["operationId"], left("query"));
+    assert_eq!(found["operationId"], left("query").await);
     let record = &found["records"][0];
     assert_eq!((&record["id"], &record["text"]), (&id, &json!("The gate code changes monthly")));
     assert_eq!((&record["source"]["runId"], &record["metadata"]["kind"]), (&json!("run-7"), &json!("fact")));
     let cited = json!({"text": "Ask for the code on the first", "citedRecords": [uri]});
     agent.does("memory.note", cited).await;
-    left("record_upsert");
-    assert_eq!(last(&host, "acme").cited[0].provider_record_id.as_str(), id.as_str().unwrap());
+    left("record_upsert").await;
+    assert_eq!(last(&host, "acme").await.cited[0].provider_record_id.as_str(), id.as_str().unwrap());
     agent.does("memory.browse", json!({})).await;
-    left("browse");
+    left("browse").await;
     let listed = agent.ask("resources/list", json!({})).await;
-    left("list");
+    left("list").await;
     assert!(
         listed["result"]["resources"].as_array().unwrap().iter().any(|resource| resource["uri"] == uri),
         "{listed}"
     );
     let read = agent.ask("resources/read", json!({"uri": uri})).await;
-    left("get");
+    left("get").await;
     let contents = &read["result"]["contents"][0];
     assert_eq!((&contents["text"], &contents["uri"]), (&json!("The gate code changes monthly"), &json!(uri)));
     assert_eq!(contents["_meta"]["memhost.dev/record"]["source"]["issueId"], "issue-3");
     let corrected = agent.does("memory.correct", json!({"id": uri, "text": "The gate code changes weekly"})).await;
-    assert_eq!(corrected["operationId"], left("correct"));
+    assert_eq!(corrected["operationId"], left("correct").await);
     let id = corrected["record"]["id"].clone();
     let forgotten = agent.does("memory.forget", json!({"ids": [id, "nothing"]})).await;
-    assert_eq!(forgotten["operationId"], left("forget"));
+    assert_eq!(forgotten["operationId"], left("forget").await);
     assert_eq!((&forgotten["outcomes"][0]["id"], &forgotten["outcomes"][1]["effect"]), (&id, &json!("not_found")));
     assert_ne!(forgotten["outcomes"][0]["effect"], "not_found");
     let gone = agent.does("memory.search", json!({"query": "gate code weekly"})).await;
@@ -118,7 +121,7 @@ async fn each_tool_does_its_work_and_leaves_its_operation() {
 async fn whose_memory_it_is_comes_from_the_token() {
     let (host, address) = host(&[]).await;
     host.write("other", "the other company's secret plan").await.unwrap();
-    let theirs = host.operations("other").unwrap().len();
+    let theirs = host.operations("other").await.unwrap().len();
     let ada = agent(&host, address).await;
     // Nothing that a model says is a scope.
     for name in ["companyId", "agentId", "runId", "scope", "bindingKey", "namespace", "subjectId"] {
@@ -131,7 +134,7 @@ async fn whose_memory_it_is_comes_from_the_token() {
     let elsewhere = ada.with("memhost-company-id", "other");
     let refusal = elsewhere.is_refused("memory.search", json!({"query": "secret plan"})).await;
     assert!(refusal.starts_with("forbidden: ") && !refusal.contains("secret"), "{refusal}");
-    let refused = last(&host, "acme");
+    let refused = last(&host, "acme").await;
     assert_eq!((refused.kind.as_str(), refused.outcome.as_str()), ("query", "refused"));
     assert_eq!(refused.source.unwrap().external_ref.as_deref(), Some("mcp:claude-code/2.1"));
     for method in ["tools/list", "resources/list", "resources/templates/list", "prompts/get"] {
@@ -147,7 +150,7 @@ async fn whose_memory_it_is_comes_from_the_token() {
     let in_run = json!({"name": "r", "role": "agent", "agentId": "ada", "runId": "run-1"});
     let in_run = Client::new(address, &token(&host, "acme", in_run).await);
     in_run.does("memory.note", json!({"text": "in its run"})).await;
-    assert_eq!(last(&host, "acme").scope.run_id.as_deref(), Some("run-1"));
+    assert_eq!(last(&host, "acme").await.scope.run_id.as_deref(), Some("run-1"));
     let refusal = in_run.with("memhost-run-id", "run-2").is_refused("memory.note", json!({"text": "x"})).await;
     assert!(refusal.contains("scope.runId"), "{refusal}");
     // Another agent's and another company's records are not found, by id or by address.
@@ -170,7 +173,7 @@ async fn whose_memory_it_is_comes_from_the_token() {
         ada.does("memory.search", json!({"query": "own thought"})).await["records"][0]["id"],
         noted["record"]["id"]
     );
-    let log = host.operations("other").unwrap();
+    let log = host.operations("other").await.unwrap();
     assert_eq!(log.len(), theirs + 1, "nobody but the operator left anything there");
     // A token that is nobody's company's says which one is meant, or is told how.
     let nobody = Client::new(address, OPERATOR);
@@ -180,7 +183,7 @@ async fn whose_memory_it_is_comes_from_the_token() {
     let auditor = Client::new(address, &token(&host, "acme", json!({"name": "a", "role": "auditor"})).await);
     let refusal = auditor.is_refused("memory.note", json!({"text": "an auditor writes"})).await;
     assert!(refusal.starts_with("forbidden: "), "{refusal}");
-    let refused = last(&host, "acme");
+    let refused = last(&host, "acme").await;
     assert_eq!((refused.kind.as_str(), refused.principal.as_str()), ("record_upsert", "auditor:a"));
 }
 
@@ -200,10 +203,10 @@ async fn the_aliases_are_there_where_a_binding_has_them_switched_on() {
     assert_eq!(agent.tools().await[5..], ["save_memory", "remove_memory"]);
     let agent = agent.with("memhost-subject-id", "user-1").with("memhost-namespace", "drive-1");
     let saved = agent.does("save_memory", save["arguments"].clone()).await;
-    let scope = last(&host, "acme").scope;
+    let scope = last(&host, "acme").await.scope;
     assert_eq!((scope.subject_id.as_deref(), scope.namespace.as_deref()), (Some("user-1"), None));
     agent.does("save_memory", json!({"scope": "drive", "fact": "builds on Mondays"})).await;
-    let scope = last(&host, "acme").scope;
+    let scope = last(&host, "acme").await.scope;
     assert_eq!((scope.subject_id.as_deref(), scope.namespace.as_deref()), (None, Some("drive-1")));
     let found = agent.does("memory.search", json!({"query": "tea"})).await;
     assert_eq!(found["records"][0]["metadata"], json!({"scope": "user", "source": "ai", "userId": "user-1"}));
@@ -212,7 +215,7 @@ async fn the_aliases_are_there_where_a_binding_has_them_switched_on() {
     let removal = json!({"scope": "user", "factId": saved["factId"]});
     assert_eq!(agent.does("remove_memory", removal.clone()).await["isRemoved"], true);
     assert_eq!(agent.does("remove_memory", removal).await["isRemoved"], false);
-    assert_eq!(last(&host, "acme").kind.as_str(), "forget");
+    assert_eq!(last(&host, "acme").await.kind.as_str(), "forget");
     // Neither word reaches beyond the user and the workspace that the client is configured for.
     let other = agent.with("memhost-subject-id", "user-2").with("memhost-namespace", "drive-2");
     for whose in ["user", "drive"] {
@@ -282,7 +285,7 @@ async fn a_failure_tells_a_model_what_to_do() {
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
     let agent = agent(&host, address).await;
     let text = agent.is_refused("memory.search", json!({"query": "trap"})).await;
-    let operation = last(&host, "acme");
+    let operation = last(&host, "acme").await;
     assert!(text.starts_with("trapped: ") && text.contains(&operation.id.to_string()), "{text}");
     assert!(text.ends_with("go on with the task without it, and say so."), "{text}");
     let disabled = json!({"enabled": false});

@@ -106,7 +106,7 @@ async fn the_bridge_passes_on_what_is_a_message_and_nothing_else() {
     })
     .await
     .unwrap();
-    let log = host.operations("acme").unwrap();
+    let log = host.operations("acme").await.unwrap();
     let via = |index: usize| log[index].source.as_ref().unwrap().external_ref.clone().unwrap();
     assert_eq!((via(0).as_str(), via(2).as_str()), ("mcp:modern/1", "mcp:a client/3"));
     assert_eq!(log[2].scope.run_id.as_deref(), Some("rün 7"));

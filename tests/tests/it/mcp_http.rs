@@ -134,6 +134,6 @@ pub(crate) async fn agent(host: &TestHost, address: SocketAddr) -> Client {
     Client::new(address, &token).with("user-agent", "claude-code/2.1")
 }
 
-pub(crate) fn last(host: &TestHost, company: &str) -> Operation {
-    host.operations(company).unwrap().remove(0)
+pub(crate) async fn last(host: &TestHost, company: &str) -> Operation {
+    host.operations(company).await.unwrap().remove(0)
 }

@@ -95,6 +95,6 @@ async fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
     }
     let (status, body) = get(&host, "/control/v1/doctor").await;
     assert!(status == 200 && body.contains("chmod 600"), "{body}");
-    let usage = host.service().binding(&parse("acme"), &parse("echo")).unwrap().usage.unwrap();
+    let usage = host.service().binding(&parse("acme"), &parse("echo")).await.unwrap().usage.unwrap();
     assert!(usage.memory_bytes > 0);
 }

@@ -17,7 +17,7 @@ async fn every_operation_is_recorded_with_its_provenance() {
     service.list(&caller(), list("acme", 10, None)).await.unwrap();
     service.get(&caller(), get("acme", &captured.records[0])).await.unwrap();
     service.forget(&caller(), forget("acme", &captured.records)).await.unwrap();
-    let log = host.operations("acme").unwrap();
+    let log = host.operations("acme").await.unwrap();
     let kinds: Vec<_> = log.iter().rev().map(|operation| operation.kind).collect();
     use OperationKind::{Capture, Forget, Get, List, Query};
     assert_eq!(kinds, [Capture, Query, List, Get, Forget]);
@@ -28,7 +28,7 @@ async fn every_operation_is_recorded_with_its_provenance() {
     assert_eq!(first.scope.issue_id.as_deref(), Some("issue-7"));
     assert_eq!(first.provider_key.as_ref().unwrap().as_str(), "keeper");
     assert!(first.latency_us.is_some() && first.finished_at.is_some());
-    let found = service.operation(&parse("acme"), captured.operation_id).unwrap();
+    let found = service.operation(&parse("acme"), captured.operation_id).await.unwrap();
     assert_eq!(&found, first);
 }
 
@@ -45,7 +45,8 @@ async fn refusals_and_failures_are_recorded_too() {
     let mut bad = query("acme", "x");
     bad.top_k = Some(0);
     host.service().query(&caller(), bad).await.unwrap_err();
-    let outcomes: Vec<_> = host.operations("acme").unwrap().iter().rev().map(|operation| operation.outcome).collect();
+    let outcomes: Vec<_> =
+        host.operations("acme").await.unwrap().iter().rev().map(|operation| operation.outcome).collect();
     assert_eq!(outcomes, [Outcome::Refused, Outcome::Trapped, Outcome::Refused]);
 }
 
@@ -65,7 +66,7 @@ async fn the_log_is_filtered_paged_and_kept_over_a_restart() {
     let mut seen = Vec::new();
     let mut cursor = None;
     loop {
-        let page = host.service().operations(&company, &filter, cursor.as_deref(), 2).unwrap();
+        let page = host.service().operations(&company, &filter, cursor.as_deref(), 2).await.unwrap();
         seen.extend(page.items.iter().map(|operation| operation.id));
         match page.next_cursor {
             Some(next) => cursor = Some(next),
@@ -75,10 +76,10 @@ async fn the_log_is_filtered_paged_and_kept_over_a_restart() {
     assert_eq!(seen.len(), 5);
     assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "newest first: {seen:?}");
     let other = OperationFilter { agent_id: Some("bob".to_owned()), ..OperationFilter::default() };
-    let page = host.service().operations(&company, &filter, None, 2).unwrap();
-    let foreign = host.service().operations(&company, &other, page.next_cursor.as_deref(), 2).unwrap_err();
+    let page = host.service().operations(&company, &filter, None, 2).await.unwrap();
+    let foreign = host.service().operations(&company, &other, page.next_cursor.as_deref(), 2).await.unwrap_err();
     assert!(foreign.to_string().contains("cursor"), "{foreign}");
-    assert!(host.service().operations(&parse("other"), &filter, page.next_cursor.as_deref(), 2).is_err());
+    assert!(host.service().operations(&parse("other"), &filter, page.next_cursor.as_deref(), 2).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,13 +88,18 @@ async fn a_caller_that_goes_away_leaves_a_record() {
     host.bind("acme", "sleeps", BindingLimits::default()).await.unwrap();
     let service = std::sync::Arc::clone(host.service());
     let call = tokio::spawn(async move { service.query(&caller(), query("acme", "x")).await });
-    let in_flight = || {
-        host.service().binding(&parse("acme"), &parse("sleeps")).unwrap().usage.map_or(0, |usage| usage.calls_at_work)
+    let in_flight = async || {
+        host.service()
+            .binding(&parse("acme"), &parse("sleeps"))
+            .await
+            .unwrap()
+            .usage
+            .map_or(0, |usage| usage.calls_at_work)
     };
-    eventually("the provider is at it", async || in_flight() == 1).await;
+    eventually("the provider is at it", async || in_flight().await == 1).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
-    let log = host.operations("acme").unwrap();
+    let log = host.operations("acme").await.unwrap();
     assert_eq!(log[0].outcome, Outcome::Interrupted);
     assert!(log[0].error.as_ref().unwrap().message.contains("caller went away"));
 }

@@ -78,7 +78,8 @@ async fn what_a_provider_holds_is_decided_in_the_hosts_queue() {
     let metadata = json!({"scope": {"companyId": "acme"}, "query": "wall"});
     let wall = api.post(&format!("{RUNTIME}/query"), &metadata).await.fine();
     assert_eq!(wall["snippets"][0]["metadata"]["rule"], "fact.may", "an edit of the text leaves the rest");
-    let told = host.operations("acme").unwrap().into_iter().filter(|one| one.kind == OperationKind::Review).count();
+    let told =
+        host.operations("acme").await.unwrap().into_iter().filter(|one| one.kind == OperationKind::Review).count();
     assert_eq!(told, 3, "each decision is an operation");
 
     // What the provider lost cannot count any more, and the queue does not keep it for ever.
@@ -153,7 +154,7 @@ async fn everything_goes_out_and_comes_in_once() {
         assert_eq!(sums, expected, "round {round}");
     }
     assert_eq!(export(&there, "acme").await, parts, "nothing is lost, times and order included");
-    let kinds: Vec<_> = host.operations("acme").unwrap().iter().map(|operation| operation.kind).collect();
+    let kinds: Vec<_> = host.operations("acme").await.unwrap().iter().map(|operation| operation.kind).collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == OperationKind::Export).count(), parts.len());
     // A cursor is of its scope, and who holds records back for a person tells of none this way.
     let first = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await.fine();

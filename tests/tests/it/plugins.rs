@@ -60,8 +60,8 @@ async fn version(host: &TestHost) -> String {
     found[0].handle.provider_record_id.to_string()
 }
 
-fn view(host: &TestHost) -> BindingView {
-    host.service().binding(&parse("acme"), &parse("default")).unwrap()
+async fn view(host: &TestHost) -> BindingView {
+    host.service().binding(&parse("acme"), &parse("default")).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,8 +75,10 @@ async fn a_file_is_noticed_when_it_comes_changes_and_goes() {
     put(&host, "one.wasm", &build("1.1.0", &json!({})));
     eventually("the new file serves", async || version(&host).await == "1.1.0").await;
     std::fs::remove_file(file(&host, "one.wasm")).unwrap();
-    eventually("there is a warning", async || view(&host).warnings.iter().any(|warning| warning.contains("gone")))
-        .await;
+    eventually("there is a warning", async || {
+        view(&host).await.warnings.iter().any(|warning| warning.contains("gone"))
+    })
+    .await;
     assert_eq!(version(&host).await, "1.1.0", "a copy goes on serving");
     host.stop().await;
     host.start().await.unwrap();
@@ -165,14 +167,14 @@ async fn a_version_that_cannot_do_what_the_one_before_could_is_rolled_back() {
     put(&host, "two.wasm", &build("2.0.0", &json!({"traps": true})));
     host.service().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0", "the call is answered all the same");
-    let view = view(&host);
+    let view = view(&host).await;
     assert_eq!(view.serving.unwrap().version.to_string(), "1.0.0");
     assert_eq!(view.rejected_versions[0].version.to_string(), "2.0.0");
     assert!(view.rejected_versions[0].reason.contains("crashed"), "{}", view.rejected_versions[0].reason);
-    let operations = host.service().operations(&parse("acme"), &OperationFilter::default(), None, 10).unwrap();
+    let operations = host.service().operations(&parse("acme"), &OperationFilter::default(), None, 10).await.unwrap();
     assert!(operations.items.iter().all(|operation| operation.outcome == Outcome::Succeeded));
     assert_eq!(operations.items[0].provider_version.as_deref(), Some("1.0.0"), "the version that answered is recorded");
-    let activity = serde_json::to_value(host.service().activity(&parse("acme"), None).unwrap()).unwrap();
+    let activity = serde_json::to_value(host.service().activity(&parse("acme"), None).await.unwrap()).unwrap();
     assert_eq!(activity["items"][0]["action"], "version_rejected");
     // A version after the bad one is tried.
     put(&host, "three.wasm", &build("2.0.1", &json!({})));
@@ -192,7 +194,11 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
     assert!(text.starts_with("version 1.0.0"), "{text}");
     assert_eq!(marks(&text, " 1.0.0"), 1 + 3, "what the failed migration wrote is nowhere: {text}");
-    assert!(view(&host).rejected_versions[0].reason.contains("migration"), "{:?}", view(&host).rejected_versions);
+    assert!(
+        view(&host).await.rejected_versions[0].reason.contains("migration"),
+        "{:?}",
+        view(&host).await.rejected_versions
+    );
     host.stop().await;
     put(&host, "three.wasm", &build("3.0.0", &json!({"storage": 1 << 20})));
     host.start().await.unwrap();
@@ -212,7 +218,8 @@ async fn a_version_whose_migration_fails_keeps_no_other_version_out() {
     put(&host, "bad.wasm", &build("2.0.0", &json!({"storage": 1 << 20, "migration_fails": true})));
     host.service().scan_plugins().await;
     eventually("the sound version serves", async || version(&host).await == "1.5.0").await;
-    let rejected_versions: Vec<_> = view(&host).rejected_versions.iter().map(|kept| kept.version.to_string()).collect();
+    let rejected_versions: Vec<_> =
+        view(&host).await.rejected_versions.iter().map(|kept| kept.version.to_string()).collect();
     assert_eq!(rejected_versions, ["2.0.0"]);
 }
 
@@ -245,7 +252,7 @@ async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
     put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 4096, "origin": "https://api.example.com"})));
     host.service().scan_plugins().await;
     assert_eq!(version(&host).await, "1.0.0");
-    let waiting = view(&host).waiting;
+    let waiting = view(&host).await.waiting;
     assert_eq!((waiting.len(), waiting[0].asks.len()), (1, 2));
     let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
     let grants = host.service().grants(&company, &key).unwrap();
@@ -255,7 +262,7 @@ async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
     let part = Grants { storage_bytes: 4096, ..Grants::default() };
     host.service().set_grants(&caller(), &company, &key, None, part).await.unwrap();
     assert_eq!(version(&host).await, "2.0.0");
-    assert!(view(&host).waiting.is_empty());
+    assert!(view(&host).await.waiting.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

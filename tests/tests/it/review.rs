@@ -87,7 +87,7 @@ async fn rejecting_forgets_and_editing_puts_right() {
     assert_eq!(api.query("acme", "review reviw").await, ["review the docs"]);
     assert!(pending(&api).await.is_empty());
     let forgotten =
-        host.operations("acme").unwrap().into_iter().filter(|operation| operation.kind.as_str() == "forget");
+        host.operations("acme").await.unwrap().into_iter().filter(|operation| operation.kind.as_str() == "forget");
     assert_eq!(forgotten.count(), 1, "the provider was told");
     // What a person writes as it is needs nobody else's look.
     let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "call jerry@mit.edu", "metadata": {"kind": "todo", "confidence": 0.1}}]});

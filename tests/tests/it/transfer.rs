@@ -65,7 +65,7 @@ async fn a_company_moves_to_another_host() {
         }
     };
     assert_eq!(first(&api).await, first(&there).await, "operations keep their ids");
-    assert!(other.service().verify_store().unwrap().is_empty());
+    assert!(other.service().verify_store().await.unwrap().is_empty());
 }
 
 /// Whoever calls while a company comes in is told to wait, and takes none of its numbers.
@@ -110,7 +110,7 @@ async fn an_import_that_was_cut_off_leaves_nothing() {
     drop(db);
     host.start().await.unwrap();
     let api = Api::new(&host);
-    assert!(host.operations("acme").unwrap().is_empty());
+    assert!(host.operations("acme").await.unwrap().is_empty());
     assert_eq!(api.get(&path("bindings")).await["items"], json!([]));
     assert_eq!(api.get("/control/v1/companies/other/bindings").await["items"].as_array().unwrap().len(), 1);
     bind(&api, "acme", "extracts", &json!({})).await;

@@ -103,7 +103,7 @@ impl Trial {
     async fn bind(&self, setup: Setup) -> Result<(), CliError> {
         let (caller, description) = (Caller::operator(), &self.inspection.description);
         let version = VersionChoice::Pin(self.inspection.digest);
-        let Ok(present) = self.service.binding(&self.company, &self.key) else {
+        let Ok(present) = self.service.binding(&self.company, &self.key).await else {
             let request = CreateBinding {
                 key: setup.key,
                 provider_key: description.provider_key.clone(),
@@ -149,8 +149,8 @@ impl Trial {
     }
 
     /// Why the host keeps the build from what is there, if it does: then another build has answered, or none.
-    fn rejected_versions(&self) -> Option<CliError> {
-        let binding = self.service.binding(&self.company, &self.key).ok()?;
+    async fn rejected_versions(&self) -> Option<CliError> {
+        let binding = self.service.binding(&self.company, &self.key).await.ok()?;
         let kept = binding.rejected_versions.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
         Some(CliError::Failed(format!("version {} does not do it: {}", kept.version, kept.reason)))
     }
@@ -171,7 +171,7 @@ impl Trial {
             Some(id) => self.host.get(&self.path(&format!("operations/{}", escape(&id)))).await?,
             None => Value::Null,
         };
-        let answer = self.rejected_versions().map_or(answer, Err);
+        let answer = self.rejected_versions().await.map_or(answer, Err);
         Ok(Called { answer, operation, took })
     }
 

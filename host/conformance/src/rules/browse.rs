@@ -4,7 +4,7 @@ use super::query::several;
 use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
 use crate::subject::{Subject, answered};
 use memhost_sandbox::{CallError, OptionalInterface};
-use memhost_types::{BrowseNode, ProviderError, RecordHandle, Scope};
+use memhost_types::{BrowseNode, Pages, ProviderError, RecordHandle, Scope};
 
 /// A tree of a few records with more nodes than this is not walked to its end.
 const MOST_NODES: usize = 200;
@@ -61,17 +61,17 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 async fn children(subject: &Subject, scope: Scope, path: &str, limit: u32) -> Result<Vec<BrowseNode>, Stop> {
-    let (mut all, mut cursor) = (Vec::new(), None::<String>);
-    while all.len() <= MOST_NODES {
+    let (mut all, mut pages) = (Vec::new(), Pages::default());
+    while let Some(cursor) = pages.next() {
+        if all.len() > MOST_NODES {
+            return failed(format!("the children of {path:?} have no end: {} nodes", all.len()));
+        }
         let page = subject.browse(scope.clone(), path, cursor.as_deref(), limit).await;
         let page = answered("list-children", page)?;
         all.extend(page.nodes);
-        match page.next {
-            Some(next) => cursor = Some(next),
-            None => return Ok(all),
-        }
+        pages.go_on(page.next);
     }
-    failed(format!("the children of {path:?} have no end: {} nodes", all.len()))
+    Ok(all)
 }
 
 /// Every node of the tree, and the paths that have children.

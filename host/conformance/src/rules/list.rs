@@ -4,7 +4,7 @@ use super::query::has;
 use crate::material::text;
 use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, types};
 use crate::subject::Subject;
-use memhost_types::{ListRequest, RecordHandle, RecordWrite, Snippet};
+use memhost_types::{ListRequest, Pages, RecordHandle, RecordWrite, Snippet};
 
 const EXACTLY_ONCE: &str = "a record that exists from the first page to the last is returned exactly once.";
 
@@ -83,12 +83,14 @@ async fn while_others_write(subject: &Subject) -> Verdict {
     let handles = written(subject, 12).await?;
     let passing = &handles[4..6];
     let request = subject.listing(subject.scope(), 3);
-    let (mut items, mut cursor, mut pages) = (Vec::new(), None, 0);
-    loop {
+    let (mut items, mut list, mut pages) = (Vec::new(), Pages::default(), 0);
+    while let Some(cursor) = list.next() {
         let (page, next) = subject.page(&request, cursor).await?;
         items.extend(page);
-        let Some(next) = next else { break };
-        cursor = Some(next);
+        if next.is_none() {
+            break;
+        }
+        list.go_on(next);
         pages += 1;
         holds(pages < 100, || "the list has no end".to_owned())?;
         subject.put(subject.scope(), &text(20 + pages)).await?;

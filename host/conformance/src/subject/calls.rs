@@ -5,8 +5,8 @@ use crate::rule::{Stop, failed, skipped};
 use memhost_sandbox::{Answer, BrowseAnswer, CallError, CaptureAnswer, Correction, ExplainAnswer, Failure, JobAnswer};
 use memhost_types::{
     BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest,
-    GetRequest, Intent, ListRequest, OperationId, QueryRequest, RecordHandle, RecordWrite, Scope, Snippet, SourceRef,
-    UpsertRequest,
+    GetRequest, Intent, ListRequest, OperationId, Pages, QueryRequest, RecordHandle, RecordWrite, Scope, Snippet,
+    SourceRef, UpsertRequest,
 };
 
 /// So many pages are read of a list of a few records before it counts as one without an end.
@@ -105,16 +105,7 @@ impl Subject {
 
     /// Every record that a list comes to.
     pub(crate) async fn list_of(&self, request: &ListRequest) -> Result<Vec<Snippet>, Stop> {
-        let (mut all, mut cursor) = (Vec::new(), None);
-        for _ in 0..MOST_PAGES {
-            let (items, next) = self.page(request, cursor).await?;
-            all.extend(items);
-            match next {
-                Some(next) => cursor = Some(next),
-                None => return Ok(all),
-            }
-        }
-        failed(format!("`list-records` has no end: {MOST_PAGES} pages had {} items", all.len()))
+        all_pages("list-records", |cursor| self.page(request, cursor)).await
     }
 
     /// Every record of a scope.
@@ -185,5 +176,23 @@ impl Subject {
 
     pub(crate) async fn migrate(&self, from: &str) -> Result<(), Stop> {
         answered("migrate", self.instances().migrate(from).await.map_err(|failure| failure.error))
+    }
+}
+
+/// The items of all pages of a list of the provider. Fails where the list has no end.
+pub(crate) async fn all_pages<T, Page>(what: &str, page: impl Fn(Option<String>) -> Page) -> Result<Vec<T>, Stop>
+where
+    Page: Future<Output = Result<(Vec<T>, Option<String>), Stop>>,
+{
+    let (mut all, mut pages) = (Vec::new(), Pages::default());
+    for _ in 0..MOST_PAGES {
+        let Some(cursor) = pages.next() else { return Ok(all) };
+        let (items, next) = page(cursor).await?;
+        all.extend(items);
+        pages.go_on(next);
+    }
+    match pages.next() {
+        None => Ok(all),
+        Some(_) => failed(format!("`{what}` has no end: {MOST_PAGES} pages had {} items", all.len())),
     }
 }

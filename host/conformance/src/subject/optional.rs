@@ -1,8 +1,8 @@
 //! The calls of `profile`, `review` and `transfer`, as the others.
 
-use super::calls::{MOST_PAGES, plain};
+use super::calls::{all_pages, plain};
 use super::{Subject, answered};
-use crate::rule::{Stop, failed, skipped};
+use crate::rule::{Stop, skipped};
 use memhost_sandbox::{CallError, ImportAnswer, OptionalInterface};
 use memhost_types::{Decision, ExtractionJob, JobStatus, RecordHandle, RecordWrite, Scope, Snippet};
 
@@ -30,16 +30,8 @@ impl Subject {
 
     /// All that waits, in pages of this many.
     pub(crate) async fn pending_by(&self, scope: &Scope, limit: u32) -> Result<Vec<Snippet>, Stop> {
-        let (mut all, mut cursor) = (Vec::new(), None::<String>);
-        for _ in 0..MOST_PAGES {
-            let (items, next) = self.pending_page(scope, cursor.as_deref(), limit).await?;
-            all.extend(items);
-            match next {
-                Some(next) => cursor = Some(next),
-                None => return Ok(all),
-            }
-        }
-        failed(format!("`list-pending` has no end: {MOST_PAGES} pages had {} items", all.len()))
+        let page = |cursor: Option<String>| async move { self.pending_page(scope, cursor.as_deref(), limit).await };
+        all_pages("list-pending", page).await
     }
 
     /// All that waits.
@@ -60,19 +52,13 @@ impl Subject {
 
     /// The parts of an export, from the first to the last.
     pub(crate) async fn export(&self, scope: &Scope) -> Result<Vec<String>, Stop> {
-        let (mut parts, mut cursor) = (Vec::new(), None::<String>);
-        for _ in 0..MOST_PAGES {
+        let page = |cursor: Option<String>| async move {
             let chunk = plain(self.instances().export(scope, cursor.as_deref()).await);
             let chunk = answered("export-records", chunk)?;
-            if !chunk.lines.is_empty() {
-                parts.push(chunk.lines);
-            }
-            match chunk.next {
-                Some(next) => cursor = Some(next),
-                None => return Ok(parts),
-            }
-        }
-        failed(format!("`export-records` has no end: there were {MOST_PAGES} parts"))
+            let lines = (!chunk.lines.is_empty()).then_some(chunk.lines);
+            Ok((lines.into_iter().collect(), chunk.next))
+        };
+        all_pages("export-records", page).await
     }
 
     /// Imports, with the provider's own answer.

@@ -1,4 +1,4 @@
-//! Who may: authenticating, allowing, and the tokens themselves.
+//! Authentication, authorization, and the management of tokens.
 
 use crate::Service;
 use crate::access::Act;
@@ -17,17 +17,17 @@ use memhost_types::{
     ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token, TokenId,
 };
 
-/// What a token is good for.
+/// The result of authentication.
 #[derive(Debug)]
 pub enum Authentication {
-    /// Its bearer.
+    /// The token's bearer.
     Caller(Caller),
-    /// Nothing: it is nobody's, or no longer good. Why is said without saying which.
+    /// The token is unknown or no longer valid. The reason does not identify it.
     Refused,
 }
 
 impl Service {
-    /// Whose token this is. One that has expired or was revoked is recorded as a refusal in its company's log.
+    /// The bearer of a token. The use of an expired or revoked token is recorded as a refusal in its company's log.
     ///
     /// # Errors
     /// Where the refusal cannot be recorded.
@@ -65,15 +65,15 @@ impl Service {
         }
     }
 
-    /// Whether somebody may do something, without recording it where not: for leaving something out of an answer.
+    /// Whether a caller may do something. A refusal is not recorded: for leaving parts out of an answer.
     pub fn allows(&self, caller: &Caller, act: Act, company: &CompanyId) -> bool {
         caller.may(act, Some(company)).is_ok()
     }
 
-    /// Whom a caller may ask for: an agent for itself, everybody else for anybody.
+    /// The agent for which a caller may ask: an agent asks for itself only, others for any agent.
     ///
     /// # Errors
-    /// Where an agent asks for another one.
+    /// Where an agent asks for another agent.
     pub async fn own_agent(
         &self,
         caller: &Caller,
@@ -87,7 +87,8 @@ impl Service {
         }
     }
 
-    /// Records that a company was erased and takes nothing. One that is on its way in has no number for a record yet.
+    /// Records a call for an erased company. A company that is being imported gets no record: imported operations keep
+    /// their sequence numbers, so none may be allocated.
     pub(crate) async fn shut_out(
         &self,
         caller: &Caller,
@@ -105,7 +106,7 @@ impl Service {
         }
     }
 
-    /// Records that somebody may not, and says so.
+    /// Records that a caller was denied. Answers the error.
     pub(crate) async fn deny(
         &self,
         caller: &Caller,
@@ -121,7 +122,7 @@ impl Service {
         }
     }
 
-    /// Records a refusal that has no other scope than its company. Answers it as an error.
+    /// Records a refusal whose scope is the company. Answers it as an error.
     async fn refusal(
         &self,
         caller: &Caller,
@@ -129,7 +130,7 @@ impl Service {
         company: CompanyId,
         refusal: Refusal,
     ) -> Result<ServiceError, ServiceError> {
-        let open = OpenOperation::begin(&self.recorder, caller, kind, &Scope::company(company))?;
+        let open = OpenOperation::begin(&self.recorder, caller, kind, &Scope::company(company)).await?;
         match pipeline::refuse::<()>(open, refusal).await {
             Err(error @ ServiceError::Operation { .. }) => Ok(error),
             Err(error) => Err(error),
@@ -137,22 +138,22 @@ impl Service {
         }
     }
 
-    /// Makes a token. Its value is in the answer, this once.
+    /// Makes a token. Only this answer contains its value.
     ///
     /// # Errors
-    /// Where a field will not do.
+    /// Where a field is not valid.
     pub async fn create_token(
         &self,
         caller: &Caller,
         company: Option<&CompanyId>,
         request: CreateToken,
     ) -> Result<NewToken, ServiceError> {
-        let (made, change) = self.tokens.make(caller, company, request)?;
+        let (made, change) = self.tokens.make(caller, company, request).await?;
         self.write_token(caller, company, ActivityAction::TokenCreated, &made.token, change).await?;
         Ok(made)
     }
 
-    /// Gives a token another value, which is in the answer, this once.
+    /// Gives a token another value. Only this answer contains it.
     ///
     /// # Errors
     /// Where there is no such token, or it was revoked.
@@ -162,12 +163,12 @@ impl Service {
         company: Option<&CompanyId>,
         id: TokenId,
     ) -> Result<NewToken, ServiceError> {
-        let (made, change) = self.tokens.rotate(company, id)?;
+        let (made, change) = self.tokens.rotate(company, id).await?;
         self.write_token(caller, company, ActivityAction::TokenRotated, &made.token, change).await?;
         Ok(made)
     }
 
-    /// Takes a token back, for good.
+    /// Revokes a token, permanently.
     ///
     /// # Errors
     /// Where there is no such token.
@@ -177,7 +178,7 @@ impl Service {
         company: Option<&CompanyId>,
         id: TokenId,
     ) -> Result<Token, ServiceError> {
-        let (token, change) = self.tokens.revoke(company, id)?;
+        let (token, change) = self.tokens.revoke(company, id).await?;
         self.write_token(caller, company, ActivityAction::TokenRevoked, &token, change).await?;
         Ok(token)
     }
@@ -201,8 +202,8 @@ impl Service {
                 let entry = entry.with(None::<&Token>, Some(token));
                 self.bindings.record_with(company, entry, vec![change.clone()]).await?;
             }
-            // An operator's token is no company's: the process's own log has it.
-            None => match self.store.transact(std::slice::from_ref(&change))? {
+            // An operator's token belongs to no company, so the change is in the process's own log.
+            None => match self.store.transact(std::slice::from_ref(&change)).await? {
                 Transacted::Done(commit) => {
                     commit.await?;
                     tracing::info!(?action, token = token.name, by = caller.principal(), "an operator's token");

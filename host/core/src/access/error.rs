@@ -1,4 +1,4 @@
-//! What this room fails with.
+//! Why calls about tokens fail.
 
 use memhost_store::StoreError;
 use memhost_types::FieldError;
@@ -6,7 +6,7 @@ use memhost_types::FieldError;
 /// Why a token was not made, changed or found.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// A field will not do.
+    /// A field is not valid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// There is no such token.
@@ -15,7 +15,7 @@ pub enum AccessError {
         /// Which.
         id: String,
     },
-    /// It was taken back.
+    /// It was revoked.
     #[error("the token {id} was revoked and stays so; make another with `memhost token create`")]
     Revoked {
         /// Which.

@@ -9,11 +9,11 @@ pub(crate) fn allows(role: Role, act: Act) -> bool {
         Role::Operator => true,
         Role::CompanyAdministrator => match act {
             Act::Operate(_) | Act::Deliver | Act::Emit | Act::Resolve | Act::View | Act::Administer => true,
-            // What a provider may reach, and how much of the machine, is for whoever runs the machine.
+            // The operator of the machine decides what providers may reach and use.
             Act::Grant | Act::Erase | Act::Host => false,
         },
         Role::Agent => match act {
-            // Deciding what counts, and moving everything at once, is for whoever administers the company.
+            // The company's administrator decides reviews and moves whole bindings.
             Act::Operate(kind) => {
                 !matches!(kind, OperationKind::Review | OperationKind::Export | OperationKind::Import)
             }

@@ -1,4 +1,4 @@
-//! All tokens, in memory and in the store, as digests of random values of 256 bits.
+//! All tokens, in the store and cached in memory, as digests of random values of 256 bits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -52,12 +52,12 @@ struct Stored {
     digest: String,
 }
 
-/// Whose value somebody sent.
+/// The owner of a token's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
-    /// Of a token that is good.
+    /// A valid token.
     Valid(Caller),
-    /// Of one that has expired or was revoked: who it was, and what happened to it.
+    /// A token that expired or was revoked: its owner, and the reason.
     Invalid(Caller, &'static str),
 }
 
@@ -85,22 +85,17 @@ impl Tokens {
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, AccessError> {
-        let (mut all, mut cursor) = (All::default(), None);
-        loop {
-            let page = store.scan(Table::Tokens, b"", cursor.as_deref(), 1_000)?;
-            for (_, value) in &page.entries {
-                all.put(store::decode("token", value)?);
-            }
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
+    pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, AccessError> {
+        let mut all = All::default();
+        let mut rows = store::scan_all(&*store, Table::Tokens, b"");
+        while let Some((_, stored)) = rows.next_row("token").await? {
+            all.put(stored);
         }
+        drop(rows);
         Ok(Self { store, clock, all: RwLock::new(all) })
     }
 
-    /// Whose value this is; none: nobody's.
+    /// The owner of a value; none where no token has it.
     pub fn find(&self, value: &str) -> Option<Known> {
         let all = self.all.read();
         // A digest is looked up, not compared: how long that takes says nothing about another value.
@@ -114,12 +109,12 @@ impl Tokens {
         })
     }
 
-    /// Makes a token; `company` is none for an operator's. It is there once the change was made, with its
-    /// entry in the activity log, and [`Tokens::apply`] was told of it.
+    /// A new token, and the change that stores it; `company` is none for an operator's token. The token is valid once
+    /// the change was made, with its entry in the activity log, and was passed to [`Tokens::apply`].
     ///
     /// # Errors
-    /// Where a field will not do.
-    pub fn make(
+    /// Where a field is not valid.
+    pub async fn make(
         &self,
         caller: &Caller,
         company: Option<&CompanyId>,
@@ -147,44 +142,61 @@ impl Tokens {
             revoked_at: None,
         };
         let (value, digest) = value()?;
-        let change = self.change(None, &Stored { token: token.clone(), digest })?;
+        let change = self.change(None, &Stored { token: token.clone(), digest }).await?;
         Ok((NewToken { token, value }, change))
     }
 
-    /// Gives a token another value. The one before is good for nothing once the change is made.
+    /// Gives a token another value. The previous value is invalid once the change is made.
     ///
     /// # Errors
     /// Where there is no such token in the company, or it was revoked.
-    pub fn rotate(&self, company: Option<&CompanyId>, id: TokenId) -> Result<(NewToken, Change), AccessError> {
+    pub async fn rotate(&self, company: Option<&CompanyId>, id: TokenId) -> Result<(NewToken, Change), AccessError> {
         let present = self.get(company, id)?;
         if present.token.revoked_at.is_some() {
             return Err(AccessError::Revoked { id: id.0.to_string() });
         }
         let token = Token { rotated_at: Some(self.clock.now()), ..present.token.clone() };
         let (value, digest) = value()?;
-        let change = self.change(Some(&present), &Stored { token: token.clone(), digest })?;
+        let change = self.change(Some(&present), &Stored { token: token.clone(), digest }).await?;
         Ok((NewToken { token, value }, change))
     }
 
-    /// Takes a token back, for good. It stays in the list, and whoever still sends it is known.
+    /// Revokes a token, permanently. It stays in the list, so that requests that still use it are attributed.
     ///
     /// # Errors
     /// Where there is no such token in the company.
-    pub fn revoke(&self, company: Option<&CompanyId>, id: TokenId) -> Result<(Token, Change), AccessError> {
+    pub async fn revoke(&self, company: Option<&CompanyId>, id: TokenId) -> Result<(Token, Change), AccessError> {
         let present = self.get(company, id)?;
         let revoked_at = present.token.revoked_at.unwrap_or_else(|| self.clock.now());
         let token = Token { revoked_at: Some(revoked_at), ..present.token.clone() };
-        let change = self.change(Some(&present), &Stored { token: token.clone(), digest: present.digest.clone() })?;
+        let change =
+            self.change(Some(&present), &Stored { token: token.clone(), digest: present.digest.clone() }).await?;
         Ok((token, change))
     }
 
-    /// Takes what was written into account.
+    /// Updates the cache with a change that was written.
     ///
     /// # Errors
     /// Where it cannot be read back.
     pub fn apply(&self, change: &Change) -> Result<(), AccessError> {
         if let Some(value) = &change.new {
             self.all.write().put(store::decode("token", value)?);
+        }
+        Ok(())
+    }
+
+    /// Updates the cache with a row that somebody else wrote.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn reload(&self, key: &[u8], value: Option<&[u8]>) -> Result<(), AccessError> {
+        let mut all = self.all.write();
+        match value {
+            Some(value) => all.put(store::decode("token", value)?),
+            None => {
+                let id = key.last_chunk::<16>().map(|id| TokenId(Uuid::from_bytes(*id)));
+                id.into_iter().for_each(|id| all.remove(id));
+            }
         }
         Ok(())
     }
@@ -198,7 +210,7 @@ impl Tokens {
         tokens
     }
 
-    /// Forgets a company's tokens, whose records are gone.
+    /// Removes the tokens of an erased company from the cache.
     pub fn forget(&self, company: &CompanyId) {
         let mut all = self.all.write();
         let All { by_id, by_digest } = &mut *all;
@@ -206,12 +218,12 @@ impl Tokens {
         by_digest.retain(|_, entry| entry.caller.company() != Some(company));
     }
 
-    fn change(&self, before: Option<&Stored>, after: &Stored) -> Result<Change, AccessError> {
+    async fn change(&self, before: Option<&Stored>, after: &Stored) -> Result<Change, AccessError> {
         let company = after.token.company_id.as_ref().map_or("", |company| company.as_str());
         let id: Uuid = after.token.id.0;
         let key = [company.as_bytes(), b"\0", id.as_bytes()].concat();
         let expected = match before {
-            Some(before) => store::unchanged(&*self.store, Table::Tokens, &key, "token", before)?,
+            Some(before) => store::unchanged(&*self.store, Table::Tokens, &key, "token", before).await?,
             None => Expected::Absent,
         };
         Ok(Change { table: Table::Tokens, key, expected, new: Some(store::encode("token", after)?) })
@@ -224,15 +236,22 @@ impl Tokens {
     }
 }
 
+impl Stored {
+    fn digest(&self) -> Option<[u8; 32]> {
+        blake3::Hash::from_hex(&self.digest).ok().map(|hash| *hash.as_bytes())
+    }
+}
+
 impl All {
-    fn put(&mut self, stored: Stored) {
-        let digest = |stored: &Stored| blake3::Hash::from_hex(&stored.digest).map(|hash| *hash.as_bytes());
-        if let Some(before) = self.by_id.get(&stored.token.id)
-            && let Ok(digest) = digest(before)
-        {
+    fn remove(&mut self, id: TokenId) {
+        if let Some(digest) = self.by_id.remove(&id).and_then(|before| before.digest()) {
             self.by_digest.remove(&digest);
         }
-        if let Ok(digest) = digest(&stored) {
+    }
+
+    fn put(&mut self, stored: Stored) {
+        self.remove(stored.token.id);
+        if let Some(digest) = stored.digest() {
             let entry = Entry {
                 caller: Arc::new(Caller::of(&stored.token)),
                 expires_at: stored.token.expires_at,

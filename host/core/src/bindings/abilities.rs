@@ -29,11 +29,12 @@ pub struct Abilities {
 }
 
 impl Service {
-    /// What the binding that answers for a scope can do. What the caller's token leaves open in the scope is filled in.
+    /// The abilities of the binding that answers for a scope. Missing scope fields default to those of the caller's
+    /// token.
     ///
     /// # Errors
     /// Where the caller may not ask for this scope; recorded as a refusal of the `kind` that it is asked for. Where the
-    /// company was erased or is being taken in.
+    /// company was erased or is being imported.
     pub async fn abilities(
         &self,
         caller: &Caller,
@@ -49,7 +50,7 @@ impl Service {
             return Err(self.shut_out(caller, Some(&scope.company_id), error).await);
         }
         match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
-            Ok(resolution) => Ok(self.abilities_of(&resolution.binding)),
+            Ok(resolution) => Ok(self.abilities_of(&resolution.binding).await),
             // The first operation of such a company makes the built-in provider its default.
             Err(BindingError::NoDefault { .. })
                 if self.zero_config && named.is_none() && self.bindings.list(&scope.company_id).is_empty() =>
@@ -61,9 +62,9 @@ impl Service {
         }
     }
 
-    fn abilities_of(&self, binding: &Binding) -> Abilities {
+    async fn abilities_of(&self, binding: &Binding) -> Abilities {
         let builds = self.plugins.builds(&binding.provider_key);
-        let state = self.serving.state(binding).ok().flatten();
+        let state = self.serving.state(binding).await.ok().flatten();
         let serving = choose(binding, &builds, state.as_ref()).plugin;
         Abilities {
             binding_key: Some(binding.key.clone()),

@@ -1,4 +1,4 @@
-//! Keeping the activity log: an entry is written in one transaction with the change that it tells of.
+//! The activity log: an entry is written in one transaction with the change that it describes.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -52,14 +52,14 @@ pub(crate) fn change(clock: &dyn Clock, company: &CompanyId, new: NewActivity) -
 }
 
 /// One page, newest first, and the position of the next.
-pub(crate) fn list(
+pub(crate) async fn list(
     store: &dyn Store,
     company: &CompanyId,
     from: Option<&[u8]>,
     limit: usize,
 ) -> Result<(Vec<Activity>, Option<Vec<u8>>), BindingError> {
     let prefix = store::company_key(company, b"");
-    let page = store.scan(Table::Activity, &prefix, from, limit)?;
+    let page = store.scan(Table::Activity, &prefix, from, limit).await?;
     let entries: Result<Vec<Activity>, StoreError> =
         page.entries.iter().map(|(_, value)| store::decode("activity", value)).collect();
     Ok((entries?, page.next))

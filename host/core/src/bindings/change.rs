@@ -1,4 +1,4 @@
-//! Changing what is there.
+//! Changes of bindings and targets.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
 }
 
 impl Bindings {
-    /// Changes a binding; it is on disk, with its entry in the activity log, when this returns. `revision` is the one
-    /// that the caller has seen, if it cares.
+    /// Changes a binding; durable, with its entry in the activity log, when this returns. `revision` is the one that the
+    /// caller knows; none accepts any.
     ///
     /// # Errors
     /// Where there is no such binding, it was changed meanwhile, or the store fails.
@@ -50,12 +50,12 @@ impl Bindings {
             Change {
                 table: Table::Bindings,
                 key: key(company_id, binding_key.as_str()),
-                expected: self.still(&present)?,
+                expected: self.still(&present).await?,
                 new: Some(store::encode("binding", &*changed)?),
             },
             activity::change(&*self.clock, company_id, entry)?,
         ];
-        match self.store.transact(&changes)? {
+        match self.store.transact(&changes).await? {
             Transacted::Done(commit) => commit.await?,
             Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
         }
@@ -65,8 +65,8 @@ impl Bindings {
         Ok(changed)
     }
 
-    /// Deletes a binding with the targets that point at it; it is gone, with an entry in the activity log, when this
-    /// returns. Its id never comes back.
+    /// Deletes a binding with the targets that name it; durable, with an entry in the activity log, when this returns. Its
+    /// id is never used again.
     ///
     /// # Errors
     /// Where there is no such binding, it was changed meanwhile, or the store fails.
@@ -86,7 +86,7 @@ impl Bindings {
             Change {
                 table: Table::Bindings,
                 key: key(company_id, binding_key.as_str()),
-                expected: self.still(&present)?,
+                expected: self.still(&present).await?,
                 new: None,
             },
             activity::change(&*self.clock, company_id, entry.with(Some(&*present), None::<&Binding>))?,
@@ -94,7 +94,7 @@ impl Bindings {
         for target in &targets {
             changes.push(target_change(company_id, target, None)?);
         }
-        match self.store.transact(&changes)? {
+        match self.store.transact(&changes).await? {
             Transacted::Done(commit) => commit.await?,
             Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
         }
@@ -106,17 +106,17 @@ impl Bindings {
         Ok(present)
     }
 
-    /// Forgets a company whose records are gone.
+    /// Removes an erased company from the cache.
     pub fn forget(&self, company_id: &CompanyId) {
         self.companies.write().remove(company_id);
     }
 
-    fn still(&self, present: &Binding) -> Result<Expected, StoreError> {
+    async fn still(&self, present: &Binding) -> Result<Expected, StoreError> {
         let key = key(&present.company_id, present.key.as_str());
-        store::unchanged(&*self.store, Table::Bindings, &key, "binding", present)
+        store::unchanged(&*self.store, Table::Bindings, &key, "binding", present).await
     }
 
-    /// Points the company or an agent at a binding, or with none at nothing; it is on disk when this returns.
+    /// Assigns a binding to the company or an agent, or removes the assignment; durable when this returns.
     ///
     /// # Errors
     /// Where there is no such binding or the store fails.
@@ -130,11 +130,11 @@ impl Bindings {
         let mut changes = vec![target_change(company_id, &target, binding_key)?];
         if let Some(binding_key) = binding_key {
             let present = self.get(company_id, binding_key)?;
-            // The condition makes sure that the binding still is as it was when its target is written.
+            // The condition makes sure that the binding is unchanged when its target is written.
             changes.push(Change {
                 table: Table::Bindings,
                 key: key(company_id, binding_key.as_str()),
-                expected: self.still(&present)?,
+                expected: self.still(&present).await?,
                 new: Some(store::encode("binding", &*present)?),
             });
         }
@@ -146,7 +146,7 @@ impl Bindings {
         let entry = NewActivity::new(principal, ActivityAction::TargetChanged, subject);
         let entry = entry.with(before.as_ref(), binding_key);
         changes.push(activity::change(&*self.clock, company_id, entry)?);
-        match self.store.transact(&changes)? {
+        match self.store.transact(&changes).await? {
             Transacted::Done(commit) => commit.await?,
             Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
         }
@@ -169,7 +169,7 @@ impl Bindings {
         }
     }
 
-    /// Records something that changed elsewhere, such as which version serves.
+    /// Records a change that was made elsewhere, such as the version that serves.
     ///
     /// # Errors
     /// Where the store fails.
@@ -177,10 +177,10 @@ impl Bindings {
         self.record_with(company, new, Vec::new()).await
     }
 
-    /// The same, in one transaction with the changes that it tells of.
+    /// The same, in one transaction with the changes that it describes.
     ///
     /// # Errors
-    /// Where the store fails or a change finds something else than it expected.
+    /// Where the store fails or a change's condition does not hold.
     pub async fn record_with(
         &self,
         company: &CompanyId,
@@ -188,7 +188,7 @@ impl Bindings {
         mut changes: Vec<Change>,
     ) -> Result<(), BindingError> {
         changes.push(activity::change(&*self.clock, company, new)?);
-        match self.store.transact(&changes)? {
+        match self.store.transact(&changes).await? {
             Transacted::Done(commit) => Ok(commit.await?),
             Transacted::Conflict(_) => Err(BindingError::Conflict { company: company.clone() }),
         }
@@ -198,12 +198,12 @@ impl Bindings {
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn activity(
+    pub async fn activity(
         &self,
         company: &CompanyId,
         from: Option<&[u8]>,
         limit: usize,
     ) -> Result<(Vec<Activity>, Option<Vec<u8>>), BindingError> {
-        activity::list(&*self.store, company, from, limit)
+        activity::list(&*self.store, company, from, limit).await
     }
 }

@@ -128,7 +128,7 @@ impl Service {
         };
         let binding = self.bindings.create(caller.principal(), company, new).await?;
         tracing::info!(%company, binding = %binding.key, provider = %binding.provider_key, "a binding was made");
-        self.binding(company, &binding.key)
+        self.binding(company, &binding.key).await
     }
 
     /// Changes a binding, if its provider accepts the configuration.
@@ -165,7 +165,7 @@ impl Service {
             binding.enabled = request.enabled.unwrap_or(binding.enabled);
         };
         self.bindings.update(company, key, request.revision, by, change).await?;
-        self.binding(company, key)
+        self.binding(company, key).await
     }
 
     /// Deletes a binding, with what its provider has stored through the host. What the provider keeps elsewhere stays
@@ -229,7 +229,7 @@ impl Service {
         let binding = self.bindings.get(company, key)?;
         let turn = self.serving.lock(binding.id);
         let _turn = turn.lock().await;
-        let state = self.serving.state(&binding).map_err(host)?;
+        let state = self.serving.state(&binding).await.map_err(host)?;
         if let Some(mut state) = state.filter(|state| !state.rejected_versions.is_empty()) {
             state.rejected_versions.clear();
             self.serving.write_state(&binding, &state, Vec::new()).await.map_err(host)?;
@@ -237,7 +237,7 @@ impl Service {
         self.serving.forget(binding.id);
         let entry = NewActivity::new(caller.principal(), ActivityAction::BindingReset, key.as_str());
         self.bindings.record(company, entry).await?;
-        self.binding(company, key)
+        self.binding(company, key).await
     }
 
     /// Whether a binding that came from another host can be served by this one.

@@ -1,4 +1,4 @@
-//! What this room fails with.
+//! Why calls about bindings fail.
 
 use memhost_store::StoreError;
 use memhost_types::{AgentId, BindingKey, CompanyId};
@@ -22,7 +22,7 @@ pub enum BindingError {
         /// Which key.
         key: BindingKey,
     },
-    /// Nothing answers for this agent.
+    /// No binding answers for this agent.
     #[error("no binding answers for {}the company {company}: it has no default; make one with `memhost binding create --default`",
         agent.as_ref().map(|agent| format!("agent {agent} of ")).unwrap_or_default())]
     NoDefault {
@@ -31,16 +31,16 @@ pub enum BindingError {
         /// For which agent.
         agent: Option<AgentId>,
     },
-    /// It is not the revision that the caller has seen.
+    /// It is not at the revision that the caller knows.
     #[error(
         "the binding `{key}` has revision {found} and not {expected}: it was changed meanwhile; look again and repeat"
     )]
     Stale {
         /// Which.
         key: BindingKey,
-        /// What the caller has seen.
+        /// The revision that the caller knows.
         expected: u64,
-        /// What it is.
+        /// Its revision.
         found: u64,
     },
     /// Somebody else changed the same thing at the same time.

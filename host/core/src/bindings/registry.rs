@@ -1,4 +1,4 @@
-//! All bindings, in memory and in the store.
+//! All bindings, in the store and cached in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -30,11 +30,11 @@ pub struct NewBinding {
     pub version: VersionChoice,
     /// What the provider may reach.
     pub grants: Grants,
-    /// What it asked for when that was decided.
+    /// What the provider asked for when the grants were decided.
     pub reviewed: Vec<Permission>,
     /// What the provider may use.
     pub limits: BindingLimits,
-    /// What it does with what passes.
+    /// How it treats requests and records.
     pub policy: BindingPolicy,
     /// Whether it becomes the company's default at once.
     pub make_default: bool,
@@ -103,38 +103,38 @@ impl Bindings {
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, BindingError> {
-        let companies = Self::read(&*store, b"")?;
+    pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, BindingError> {
+        let companies = Self::read(&*store, b"").await?;
         Ok(Self { store, clock, companies: RwLock::new(companies) })
     }
 
-    /// Reads a company's bindings again, after they came in from elsewhere.
+    /// Reads a company's bindings again, after somebody else wrote them.
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub fn reload(&self, company: &CompanyId) -> Result<(), BindingError> {
-        let found = Self::read(&*self.store, &key(company, ""))?;
-        self.companies.write().extend(found);
+    pub async fn reload(&self, company: &CompanyId) -> Result<(), BindingError> {
+        let found = Self::read(&*self.store, &key(company, "")).await?;
+        let mut companies = self.companies.write();
+        companies.remove(company);
+        companies.extend(found);
         Ok(())
     }
 
-    fn read(store: &dyn Store, prefix: &[u8]) -> Result<HashMap<CompanyId, Company>, BindingError> {
+    async fn read(store: &dyn Store, prefix: &[u8]) -> Result<HashMap<CompanyId, Company>, BindingError> {
         let mut companies: HashMap<CompanyId, Company> = HashMap::new();
-        each(store, Table::Bindings, prefix, |value| {
-            let binding: Binding = store::decode("binding", value)?;
+        let mut rows = store::scan_all(store, Table::Bindings, prefix);
+        while let Some((_, binding)) = rows.next_row::<Binding>("binding").await? {
             let company = companies.entry(binding.company_id.clone()).or_default();
             company.bindings.insert(binding.key.clone(), Arc::new(binding));
-            Ok(())
-        })?;
-        each(store, Table::Targets, prefix, |value| {
-            let stored: StoredTarget = store::decode("binding target", value)?;
+        }
+        let mut rows = store::scan_all(store, Table::Targets, prefix);
+        while let Some((_, stored)) = rows.next_row::<StoredTarget>("binding target").await? {
             let company = companies.entry(stored.company_id).or_default();
             match stored.target {
                 Target::Company => company.default = Some(stored.binding_key),
                 Target::Agent(agent) => drop(company.overrides.insert(agent, stored.binding_key)),
             }
-            Ok(())
-        })?;
+        }
         Ok(companies)
     }
 
@@ -176,7 +176,7 @@ impl Bindings {
         }
         let entry = NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
         changes.push(activity::change(&*self.clock, company_id, entry.with(None::<&Binding>, Some(&*binding)))?);
-        match self.store.transact(&changes)? {
+        match self.store.transact(&changes).await? {
             Transacted::Done(commit) => commit.await?,
             Transacted::Conflict(_) => {
                 return Err(BindingError::Exists { company: company_id.clone(), key: binding.key.clone() });
@@ -210,7 +210,7 @@ impl Bindings {
         companies.get(company_id).map(|company| company.bindings.values().cloned().collect()).unwrap_or_default()
     }
 
-    /// What the company and its agents are pointed at.
+    /// The bindings that the company and its agents are assigned to.
     pub fn targets(&self, company_id: &CompanyId) -> Vec<(Target, BindingKey)> {
         let companies = self.companies.read();
         let Some(company) = companies.get(company_id) else { return Vec::new() };
@@ -342,23 +342,4 @@ pub(crate) fn target_change(
         expected: Expected::Anything,
         new: stored.map(|stored| store::encode("binding target", &stored)).transpose()?,
     })
-}
-
-fn each(
-    store: &dyn Store,
-    table: Table,
-    prefix: &[u8],
-    mut record: impl FnMut(&[u8]) -> Result<(), BindingError>,
-) -> Result<(), BindingError> {
-    let mut cursor = None;
-    loop {
-        let page = store.scan(table, prefix, cursor.as_deref(), 1_000)?;
-        for (_, value) in &page.entries {
-            record(value)?;
-        }
-        match page.next {
-            Some(next) => cursor = Some(next),
-            None => return Ok(()),
-        }
-    }
 }

@@ -10,14 +10,14 @@ use crate::access::Caller;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_ports::new_id;
-use memhost_store::{self as store, Change, Expected, Found, StoreError, Table, Transacted};
+use memhost_store::{self as store, Change, Expected, Found, FoundPage, StoreError, Table, Transacted};
 use memhost_types::{CompanyId, Event, EventFilter, FieldError, NewEvent, OperationKind, Scope, limits};
 
 impl Service {
-    /// Takes events in, all or none, durably. One that came before under the same id is answered as it was kept then.
+    /// Accepts events, all or none, durably. An event whose id is known is answered as it was stored the first time.
     ///
     /// # Errors
-    /// Where a field will not do; it is named with the event's place.
+    /// Where a field is not valid; the error names it with the event's position.
     pub async fn emit(
         &self,
         caller: &Caller,
@@ -60,14 +60,14 @@ impl Service {
             if changes.is_empty() {
                 break;
             }
-            match self.store.transact(&changes)? {
+            match self.store.transact(&changes).await? {
                 Transacted::Done(commit) => {
                     commit.await?;
                     break;
                 }
                 Transacted::Conflict(number) => {
                     let (event, is_new) = &mut all[owners[number]];
-                    if let Some(known) = self.known_event(company, event)? {
+                    if let Some(known) = self.known_event(company, event).await? {
                         *event = known;
                     }
                     *is_new = false;
@@ -77,70 +77,62 @@ impl Service {
         Ok(all.into_iter().map(|(event, _)| event).collect())
     }
 
-    fn known_event(&self, company: &CompanyId, event: &Event) -> Result<Option<Event>, StoreError> {
+    async fn known_event(&self, company: &CompanyId, event: &Event) -> Result<Option<Event>, StoreError> {
         let Some(event_id) = &event.event.event_id else { return Ok(None) };
-        let Some(id) = self.store.get(Table::EventIndex, &event_key(event, event_id))? else { return Ok(None) };
+        let Some(id) = self.store.get(Table::EventIndex, &event_key(event, event_id)).await? else { return Ok(None) };
         let Ok(id) = Uuid::from_slice(&id) else { return Ok(None) };
-        let stored = self.store.get(Table::Events, &store::newest_first(company, id))?;
+        let stored = self.store.get(Table::Events, &store::newest_first(company, id)).await?;
         stored.map(|value| store::decode("event", &value)).transpose()
     }
 
     /// One page of a company's events, newest first.
     ///
     /// # Errors
-    /// Where the cursor or the limit will not do.
-    pub fn events(
+    /// Where the cursor or the limit is not valid.
+    pub async fn events(
         &self,
         company: &CompanyId,
         filter: &EventFilter,
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<Event>, ServiceError> {
-        self.page("events", company, filter, cursor, limit, |from, limit| {
-            let facets = [(b's', &filter.session_id), (b't', &filter.tool_id), (b'p', &filter.project_id)];
-            let narrowest = facets.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)));
-            let is_wanted = |event: &Event| filter.matches(event);
-            match narrowest {
-                None => {
-                    let (prefix, table) = (store::company_key(company, b""), (Table::Events, "event"));
-                    Ok(store::matching(&*self.store, table, &prefix, from, limit, is_wanted)?)
-                }
-                Some((name, value)) => Ok(self.by_facet(company, name, value, from, limit, is_wanted)?),
+        let page = self.page_of("events", company, filter, cursor, limit)?;
+        let facets = [(b's', &filter.session_id), (b't', &filter.tool_id), (b'p', &filter.project_id)];
+        let narrowest = facets.into_iter().find_map(|(name, value)| Some((name, value.as_ref()?)));
+        let found = match narrowest {
+            None => {
+                let (prefix, table) = (store::company_key(company, b""), (Table::Events, "event"));
+                let is_wanted = |event: &Event| filter.matches(event);
+                store::matching(&*self.store, table, &prefix, page.from(), page.limit, is_wanted).await?
             }
-        })
+            Some((name, value)) => {
+                let prefix = facet(company, name, value);
+                self.events_under(company, &prefix, filter, page.from(), page.limit).await?
+            }
+        };
+        Ok(self.sealed(&page, found))
     }
 
-    fn by_facet(
+    /// Events that match, out of those that the index has under a prefix.
+    async fn events_under(
         &self,
         company: &CompanyId,
-        name: u8,
-        value: &str,
+        prefix: &[u8],
+        filter: &EventFilter,
         from: Option<&[u8]>,
         limit: usize,
-        is_wanted: impl Fn(&Event) -> bool,
     ) -> Result<Found<Event>, StoreError> {
-        const LOOKS: usize = 10_000;
-        let (prefix, mut from, mut looks) = (facet(company, name, value), from.map(<[u8]>::to_vec), 0);
-        let mut found = Vec::new();
-        loop {
-            let page = self.store.scan(Table::EventIndex, &prefix, from.as_deref(), 256)?;
-            for (key, _) in page.entries {
-                if found.len() == limit || looks == LOOKS {
-                    return Ok((found, Some(key)));
-                }
-                looks += 1;
-                let key = store::company_key(company, &key[prefix.len()..]);
-                let Some(stored) = self.store.get(Table::Events, &key)? else { continue };
-                let event = store::decode("event", &stored)?;
-                if is_wanted(&event) {
-                    found.push(event);
-                }
+        let mut index = store::scan_all(&*self.store, Table::EventIndex, prefix).from(from);
+        let mut page = FoundPage::new(limit);
+        while let Some((key, _)) = index.next().await? {
+            if page.is_full() {
+                return Ok(page.before(key));
             }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => return Ok((found, None)),
-            }
+            let stored = self.store.get(Table::Events, &store::company_key(company, &key[prefix.len()..])).await?;
+            let event: Option<Event> = stored.map(|value| store::decode("event", &value)).transpose()?;
+            page.add(event.filter(|event| filter.matches(event)));
         }
+        Ok(page.last())
     }
 }
 
@@ -173,13 +165,13 @@ fn changes_of(event: &Event) -> Result<Vec<Change>, StoreError> {
     Ok(changes)
 }
 
-/// What tells one event from another: its sender's id of it, for the agent that it is of.
+/// Identifies an event: its sender's id for it, and its agent.
 fn event_key(event: &Event, event_id: &str) -> Vec<u8> {
     let agent = event.event.agent_id.as_ref().map_or("", |id| id.as_str());
     facet(&event.company_id, b'e', &format!("{agent}/{event_id}"))
 }
 
-/// Ids hold no zero byte, so that one value cannot be the beginning of another.
+/// The prefix of a facet value. Ids contain no zero byte, so no value is the beginning of another.
 fn facet(company: &CompanyId, name: u8, value: &str) -> Vec<u8> {
     store::company_key(company, &[&[name], value.as_bytes(), b"\0"].concat())
 }

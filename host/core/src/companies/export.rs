@@ -1,9 +1,8 @@
-//! Everything that a company has, as lines of JSON, to be taken in by another host (`import.rs`).
+//! Export of everything that a company has, as lines of JSON that another host imports (`import.rs`).
 //!
-//! A line is `{"type": …, …}`. The first one says what this is. Rows of tables come with their keys and go in under the
-//! same, so that nothing is lost; records come from the providers and are written through them, in the provider's own lines
-//! where it has such. Secrets and tokens are
-//! named without their values: whoever takes the company in sets them anew.
+//! A line is `{"type": …, …}`. The first line names the format and the company. Rows of tables have their keys and are
+//! imported under the same keys. Records come from the providers and are written through them, in the provider's own
+//! lines where it has such lines. Secrets and tokens are named without their values: set them again after the import.
 
 use std::sync::Arc;
 
@@ -18,11 +17,11 @@ use crate::Service;
 
 use crate::error::ServiceError;
 use memhost_store::{self as store, Table};
-use memhost_types::{Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Scope, Snippet};
+use memhost_types::{Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Pages, Scope, Snippet};
 
 /// The format of the lines.
 pub(crate) const FORMAT: u32 = 1;
-/// Tables whose rows go as they are.
+/// Tables whose rows are exported unchanged.
 pub(crate) const TABLES: [Table; 13] = [
     Table::Companies,
     Table::Bindings,
@@ -64,7 +63,7 @@ pub(crate) enum Line {
         binding_key: BindingKey,
         value: Box<Snippet>,
     },
-    /// A line of the provider's own, exactly as it wrote it.
+    /// A line in the provider's own format, unchanged.
     Own {
         binding_key: BindingKey,
         line: String,
@@ -84,7 +83,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Where lines go; counts them.
+/// The receiver of the lines; counts them.
 struct Out {
     lines: mpsc::Sender<Result<String, ServiceError>>,
     count: u64,
@@ -95,14 +94,14 @@ impl Out {
         let mut text = serde_json::to_string(line).map_err(|error| ServiceError::Host(error.to_string()))?;
         text.push('\n');
         self.count += 1;
-        let gone = |_| ServiceError::Host("whoever asked for the export went away".to_owned());
+        let gone = |_| ServiceError::Host("the client that asked for the export closed the connection".to_owned());
         self.lines.send(Ok(text)).await.map_err(gone)
     }
 }
 
 impl Service {
-    /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`; without it something is
-    /// missing, and the error before says what.
+    /// Everything of a company, line by line, as it is read. The last line is `{"type":"end"}`. Without that line the
+    /// export is incomplete, and the error before says why.
     pub fn export(self: &Arc<Self>, company: &CompanyId) -> mpsc::Receiver<Result<String, ServiceError>> {
         let (lines, receiver) = mpsc::channel(64);
         let (service, company) = (Arc::clone(self), company.clone());
@@ -119,48 +118,42 @@ impl Service {
         let (company_id, exported_at) = (company.clone(), self.clock.now());
         out.line(&Line::Company { format: FORMAT, company_id, exported_at }).await?;
         for table in TABLES {
-            let (prefix, mut from) = (store::company_key(company, b""), None);
-            loop {
-                let page = self.store.scan(table, &prefix, from.as_deref(), 500)?;
-                for (key, value) in page.entries {
-                    // What tells duplicates follows from the deliveries themselves.
-                    if table == Table::Deliveries && key[prefix.len()..].starts_with(b"k") {
-                        continue;
-                    }
-                    let (name, key) = (table.name().to_owned(), hex(&key[prefix.len()..]));
-                    let line = match store::decode::<Value>("row", &value) {
-                        Ok(value) => Line::Row { table: name, key, value },
-                        Err(_) => Line::Bytes { table: name, key, bytes: hex(&value) },
-                    };
-                    out.line(&line).await?;
+            let prefix = store::company_key(company, b"");
+            let mut rows = store::scan_all(&*self.store, table, &prefix);
+            while let Some((key, value)) = rows.next().await? {
+                // The marks of known events follow from the deliveries themselves.
+                if table == Table::Deliveries && key[prefix.len()..].starts_with(b"k") {
+                    continue;
                 }
-                match page.next {
-                    Some(next) => from = Some(next),
-                    None => break,
-                }
+                let (name, key) = (table.name().to_owned(), hex(&key[prefix.len()..]));
+                let line = match store::decode::<Value>("row", &value) {
+                    Ok(value) => Line::Row { table: name, key, value },
+                    Err(_) => Line::Bytes { table: name, key, bytes: hex(&value) },
+                };
+                out.line(&line).await?;
             }
         }
-        for secret in self.secrets.list(company)? {
+        for secret in self.secrets.list(company).await? {
             out.line(&Line::Secret { name: secret.name }).await?;
         }
         for token in self.tokens.list(Some(company)) {
             out.line(&Line::Token { name: token.name }).await?;
         }
         self.export_operations(company, out).await?;
-        // After the operations: taking records in makes operations, whose numbers stand behind those.
+        // After the operations: importing records makes operations, whose numbers come after the imported ones.
         for binding in self.bindings.list(company) {
             self.export_memory(&binding, out).await?;
         }
         out.line(&Line::End { lines: out.count }).await
     }
 
-    /// Oldest first, so that they go in in their order.
+    /// Exports operations oldest first, so that they are imported in their order.
     async fn export_operations(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
-        let Some((mut next, last)) = self.store.operation_range(company)? else { return Ok(()) };
+        let Some((mut next, last)) = self.store.operation_range(company).await? else { return Ok(()) };
         while next <= last {
             let below = (next + 500).min(last + 1);
             let count = usize::try_from(below - next).unwrap_or(usize::MAX);
-            let page = self.store.operations(company, &OperationFilter::default(), Some(below), count)?;
+            let page = self.store.operations(company, &OperationFilter::default(), Some(below), count).await?;
             for operation in page.operations.into_iter().rev().filter(|operation| operation.id.sequence() >= next) {
                 out.line(&Line::Operation { value: Box::new(operation) }).await?;
             }
@@ -170,21 +163,19 @@ impl Service {
     }
 
     async fn export_memory(&self, binding: &Arc<Binding>, out: &mut Out) -> Result<(), ServiceError> {
-        let mut cursor = None;
+        let mut pages = Pages::default();
         if self.writes_lines(binding).await {
-            loop {
+            while let Some(cursor) = pages.next() {
                 let part = self.lines_of(binding, cursor).await?;
                 for line in part.lines.lines() {
                     let (binding_key, line) = (binding.key.clone(), line.to_owned());
                     out.line(&Line::Own { binding_key, line }).await?;
                 }
-                match part.next_cursor {
-                    Some(next) => cursor = Some(next),
-                    None => return Ok(()),
-                }
+                pages.go_on(part.next_cursor);
             }
+            return Ok(());
         }
-        loop {
+        while let Some(cursor) = pages.next() {
             let request = ListRequest {
                 binding_key: Some(binding.key.clone()),
                 scope: Scope::company(binding.company_id.clone()),
@@ -197,10 +188,8 @@ impl Service {
                 let (binding_key, value) = (binding.key.clone(), Box::new(snippet));
                 out.line(&Line::Record { binding_key, value }).await?;
             }
-            match page.next_cursor {
-                Some(next) => cursor = Some(next),
-                None => return Ok(()),
-            }
+            pages.go_on(page.next_cursor);
         }
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Taking a company in that was exported elsewhere: all of it or nothing, and nobody else reaches it meanwhile.
+//! Import of a company that another host exported: all of it or nothing. Nobody else can use the company meanwhile.
 
 use std::path::Path;
 
@@ -18,16 +18,16 @@ use crate::companies::export::TABLES;
 use crate::error::ServiceError;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table, Transacted};
 use memhost_types::{
-    ActivityAction, Binding, BindingKey, CompanyId, DeliveryFilter, FieldError, JobFilter, Operation, RecordWrite,
-    Scope, Snippet, UpsertRequest, limits,
+    ActivityAction, Binding, BindingKey, CompanyId, FieldError, Operation, RecordWrite, Scope, Snippet, UpsertRequest,
+    limits,
 };
 
-/// Marks of imports that have begun and not ended.
+/// The prefix of the marks of imports in progress.
 const IMPORTING: &[u8] = b"importing\0";
-/// Lines that are written at once when they come in.
+/// Rows that are written between two waits for the disk.
 const AT_ONCE: usize = 256;
 
-/// What was taken in.
+/// What was imported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Imported {
@@ -48,11 +48,11 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 }
 
 impl Service {
-    /// Takes a company in that was exported elsewhere, under its own id. All of it or nothing: where a line will not do,
-    /// what was taken in before is removed again.
+    /// Imports a company that another host exported, under its own id. All of it or nothing: where a line is not valid,
+    /// everything that was imported before it is removed again.
     ///
     /// # Errors
-    /// Where the company is there already, a line is no line, or a provider is missing or does not take a record.
+    /// Where the company exists already, a line is not valid, or a provider is missing or refuses a record.
     pub async fn import(
         &self,
         caller: &Caller,
@@ -62,7 +62,7 @@ impl Service {
         if self.is_erased(company) {
             return Err(ServiceError::Erased { company: company.clone() });
         }
-        if self.store.operation_range(company)?.is_some() || !self.bindings.list(company).is_empty() {
+        if self.store.operation_range(company).await?.is_some() || !self.bindings.list(company).is_empty() {
             let message = "has operations or bindings here already; a company is taken in as a whole or not at all";
             return Err(FieldError::new("companyId", message).into());
         }
@@ -81,8 +81,8 @@ impl Service {
         company: &CompanyId,
         lines: &mut mpsc::Receiver<Result<String, String>>,
     ) -> Result<Imported, ServiceError> {
-        self.store.begin_numbers(company)?;
-        // A host that ends in the middle removes what it finds of it when it opens again.
+        self.store.begin_numbers(company).await?;
+        // A host that ends during the import removes the imported part when it opens again.
         self.mark_import(company, true).await?;
         let mut importing = Importing {
             service: self,
@@ -120,34 +120,23 @@ impl Service {
         Ok(done)
     }
 
-    /// What was due there is due here, now that everything is in.
+    /// Makes the imported jobs and deliveries due, now that everything is imported.
     async fn begin_imported(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        let mut from = None;
-        loop {
-            let (jobs, next) = self.jobs.list(company, &JobFilter::default(), from.as_deref(), 500)?;
-            for job in &jobs {
-                self.jobs.write(None, job).await?;
-            }
-            match next {
-                Some(next) => from = Some(next),
-                None => break,
-            }
+        let mut jobs = self.jobs.all(company);
+        while let Some(job) = jobs.next().await? {
+            self.jobs.write(None, &job).await?;
         }
-        from = None;
-        loop {
-            let (deliveries, next) = self.hooks.list(company, &DeliveryFilter::default(), from.as_deref(), 500)?;
-            self.hooks.accept(deliveries).await?;
-            match next {
-                Some(next) => from = Some(next),
-                None => return Ok(()),
-            }
+        let mut deliveries = self.hooks.all(company);
+        while let Some(delivery) = deliveries.next().await? {
+            self.hooks.accept(vec![delivery]).await?;
         }
+        Ok(())
     }
 
     async fn mark_import(&self, company: &CompanyId, is_begun: bool) -> Result<(), ServiceError> {
         let key = [IMPORTING, company.as_str().as_bytes()].concat();
         let change = Change { table: Table::Host, key, expected: Expected::Anything, new: is_begun.then(Vec::new) };
-        if let Transacted::Done(commit) = self.store.transact(&[change])? {
+        if let Transacted::Done(commit) = self.store.transact(&[change]).await? {
             commit.await?;
         }
         Ok(())
@@ -172,7 +161,7 @@ struct Importing<'a> {
     done: Imported,
     number: u64,
     ended: bool,
-    /// Lines of a provider's own that it has not been given yet.
+    /// Lines in a provider's own format that the provider has not got yet.
     waiting: (Option<BindingKey>, String),
 }
 
@@ -210,7 +199,7 @@ impl Importing<'_> {
                 Some(value) => self.row(&table, &key, value).await,
                 None => Err(self.wrong("has bytes that are not in hex")),
             },
-            Line::Operation { value } => self.operation(*value),
+            Line::Operation { value } => self.operation(*value).await,
             Line::Record { binding_key, value } => self.record(&binding_key, *value).await,
             Line::Own { binding_key, line } => self.own(binding_key, &line).await,
             Line::Secret { .. } | Line::Token { .. } => Ok(()),
@@ -234,7 +223,7 @@ impl Importing<'_> {
         }
         let key = store::company_key(self.company, &key);
         let change = Change { table, key, expected: Expected::Absent, new: Some(value.clone()) };
-        match self.service.store.transact(&[change])? {
+        match self.service.store.transact(&[change]).await? {
             Transacted::Done(commit) if self.done.rows.is_multiple_of(AT_ONCE as u64) => commit.await?,
             Transacted::Done(_) => {}
             Transacted::Conflict(_) => return Err(self.wrong("is there twice")),
@@ -243,7 +232,7 @@ impl Importing<'_> {
         self.take_into_account(table, &value).await
     }
 
-    /// What is also in memory.
+    /// Updates the caches with an imported row.
     async fn take_into_account(&self, table: Table, value: &[u8]) -> Result<(), ServiceError> {
         let service = self.service;
         match table {
@@ -253,27 +242,27 @@ impl Importing<'_> {
                     return Err(self.wrong("has the id of another company's binding"));
                 }
                 service.can_be_served(&binding).await?;
-                Ok(service.bindings.reload(self.company)?)
+                Ok(service.bindings.reload(self.company).await?)
             }
-            Table::Targets => Ok(service.bindings.reload(self.company)?),
+            Table::Targets => Ok(service.bindings.reload(self.company).await?),
             Table::Reviews => Ok(service.reviews.reload(value)?),
-            Table::Budgets => Ok(service.recorder.ledger.reload(value)?),
-            Table::Companies => service.reload_retention(self.company),
+            Table::Budgets => Ok(service.recorder.ledger.reload(self.company).await?),
+            Table::Companies => service.reload_retention(self.company).await,
             _ => Ok(()),
         }
     }
 
-    fn operation(&mut self, operation: Operation) -> Result<(), ServiceError> {
+    async fn operation(&mut self, operation: Operation) -> Result<(), ServiceError> {
         let value = serde_json::to_value(&operation).unwrap_or_default();
         if operation.company_id != *self.company || is_of_another(self.company, &value) {
             return Err(self.wrong("belongs to another company"));
         }
-        self.service.store.import_operation(operation)?;
+        self.service.store.import_operation(operation).await?;
         self.done.operations += 1;
         Ok(())
     }
 
-    /// A line of the provider's own. They go over in parts of what one call takes.
+    /// A line in the provider's own format. Such lines are collected up to the size that one call may have.
     async fn own(&mut self, binding_key: BindingKey, line: &str) -> Result<(), ServiceError> {
         let (key, lines) = &self.waiting;
         let is_full = lines.len() + line.len() >= limits::MAX_TRANSFER_BYTES;
@@ -312,7 +301,7 @@ impl Importing<'_> {
     }
 }
 
-/// Whether anything in a value says that it is somebody else's: a scope or a source would be followed.
+/// Whether a value names another company anywhere: the host would use such a scope or source.
 fn is_of_another(company: &CompanyId, value: &Value) -> bool {
     match value {
         Value::Object(members) => members.iter().any(|(name, value)| {
@@ -324,17 +313,18 @@ fn is_of_another(company: &CompanyId, value: &Value) -> bool {
     }
 }
 
-/// Removes what a host that ended in the middle of an import has taken in. Called before anything is served.
-pub(crate) fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Result<(), StoreError> {
-    for (key, _) in store.scan(Table::Host, IMPORTING, None, 1_000)?.entries {
+/// Removes what a host imported that ended in the middle of the import. Called before anything is served.
+pub(crate) async fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Result<(), StoreError> {
+    let mut marks = store::scan_all(store, Table::Host, IMPORTING);
+    while let Some((key, _)) = marks.next().await? {
         let name = String::from_utf8_lossy(&key[IMPORTING.len()..]).into_owned();
         if let Ok(company) = name.parse::<CompanyId>() {
-            tracing::warn!(%company, "an import was cut off; what it had taken in is removed");
-            store.erase_company(&company)?;
+            tracing::warn!(%company, "an import was interrupted; what it had imported is removed");
+            store.erase_company(&company).await?;
             drop(std::fs::remove_dir_all(data_dir.join("memory").join(company.as_str())));
         }
         let change = Change { table: Table::Host, key, expected: Expected::Anything, new: None };
-        drop(store.transact(&[change])?);
+        drop(store.transact(&[change]).await?);
     }
     Ok(())
 }

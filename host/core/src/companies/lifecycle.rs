@@ -1,4 +1,4 @@
-//! A company as a whole: how long its operations are kept, and its end.
+//! A company as a whole: how long its operations are kept, and its erasure.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::Service;
 
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
+use crate::host::caches::company_of;
 use memhost_store::{self as store, Change, Expected, Store, StoreError, Table, Transacted};
 use memhost_types::{ActivityAction, Binding, CompanyId, FieldError, ForgetRequest, ListRequest, RecordHandle, Scope};
 
@@ -63,50 +64,38 @@ pub struct Erased {
     pub public_key: String,
 }
 
-/// What is set for companies as a whole, in memory.
+/// Settings and tombstones of companies, cached in memory.
 #[derive(Default)]
 pub(crate) struct Companies {
     retention: RwLock<HashMap<CompanyId, Retention>>,
     erased: RwLock<HashMap<CompanyId, Arc<Erased>>>,
-    /// Those that are being taken in; nobody else reaches them meanwhile.
+    /// Companies that are being imported. Nobody else can use them meanwhile. With several hosts this must be a lease of
+    /// the store.
     pub(crate) importing: Mutex<HashSet<CompanyId>>,
 }
 
 const TOMBSTONE: &[u8] = b"tombstone\0";
 
 impl Companies {
-    pub(crate) fn open(store: &dyn Store) -> Result<Self, StoreError> {
+    pub(crate) async fn open(store: &dyn Store) -> Result<Self, StoreError> {
         let companies = Self::default();
-        each(store, Table::Companies, b"", |key, value| {
-            let name = key.split(|byte| *byte == 0).next().unwrap_or_default();
-            if let Some(company) = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok()) {
-                companies.retention.write().insert(company, store::decode("retention", value)?);
+        let mut rows = store::scan_all(store, Table::Companies, b"");
+        while let Some((key, retention)) = rows.next_row("retention").await? {
+            if let Some(company) = company_of(&key) {
+                companies.retention.write().insert(company, retention);
             }
-            Ok(())
-        })?;
-        each(store, Table::Host, TOMBSTONE, |_, value| {
-            let erased: Erased = store::decode("tombstone", value)?;
-            companies.erased.write().insert(erased.tombstone.company_id.clone(), Arc::new(erased));
-            Ok(())
-        })?;
+        }
+        companies.reload_erased(store).await?;
         Ok(companies)
     }
-}
 
-fn each(
-    store: &dyn Store,
-    table: Table,
-    prefix: &[u8],
-    mut record: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let mut from = None;
-    loop {
-        let page = store.scan(table, prefix, from.as_deref(), 1_000)?;
-        page.entries.iter().try_for_each(|(key, value)| record(key, value))?;
-        match page.next {
-            Some(next) => from = Some(next),
-            None => return Ok(()),
+    /// Reads the tombstones again.
+    pub(crate) async fn reload_erased(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let mut rows = store::scan_all(store, Table::Host, TOMBSTONE);
+        while let Some((_, erased)) = rows.next_row::<Erased>("tombstone").await? {
+            self.erased.write().insert(erased.tombstone.company_id.clone(), Arc::new(erased));
         }
+        Ok(())
     }
 }
 
@@ -116,7 +105,7 @@ impl Service {
         self.companies.erased.read().contains_key(company)
     }
 
-    /// Whether nobody may do anything in a company now, and why.
+    /// Why nobody may use a company now; none where it can be used.
     pub(crate) fn closed(&self, company: &CompanyId) -> Option<ServiceError> {
         if self.is_erased(company) {
             return Some(ServiceError::Erased { company: company.clone() });
@@ -124,12 +113,12 @@ impl Service {
         self.is_importing(company).then(|| ServiceError::Importing { company: company.clone() })
     }
 
-    /// Whether a company is on its way in.
+    /// Whether a company is being imported.
     pub(crate) fn is_importing(&self, company: &CompanyId) -> bool {
         self.companies.importing.lock().contains(company)
     }
 
-    /// What is left of an erased company.
+    /// The tombstone of an erased company.
     pub fn tombstone(&self, company: &CompanyId) -> Option<Arc<Erased>> {
         self.companies.erased.read().get(company).cloned()
     }
@@ -139,7 +128,7 @@ impl Service {
         self.companies.retention.read().get(company).copied().unwrap_or_default()
     }
 
-    /// Sets how long a company's operations are kept. What is too old goes at once.
+    /// Sets how long a company's operations are kept. Operations that are too old are removed at once.
     ///
     /// # Errors
     /// Where a number is 0 or the store fails.
@@ -165,19 +154,17 @@ impl Service {
         };
         self.bindings.record_with(company, entry.with(Some(&before), Some(&retention)), vec![change]).await?;
         self.companies.retention.write().insert(company.clone(), retention);
-        let (store, company, now) = (Arc::clone(&self.store), company.clone(), self.clock.now());
-        let swept = tokio::task::spawn_blocking(move || sweep(&*store, &company, retention, now)).await;
-        swept.map_err(|error| ServiceError::Host(error.to_string()))??;
+        sweep(&*self.store, company, retention, self.clock.now()).await?;
         Ok(retention)
     }
 
-    /// Throws away what is too old, of every company, on a thread of its own.
+    /// Removes operations that are too old, of every company, in a task of its own.
     pub(crate) fn sweep_all(&self) {
         let all = self.companies.retention.read().clone();
         let (store, now) = (Arc::clone(&self.store), self.clock.now());
-        tokio::task::spawn_blocking(move || {
+        tokio::spawn(async move {
             for (company, retention) in all {
-                match sweep(&*store, &company, retention, now) {
+                match sweep(&*store, &company, retention, now).await {
                     Ok(0) => {}
                     Ok(count) => tracing::info!(%company, count, "operations that were too old are gone"),
                     Err(error) => tracing::error!(%error, %company, "old operations could not be removed"),
@@ -186,16 +173,16 @@ impl Service {
         });
     }
 
-    /// Erases a company: forgets through every provider, then removes what the host has of it, and leaves a signed
-    /// tombstone. From the beginning on nothing is taken for the company any more. It can be called again where it failed.
+    /// Erases a company: tells every provider to forget, removes everything that the host stores of it, and writes a
+    /// signed tombstone. Operations of the company are refused from the beginning on. The call can be repeated.
     ///
     /// # Errors
-    /// Where the store fails. What a provider does not forget is in the tombstone and fails nothing.
+    /// Where the store fails. What a provider does not forget is named in the tombstone and is no error.
     pub async fn erase_company(&self, caller: &Caller, company: &CompanyId) -> Result<Arc<Erased>, ServiceError> {
         if let Some(erased) = self.tombstone(company)
             && erased.tombstone.removed_keys > 0
         {
-            // What was at work when it was erased may have left something behind.
+            // Operations that were in progress during the erasure may have written something.
             self.remove_all(company).await?;
             return Ok(erased);
         }
@@ -207,7 +194,7 @@ impl Service {
             not_forgotten: Vec::new(),
             removed_keys: 0,
         };
-        // From here on nobody but the host itself reaches the company, also after a crash.
+        // From here on nobody but the host itself can use the company, also after a crash.
         self.write_tombstone(&tombstone).await?;
         let bindings = self.bindings.list(company);
         for binding in &bindings {
@@ -229,14 +216,14 @@ impl Service {
         self.recorder.ledger.forget(company);
         self.companies.retention.write().remove(company);
         let directory = self.data_dir.join("memory").join(company.as_str());
-        // Each binding's own directory is gone; what is left is an empty one.
+        // The directories of the bindings are removed already; this one is empty.
         drop(std::fs::remove_dir(directory));
         let erased = self.write_tombstone(&tombstone).await?;
         tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a company was erased");
         Ok(erased)
     }
 
-    /// Removes what the store has of a company, once the operations that had begun have ended.
+    /// Removes everything that the store has of a company, once its operations in progress have ended.
     pub(crate) async fn remove_all(&self, company: &CompanyId) -> Result<u64, ServiceError> {
         const MOST: u32 = 1_000;
         for _ in 0..MOST {
@@ -246,9 +233,7 @@ impl Service {
             }
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        let (store, erased) = (Arc::clone(&self.store), company.clone());
-        let removed = tokio::task::spawn_blocking(move || store.erase_company(&erased)).await;
-        Ok(removed.map_err(|error| ServiceError::Host(error.to_string()))??)
+        Ok(self.store.erase_company(company).await?)
     }
 
     async fn write_tombstone(&self, tombstone: &Tombstone) -> Result<Arc<Erased>, ServiceError> {
@@ -265,7 +250,7 @@ impl Service {
             expected: Expected::Anything,
             new: Some(store::encode("tombstone", &*erased)?),
         };
-        match self.store.transact(&[change])? {
+        match self.store.transact(&[change]).await? {
             Transacted::Done(commit) => commit.await?,
             Transacted::Conflict(_) => return Err(ServiceError::Host("the tombstone could not be set".to_owned())),
         }
@@ -273,8 +258,8 @@ impl Service {
         Ok(erased)
     }
 
-    /// Every record of a binding, also what waits for a person, forgotten by its provider: page by page from the start until
-    /// there is none.
+    /// Has a binding's provider forget every record, also those that wait for a person: page by page from the start, until
+    /// none is left.
     async fn forget_everything(&self, binding: &Binding) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
         const MOST: std::time::Duration = std::time::Duration::from_secs(600);
@@ -290,7 +275,7 @@ impl Service {
             if handles.is_empty() {
                 return Ok(count);
             }
-            // A provider that goes on listing must not keep a company from being erased.
+            // A provider that lists forgotten records again must not prevent the erasure.
             let is_new = handles.iter().filter(|handle| seen.insert((*handle).clone())).count();
             if is_new == 0 || started.elapsed() > MOST {
                 let message = format!("{} records are still listed after they were forgotten", handles.len());
@@ -301,9 +286,9 @@ impl Service {
         }
     }
 
-    /// Reads how long operations are kept, after that came in from elsewhere.
-    pub(crate) fn reload_retention(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        if let Some(stored) = self.store.get(Table::Companies, &store::company_key(company, b"retention"))? {
+    /// Reads again how long operations are kept, after somebody else wrote it.
+    pub(crate) async fn reload_retention(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        if let Some(stored) = self.store.get(Table::Companies, &store::company_key(company, b"retention")).await? {
             let retention = store::decode("retention", &stored)?;
             self.companies.retention.write().insert(company.clone(), retention);
         }
@@ -311,19 +296,24 @@ impl Service {
     }
 }
 
-/// Throws away what is too old or too much; answers how many operations went.
-fn sweep(store: &dyn Store, company: &CompanyId, retention: Retention, now: Timestamp) -> Result<u64, StoreError> {
-    let Some((_, last)) = store.operation_range(company)? else { return Ok(0) };
+/// Removes operations that are too old or too many. Answers how many were removed.
+async fn sweep(
+    store: &dyn Store,
+    company: &CompanyId,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
+    let Some((_, last)) = store.operation_range(company).await? else { return Ok(0) };
     let by_count = retention.operations_max_count.map(|most| (last + 1).saturating_sub(most));
     let by_age = match retention.operations_max_age_days {
         None => None,
         Some(days) => match now.checked_sub(SignedDuration::from_hours(i64::from(days) * 24)) {
-            Ok(oldest) => Some(store.first_operation_at(company, oldest)?),
+            Ok(oldest) => Some(store.first_operation_at(company, oldest).await?),
             Err(_) => None,
         },
     };
     match by_count.max(by_age) {
-        Some(below) => store.trim_operations(company, below),
+        Some(below) => store.trim_operations(company, below).await,
         None => Ok(0),
     }
 }

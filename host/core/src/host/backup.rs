@@ -1,7 +1,7 @@
-//! A copy of everything that a host has, made while it works, and a data directory from such a copy.
+//! Backup of everything that a host has while it works, and restore into a new data directory.
 //!
-//! The store is as it was at one moment. Files of providers are copied before it and looked at again at that moment; a
-//! file that a provider was writing then is as after a crash, which every provider must survive.
+//! The backup has the store as of one moment. Files of providers are copied before it and compared again at that moment. A
+//! file that a provider was writing at that moment is as after a crash, which every provider must survive.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,9 +20,9 @@ use memhost_types::FieldError;
 
 const STORE: &str = "store.backup";
 const MANIFEST: &str = "MANIFEST.json";
-/// What is copied whole.
+/// Directories that are copied whole.
 const DIRECTORIES: [&str; 3] = ["memory", "components", "plugins"];
-/// What opens the rest: readable by its owner only.
+/// Key files: readable by their owner only.
 const KEYS: [&str; 2] = ["host.key", "admin-token"];
 const VAULT_KEY: &str = "vault.key";
 
@@ -37,7 +37,7 @@ pub struct BackupRequest {
     pub with_vault_key: bool,
 }
 
-/// What a backup holds.
+/// What a backup contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupView {
@@ -63,44 +63,66 @@ impl Service {
     /// Makes a backup while the host works.
     ///
     /// # Errors
-    /// Where the directory is there already or cannot be written; what was begun is left for whoever looks into it, and
-    /// has no manifest.
+    /// Where the directory exists already or cannot be written. An incomplete backup is left in place, without a manifest.
     pub async fn backup(&self, request: BackupRequest) -> Result<BackupView, ServiceError> {
         if !request.directory.is_absolute() {
             return Err(FieldError::new("directory", "is no absolute path of the host's machine").into());
         }
-        let (store, data_dir) = (std::sync::Arc::clone(&self.store), self.data_dir.clone());
-        let made_at = self.clock.now();
-        let made = tokio::task::spawn_blocking(move || {
-            let to = &request.directory;
-            fs::create_dir(to).map_err(|error| FieldError::new("directory", format!("{}: {error}", to.display())))?;
-            let mut copied: BTreeMap<PathBuf, Seen> = BTreeMap::new();
-            copy_changed(&data_dir, to, &mut copied)?;
-            let mut again = Ok(());
-            let report = store.backup(&to.join(STORE), &mut || again = copy_changed(&data_dir, to, &mut copied))?;
-            again?;
-            let vault = request.with_vault_key.then_some(VAULT_KEY);
-            for name in KEYS.into_iter().chain(vault) {
-                if data_dir.join(name).exists() {
-                    fs::copy(data_dir.join(name), to.join(name)).map_err(|error| io(name, &error))?;
-                }
-            }
-            let manifest =
-                Manifest { made_by: format!("memhost {}", env!("CARGO_PKG_VERSION")), made_at, files: digests(to)? };
-            let text =
-                serde_json::to_string_pretty(&manifest).map_err(|error| ServiceError::Host(error.to_string()))?;
-            // Last: what has a manifest is whole.
-            fs::write(to.join(MANIFEST), text).map_err(|error| io(MANIFEST, &error))?;
-            Ok(BackupView { directory: to.clone(), store: report, files: copied.len() as u64 })
+        let (data_dir, made_at) = (self.data_dir.clone(), self.clock.now());
+        let to = request.directory;
+        let copy = Copy { from: data_dir, to: to.clone(), copied: BTreeMap::new() };
+        let first = tokio::task::spawn_blocking(move || {
+            fs::create_dir(&copy.to)
+                .map_err(|error| FieldError::new("directory", format!("{}: {error}", copy.to.display())))?;
+            copy.changed()
         });
-        made.await.map_err(|error| ServiceError::Host(error.to_string()))?
+        let copy = first.await.map_err(|error| ServiceError::Host(error.to_string()))??;
+        // Files that have changed since are copied again while nothing is written to the store.
+        let (send, again) = tokio::sync::oneshot::channel();
+        let at_the_end = Box::new(move || drop(send.send(copy.changed())));
+        let store = self.store.backup(&to.join(STORE), at_the_end).await?;
+        let copy = again.await.map_err(|error| ServiceError::Host(error.to_string()))??;
+        let finish = move || copy.finish(store, request.with_vault_key, made_at);
+        tokio::task::spawn_blocking(finish).await.map_err(|error| ServiceError::Host(error.to_string()))?
     }
 }
 
-/// How a file was when it was copied.
+/// The copy of a data directory's files into a backup.
+struct Copy {
+    from: PathBuf,
+    to: PathBuf,
+    /// The files that are in the backup already.
+    copied: BTreeMap<PathBuf, Seen>,
+}
+
+impl Copy {
+    /// Copies files that are new or have changed.
+    fn changed(mut self) -> Result<Self, ServiceError> {
+        copy_changed(&self.from, &self.to, &mut self.copied)?;
+        Ok(self)
+    }
+
+    /// Adds the keys and the manifest.
+    fn finish(self, store: BackupReport, with_vault_key: bool, made_at: Timestamp) -> Result<BackupView, ServiceError> {
+        let vault = with_vault_key.then_some(VAULT_KEY);
+        for name in KEYS.into_iter().chain(vault) {
+            if self.from.join(name).exists() {
+                fs::copy(self.from.join(name), self.to.join(name)).map_err(|error| io(name, &error))?;
+            }
+        }
+        let made_by = format!("memhost {}", env!("CARGO_PKG_VERSION"));
+        let manifest = Manifest { made_by, made_at, files: digests(&self.to)? };
+        let text = serde_json::to_string_pretty(&manifest).map_err(|error| ServiceError::Host(error.to_string()))?;
+        // Last: a backup with a manifest is complete.
+        fs::write(self.to.join(MANIFEST), text).map_err(|error| io(MANIFEST, &error))?;
+        Ok(BackupView { files: self.copied.len() as u64, directory: self.to, store })
+    }
+}
+
+/// The size and the time of a file when it was copied.
 type Seen = (u64, Option<SystemTime>);
 
-/// Copies what is not copied as it is now, and removes from the copy what is gone.
+/// Copies files that are new or have changed, and removes from the copy files that no longer exist.
 fn copy_changed(from: &Path, to: &Path, copied: &mut BTreeMap<PathBuf, Seen>) -> Result<(), ServiceError> {
     let mut found = BTreeMap::new();
     for name in DIRECTORIES {
@@ -117,7 +139,7 @@ fn copy_changed(from: &Path, to: &Path, copied: &mut BTreeMap<PathBuf, Seen>) ->
         };
         match copy() {
             Ok(_) => {}
-            // Gone since it was found.
+            // Removed since it was found.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(io(&path.display().to_string(), &error)),
         }
@@ -129,7 +151,7 @@ fn copy_changed(from: &Path, to: &Path, copied: &mut BTreeMap<PathBuf, Seen>) ->
     Ok(())
 }
 
-/// Regular files only: what a provider links to is not the host's to copy.
+/// Lists regular files only: the host does not copy what a provider links to.
 fn walk(directory: &Path, found: &mut BTreeMap<PathBuf, Seen>) -> std::io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -171,7 +193,7 @@ fn io(what: &str, error: &dyn std::fmt::Display) -> ServiceError {
 /// Compares a backup with its manifest; answers how many files it has.
 ///
 /// # Errors
-/// What is missing, too much or changed.
+/// Where a file is missing, unknown or changed.
 pub fn check_backup(backup: &Path) -> Result<usize, ServiceError> {
     let wrong = |message: String| {
         let path = backup.display();
@@ -194,10 +216,10 @@ pub fn check_backup(backup: &Path) -> Result<usize, ServiceError> {
     }
 }
 
-/// Makes a data directory from a backup. What is wrong with the backup is found before anything is written.
+/// Makes a data directory from a backup. A damaged backup is refused before anything is written.
 ///
 /// # Errors
-/// Where the backup is not whole, or the directory is not empty.
+/// Where the backup is incomplete, or the directory is not empty.
 pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceError> {
     let files = check_backup(backup)?;
     SledStore::restore(&backup.join(STORE), data_dir)?;

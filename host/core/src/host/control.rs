@@ -37,7 +37,7 @@ pub struct AdmittedPlugin {
 }
 
 impl Service {
-    /// The providers that this host has, and the files that it keeps out.
+    /// The providers that this host has, and the files that it refused.
     pub fn plugins(&self) -> PluginView {
         let admitted = self
             .plugins
@@ -56,15 +56,15 @@ impl Service {
     ///
     /// # Errors
     /// Where the company has none of this id.
-    pub fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Operation, ServiceError> {
-        self.store.operation(company, id)?.ok_or(ServiceError::NoOperation { id })
+    pub async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Operation, ServiceError> {
+        self.store.operation(company, id).await?.ok_or(ServiceError::NoOperation { id })
     }
 
     /// Operations that match, newest first.
     ///
     /// # Errors
-    /// Where the limit or the cursor will not do.
-    pub fn operations(
+    /// Where the limit or the cursor is not valid.
+    pub async fn operations(
         &self,
         company: &CompanyId,
         filter: &OperationFilter,
@@ -84,31 +84,31 @@ impl Service {
                     .ok_or_else(|| FieldError::new("cursor", memhost_types::CursorError.to_string()))
             })
             .transpose()?;
-        let page = self.store.operations(company, filter, before, limit as usize)?;
+        let page = self.store.operations(company, filter, before, limit as usize).await?;
         let next_cursor = page.next_before.map(|before| self.cursors.seal(&digest, &before.to_be_bytes()));
         Ok(OperationPage { items: page.operations, next_cursor })
     }
 
-    /// What was changed about a company's memory, newest first.
+    /// The activity log of a company, newest first.
     ///
     /// # Errors
     /// Where the cursor is not of this list or the log cannot be read.
-    pub fn activity(&self, company: &CompanyId, cursor: Option<&str>) -> Result<ActivityPage, ServiceError> {
+    pub async fn activity(&self, company: &CompanyId, cursor: Option<&str>) -> Result<ActivityPage, ServiceError> {
         let digest = QueryDigest::new([b"activity".as_slice(), company.as_str().as_bytes()]);
         let from = cursor
             .map(|cursor| self.cursors.open(&digest, cursor))
             .transpose()
             .map_err(|error| FieldError::new("cursor", error.to_string()))?;
-        let (items, next) = self.bindings.activity(company, from.as_deref(), limits::DEFAULT_LIMIT as usize)?;
+        let (items, next) = self.bindings.activity(company, from.as_deref(), limits::DEFAULT_LIMIT as usize).await?;
         Ok(ActivityPage { items, next_cursor: next.map(|next| self.cursors.seal(&digest, &next)) })
     }
 
-    /// What time it is here.
+    /// The time of the host's clock.
     pub fn now(&self) -> jiff::Timestamp {
         self.clock.now()
     }
 
-    /// Looks at the plugins directory now instead of soon, for at most a few seconds while files are being written.
+    /// Reads the plugins directory now. Waits a few seconds at most for files that are being written.
     pub async fn scan_plugins(&self) {
         for _ in 0..50 {
             if self.plugins.scan().await {
@@ -126,11 +126,11 @@ impl Service {
         Ok(self.store.commit().await?)
     }
 
-    /// Checks the store and reports what does not fit, one line a finding.
+    /// Compares the store with its indexes. Answers one line for each difference.
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn verify_store(&self) -> Result<Vec<String>, ServiceError> {
-        Ok(self.store.verify()?)
+    pub async fn verify_store(&self) -> Result<Vec<String>, ServiceError> {
+        Ok(self.store.verify().await?)
     }
 }

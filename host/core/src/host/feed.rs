@@ -1,8 +1,8 @@
-//! What happens, for whoever follows it: operations and jobs once they are on disk, budgets that change their state, and
-//! plugins that come and go.
+//! The feed of events for followers: operations and jobs once they are on disk, budgets whose state changes, and plugins
+//! that are added or removed.
 //!
-//! The last notices are kept in memory, so that a follower who was cut off goes on where it was. One who was away for
-//! longer, or while the host was restarted, is told so, and gets the operations that ended meanwhile out of the log.
+//! The last notices are kept in memory, so that a follower that lost its connection continues where it was. A follower
+//! that was away for longer, or during a restart, gets a reset and the operations that ended meanwhile, from the log.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use memhost_ports::Clock;
 use memhost_store::{self as store, Table, TableWrite};
 use memhost_types::{BudgetView, CompanyId, FieldError, Job, Operation, OperationFilter};
 
-/// So many notices are kept.
+/// Notices that are kept.
 const KEPT: usize = 1_024;
-/// At most so many operations are read out of the log for a follower who was away for too long.
+/// Operations that are read from the log at most for a follower that was away for too long.
 const CAUGHT_UP: usize = 1_000;
-/// No call is longer: operations that ended since a moment began at most so long before it.
+/// The longest call: an operation that ended after a moment began at most this long before it.
 const LONGEST_CALL: SignedDuration = SignedDuration::from_mins(15);
 
 /// Something that happened.
@@ -58,7 +58,7 @@ impl HostEvent {
     }
 }
 
-/// Something that happened, with its place.
+/// An event with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
     /// Where to go on from after this one; opaque.
@@ -69,10 +69,10 @@ pub struct Notice {
     pub happened: HostEvent,
 }
 
-/// Where a follower was.
+/// The position of a follower.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Of which run of the host.
+    /// The run of the host.
     run: u64,
     number: u64,
     at: Timestamp,
@@ -105,10 +105,10 @@ impl Ring {
     }
 }
 
-/// The end of what has happened; none: the host stops.
+/// The number after the last notice; none where the host stops.
 type End = Option<u64>;
 
-/// Where what happens is told.
+/// The feed of a host.
 pub(crate) struct Feed {
     run: u64,
     clock: Arc<dyn Clock>,
@@ -149,7 +149,7 @@ impl Feed {
         self.publish(Some(&company), HostEvent::Job(Box::new(job)));
     }
 
-    /// The jobs among what was written beside an operation.
+    /// Publishes the jobs among the table writes of an operation.
     pub(crate) fn jobs(&self, written: &[TableWrite]) {
         for write in written.iter().filter(|write| write.table == Table::Jobs) {
             match write.new.as_deref().map(|value| store::decode::<Job>("job", value)) {
@@ -165,13 +165,13 @@ impl Feed {
         self.publish(Some(&company), HostEvent::Budget(Box::new(view)));
     }
 
-    /// All followers come to an end, now and from now on.
+    /// Ends all followers, also new ones.
     fn close(&self) {
         self.end.send_replace(None);
     }
 }
 
-/// Follows what happens.
+/// A follower of the feed.
 pub struct Follower {
     feed: Arc<Feed>,
     company: Option<CompanyId>,
@@ -181,7 +181,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// What happened next; waits for it. None: the host stops.
+    /// Waits for the next event; none where the host stops.
     pub async fn next(&mut self) -> Option<Arc<Notice>> {
         loop {
             if let Some(notice) = self.caught_up.pop_front() {
@@ -194,7 +194,7 @@ impl Follower {
                     match self.number.checked_sub(ring.first) {
                         Some(index) => usize::try_from(index).ok().and_then(|index| ring.kept.get(index).cloned()),
                         None => {
-                            // Whoever reads slower than things happen misses some of them.
+                            // A follower that reads too slowly misses events.
                             self.number = ring.first;
                             return Some(Arc::new(self.feed.reset(self.company.as_ref(), ring.first)));
                         }
@@ -213,7 +213,7 @@ impl Follower {
 
 impl Feed {
     fn reset(&self, company: Option<&CompanyId>, before: u64) -> Notice {
-        // Nothing was told yet that one could go on behind: whoever comes back with this is told the same.
+        // There is no notice yet to continue from: a follower that comes back with this gets the same.
         let (run, number) = before.checked_sub(1).map_or((0, 0), |number| (self.run, number));
         let place = Place { run, number, at: self.clock.now() };
         Notice { id: place.id(), company_id: company.cloned(), happened: HostEvent::Reset }
@@ -221,12 +221,12 @@ impl Feed {
 }
 
 impl Service {
-    /// Follows what happens in a company, or everywhere, from now on or from behind a notice that was told earlier.
-    /// A notice may be told twice after a restart; an operation's id tells that it is the same.
+    /// Follows the events of a company, or of all, from now on or after an earlier notice. A notice may come twice after a
+    /// restart; an operation's id identifies it.
     ///
     /// # Errors
-    /// Where `after` is no notice's id, or the log cannot be read.
-    pub fn follow(&self, company: Option<&CompanyId>, after: Option<&str>) -> Result<Follower, ServiceError> {
+    /// Where `after` is not the id of a notice, or the log cannot be read.
+    pub async fn follow(&self, company: Option<&CompanyId>, after: Option<&str>) -> Result<Follower, ServiceError> {
         let place = after.map(|id| {
             let advice = "is no id of a notice; leave it out to begin with what happens from now on";
             Place::parse(id).ok_or_else(|| FieldError::new("Last-Event-ID", advice))
@@ -251,23 +251,23 @@ impl Service {
         }
         follower.caught_up.push_back(Arc::new(feed.reset(company, end)));
         if let Some(company) = company {
-            follower.caught_up.extend(self.ended_since(company, place.at)?);
+            follower.caught_up.extend(self.ended_since(company, place.at).await?);
         }
         Ok(follower)
     }
 
     /// The operations that ended at or after a moment, oldest first.
-    fn ended_since(&self, company: &CompanyId, moment: Timestamp) -> Result<Vec<Arc<Notice>>, ServiceError> {
+    async fn ended_since(&self, company: &CompanyId, moment: Timestamp) -> Result<Vec<Arc<Notice>>, ServiceError> {
         let since = moment.checked_sub(LONGEST_CALL).unwrap_or(Timestamp::UNIX_EPOCH);
         let filter = OperationFilter { since: Some(since), ..OperationFilter::default() };
-        let found = self.store.operations(company, &filter, None, CAUGHT_UP)?.operations;
+        let found = self.store.operations(company, &filter, None, CAUGHT_UP).await?.operations;
         let mut ended: Vec<(Timestamp, Operation)> = found
             .into_iter()
             .filter_map(|operation| Some((operation.finished_at.filter(|at| *at >= moment)?, operation)))
             .collect();
         ended.sort_by_key(|(at, operation)| (*at, operation.id.sequence()));
         let notice = |(at, operation): (Timestamp, Operation)| {
-            // Of no run: whoever goes on from here reads the log again.
+            // Of no run: a follower that continues from here reads the log again.
             let id = Place { run: 0, number: 0, at }.id();
             let operation = Operation { log: Vec::new(), payload: None, ..operation };
             let happened = HostEvent::Operation(Arc::new(operation));
@@ -276,7 +276,7 @@ impl Service {
         Ok(ended.into_iter().map(notice).collect())
     }
 
-    /// Tells of the plugins directory, until the host is dropped.
+    /// Publishes changes of the plugins directory, until the host is dropped.
     pub(crate) fn publish_plugin_changes(&self) {
         let (mut changes, feed) = (self.plugins.changes(), Arc::clone(&self.recorder.feed));
         tokio::spawn(async move {
@@ -290,7 +290,7 @@ impl Service {
         });
     }
 
-    /// Nobody follows any more: the host is about to stop, and no connection is to keep it.
+    /// Ends all followers: the host is about to stop, and open connections would delay it.
     pub fn stop_following(&self) {
         self.recorder.feed.close();
     }

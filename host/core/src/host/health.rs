@@ -1,7 +1,6 @@
-//! Whether the host can do its work, and what to do where it cannot.
+//! Health checks: whether the host can do its work, and advice where it cannot.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -13,7 +12,7 @@ use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobSta
 
 /// How long a probe of the disk may take.
 const PROBE: Duration = Duration::from_secs(5);
-/// Less room than this on the disk is worth a word.
+/// Free disk space, in bytes, below which there is a warning.
 const LITTLE_ROOM: u64 = 1 << 30;
 
 /// How something is.
@@ -60,7 +59,7 @@ impl Check {
 }
 
 impl Service {
-    /// Whether operations can be taken: the disk takes what is written.
+    /// Whether the host can accept operations: the disk accepts writes.
     pub async fn readiness(&self) -> Check {
         match tokio::time::timeout(PROBE, self.store.commit()).await {
             Ok(Ok(())) => Check::good("store", "the disk takes what is written"),
@@ -72,32 +71,34 @@ impl Service {
         }
     }
 
-    /// Everything that can be looked at without changing anything.
+    /// All checks. They change nothing.
     pub async fn doctor(&self) -> Vec<Check> {
         let mut all = vec![self.readiness().await];
-        // The log may be large, and a disk slow: not on the executor.
-        let (data_dir, store) = (self.data_dir.clone(), Arc::clone(&self.store));
-        let disk = move || vec![check_log(&*store), check_room(&data_dir), check_keys(&data_dir)];
+        all.push(check_log(&*self.store).await);
+        let data_dir = self.data_dir.clone();
+        let disk = move || vec![check_room(&data_dir), check_keys(&data_dir)];
         all.extend(tokio::task::spawn_blocking(disk).await.unwrap_or_default());
-        all.push(self.check_clock());
+        all.push(self.check_clock().await);
         all.push(self.check_cache());
         all.push(self.check_plugins());
-        all.push(self.check_bindings());
-        all.push(self.check_background());
+        all.push(self.check_bindings().await);
+        all.push(self.check_background().await);
         all
     }
 
-    /// A clock that was set back would put new operations before old ones for whoever reads their times.
-    fn check_clock(&self) -> Check {
+    /// Warns of a clock that was set back: new operations would have earlier times than old ones.
+    async fn check_clock(&self) -> Check {
         let now = self.clock.now();
         if now.as_second() < 1_735_689_600 {
             return Check::bad("clock", format!("it says {now}"), "set this machine's clock");
         }
-        let newest = |company: &CompanyId| {
-            let page = self.store.operations(company, &OperationFilter::default(), None, 1).ok()?;
-            page.operations.first().map(|operation| operation.started_at)
-        };
-        match self.bindings.companies().iter().filter_map(newest).max() {
+        let mut newest = None;
+        for company in self.bindings.companies() {
+            if let Ok(page) = self.store.operations(&company, &OperationFilter::default(), None, 1).await {
+                newest = newest.max(page.operations.first().map(|operation| operation.started_at));
+            }
+        }
+        match newest {
             Some(newest) if newest > now => {
                 let found = format!("it says {now}, and the newest operation began at {newest}");
                 Check::warning("clock", found, "set this machine's clock; it was set back or was wrong before")
@@ -125,10 +126,10 @@ impl Service {
         }
     }
 
-    fn check_bindings(&self) -> Check {
+    async fn check_bindings(&self) -> Check {
         let (mut all, mut troubled) = (0, Vec::new());
         for company in self.bindings.companies() {
-            for view in self.bindings(&company).unwrap_or_default() {
+            for view in self.bindings(&company).await.unwrap_or_default() {
                 all += 1;
                 if let Some(warning) = view.warnings.first() {
                     troubled.push(format!("`{}` of {company}: {warning}", view.binding.key));
@@ -146,16 +147,19 @@ impl Service {
 }
 
 impl Service {
-    /// What was given up waits for somebody.
-    fn check_background(&self) -> Check {
+    /// Warns of dead deliveries and failed jobs.
+    async fn check_background(&self) -> Check {
         let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
         let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };
-        let has = |company: &CompanyId| {
-            let deliveries = self.hooks.list(company, &dead, None, 1).is_ok_and(|(found, _)| !found.is_empty());
-            let jobs = self.jobs.list(company, &failed, None, 1).is_ok_and(|(found, _)| !found.is_empty());
-            deliveries || jobs
-        };
-        let troubled: Vec<CompanyId> = self.bindings.companies().into_iter().filter(has).collect();
+        let mut troubled: Vec<CompanyId> = Vec::new();
+        for company in self.bindings.companies() {
+            let deliveries = self.hooks.list(&company, &dead, None, 1).await;
+            let jobs = self.jobs.list(&company, &failed, None, 1).await;
+            let has_dead = deliveries.is_ok_and(|(found, _)| !found.is_empty());
+            if has_dead || jobs.is_ok_and(|(found, _)| !found.is_empty()) {
+                troubled.push(company);
+            }
+        }
         match troubled.first() {
             None => Check::good("hooks and jobs", "none was given up"),
             Some(first) => {
@@ -167,8 +171,8 @@ impl Service {
     }
 }
 
-fn check_log(store: &dyn Store) -> Check {
-    match store.verify() {
+async fn check_log(store: &dyn Store) -> Check {
+    match store.verify().await {
         Ok(findings) if findings.is_empty() => Check::good("operation log", "the log and its indexes fit"),
         Ok(findings) => {
             let found = format!("{} findings, the first: {}", findings.len(), findings[0]);
@@ -194,7 +198,7 @@ fn check_room(data_dir: &Path) -> Check {
     }
 }
 
-/// What is in these files opens everything; nobody but the host's user may read them.
+/// Warns where others than the host's user can read the key files.
 fn check_keys(data_dir: &Path) -> Check {
     use std::os::unix::fs::PermissionsExt;
     for name in ["host.key", "vault.key", "admin-token"] {

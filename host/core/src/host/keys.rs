@@ -11,7 +11,7 @@ use crate::error::OpenError;
 use memhost_types::CursorKey;
 
 const FILE: &str = "host.key";
-/// In a directory of compiled components that is of no one host.
+/// The key file of a directory of compiled components that several hosts share.
 const SHARED_FILE: &str = "compiled.key";
 
 /// A key could not be read or made.
@@ -42,7 +42,7 @@ impl Keys {
     pub(crate) fn of_shared_cache(directory: &Path) -> Result<Self, KeyError> {
         let failed = |message| KeyError { action: "trusting", path: directory.to_owned(), message };
         let found = fs::metadata(directory).map_err(|error| failed(error.to_string()))?;
-        // What is loaded from there runs as this user: nobody else may put anything there, least of all the key.
+        // Components from there run as this user: nobody else may write there, least of all the key.
         if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
             return Err(failed(
                 "it belongs to somebody else or can be written by others; do `chmod 700` on it".to_owned(),
@@ -65,7 +65,7 @@ impl Keys {
         }
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| failed("making a random key for", &error))?;
-        // Its mode is 0600. Of two that make one at a time, the first one's stays.
+        // Its mode is 0600. Where two processes make one at the same time, the first one stays.
         let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed("writing", &error))?;
         file.write_all(&key).and_then(|()| file.as_file().sync_all()).map_err(|error| failed("writing", &error))?;
         match file.persist_noclobber(&path) {
@@ -85,12 +85,12 @@ impl Keys {
         self.derive("memhost 2026-11 compiled components")
     }
 
-    /// What requests with an idempotency key are told apart by.
+    /// The key of the digests that identify requests with an idempotency key.
     pub(crate) fn digests(&self) -> [u8; 32] {
         self.derive("memhost 2026-11 requests")
     }
 
-    /// What tombstones are signed with.
+    /// The key that signs tombstones.
     pub(crate) fn signing(&self) -> SigningKey {
         SigningKey::from_bytes(&self.derive("memhost 2026-11 tombstones"))
     }

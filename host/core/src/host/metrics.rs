@@ -1,5 +1,5 @@
-//! What the host tells Prometheus. Labels are bounded: operations by kind and outcome, providers by key, limits by name.
-//! A company is a label only where the operator wants that.
+//! Metrics for Prometheus. Labels are bounded: operations by kind and outcome, providers by key, limits by name. Companies
+//! are a label only where the operator configures that.
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -48,7 +48,7 @@ fn seconds() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
-/// What is counted as it happens.
+/// The counters of the host.
 pub(crate) struct Metrics {
     operations: Family<OperationLabels, Counter>,
     seconds: Family<KindLabels, Histogram, fn() -> Histogram>,
@@ -70,7 +70,7 @@ impl Metrics {
         }
     }
 
-    /// An operation has ended.
+    /// Counts an operation that has ended.
     pub(crate) fn observe(&self, operation: &Operation) {
         #[allow(clippy::cast_precision_loss, reason = "seconds for a histogram")]
         let seconds = |us: u64| us as f64 / 1e6;
@@ -87,19 +87,19 @@ impl Metrics {
         self.operations.get_or_create(&labels).inc();
     }
 
-    /// A request came with a token that is no good.
+    /// Counts a request with an invalid token.
     pub(crate) fn unauthenticated(&self) {
         self.unauthenticated.inc();
     }
 
-    /// A call ran into a limit of its binding.
+    /// Counts a call that reached a limit of its binding.
     pub(crate) fn limit_hit(&self, limit: &'static str) {
         self.limits.get_or_create(&LimitLabels { limit }).inc();
     }
 }
 
 impl Service {
-    /// Everything that is measured, as Prometheus reads it (OpenMetrics text).
+    /// All metrics as OpenMetrics text, which Prometheus reads.
     ///
     /// # Errors
     /// Where it cannot be written out.

@@ -57,9 +57,9 @@ pub struct Service {
     pub(crate) companies: Companies,
     pub(crate) idempotency: InFlight,
     pub(crate) retry: RetryPolicy,
-    /// Something may have become due.
+    /// Wakes background work: something may be due.
     pub(crate) wake: Arc<Notify>,
-    /// Nothing more is begun in the background.
+    /// Whether no more background work is started.
     pub(crate) is_shutting_down: AtomicBool,
     pub(crate) digest_key: [u8; 32],
     pub(crate) signing: SigningKey,
@@ -70,7 +70,7 @@ impl Service {
     /// Opens a host on its data directory, which it has for itself until it is dropped.
     ///
     /// # Errors
-    /// Where the directory is not usable, not ours, from a newer version or in use; it is left as it was.
+    /// Where the directory is not usable, not one of memhost, from a newer version or in use; it is left unchanged.
     pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = options.data_dir;
         std::fs::create_dir_all(&data_dir).map_err(|error| OpenError::Directory {
@@ -86,20 +86,22 @@ impl Service {
             path: data_dir.clone(),
             message: error.to_string(),
         })??);
-        import::undo_cut_imports(&*store, &data_dir)?;
+        import::undo_cut_imports(&*store, &data_dir).await?;
         let keys = Keys::open(&data_dir)?;
         let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));
         let vault_key = options.vault_key.or_else(|| std::env::var("MEMHOST_VAULT_KEY").ok());
-        // A new key in the place of a lost one would open none of them, and nobody would be told.
-        let has_secrets = || store.scan(Table::Secrets, b"", None, 1).map(|page| !page.entries.is_empty());
-        if vault_key.is_none() && !vault_file.exists() && has_secrets()? {
-            return Err(OpenError::VaultKeyGone { path: vault_file });
+        // A new key instead of a lost one could not decrypt the secrets, and nobody would be told.
+        if vault_key.is_none() && !vault_file.exists() {
+            let secrets = store.scan(Table::Secrets, b"", None, 1).await?;
+            if !secrets.entries.is_empty() {
+                return Err(OpenError::VaultKeyGone { path: vault_file });
+            }
         }
         let vault = Vault::open(VaultKey::from_env_or_file(vault_key.as_deref(), &vault_file)?);
         let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
         let sandbox = Sandbox::new(options.sandbox)?;
         let shared = options.compiled_dir.and_then(|directory| {
-            // Without it, components are compiled once more and all is well.
+            // Without it, components are compiled again.
             let opened = shared_cache(&directory);
             let advice = "name another directory, such as with MEMHOST_CACHE_DIR";
             let directory = directory.display();
@@ -111,8 +113,8 @@ impl Service {
             None => CacheKey::new(data_dir.join("compiled"), keys.compiled_cache())?,
             Some(shared) => shared,
         };
-        let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock))?);
-        let tokens = Tokens::open(Arc::clone(&store), Arc::clone(&options.clock))?;
+        let bindings = Arc::new(Bindings::open(Arc::clone(&store), Arc::clone(&options.clock)).await?);
+        let tokens = Tokens::open(Arc::clone(&store), Arc::clone(&options.clock)).await?;
         let plugins = open_plugins(&sandbox, cache, &data_dir, options.plugins_dir, options.trust).await?;
         let serving = ServingBindings::new(
             sandbox.clone(),
@@ -123,7 +125,7 @@ impl Service {
             Embeddings::open(options.embeddings, &data_dir)?,
             &data_dir,
         );
-        serving.drop_unneeded_copies();
+        serving.drop_unneeded_copies().await;
         plugins.watch();
         let wake = Arc::new(Notify::new());
         let recorder = Arc::new(Recorder {
@@ -131,15 +133,15 @@ impl Service {
             clock: Arc::clone(&options.clock),
             audit: options.audit,
             metrics: Metrics::new(options.metrics_company_label),
-            ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock))?,
+            ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock)).await?,
             feed: Arc::new(Feed::new(Arc::clone(&options.clock))),
             wake: Arc::clone(&wake),
         });
         let service = Arc::new(Self {
             hooks: Hooks::new(Arc::clone(&store), Arc::clone(&options.clock)),
             jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
-            reviews: Reviews::open(Arc::clone(&store))?,
-            companies: Companies::open(&*store)?,
+            reviews: Reviews::open(Arc::clone(&store)).await?,
+            companies: Companies::open(&*store).await?,
             idempotency: InFlight::default(),
             retry: options.retry,
             wake,
@@ -163,6 +165,7 @@ impl Service {
             background::start(&service);
         }
         service.publish_plugin_changes();
+        service.follow_changes();
         Ok(service)
     }
 }

@@ -85,13 +85,13 @@ impl SecretStore {
         Ok(parts.iter().flat_map(|part| [&(part.len() as u64).to_be_bytes(), *part].concat()).collect())
     }
 
-    fn read(&self, company: &CompanyId, name: &str) -> Result<Option<StoredSecret>, StoreError> {
-        let stored = self.store.get(Table::Secrets, &Self::key(company, name))?;
+    async fn read(&self, company: &CompanyId, name: &str) -> Result<Option<StoredSecret>, StoreError> {
+        let stored = self.store.get(Table::Secrets, &Self::key(company, name)).await?;
         stored.map(|bytes| store::decode("secret", &bytes)).transpose()
     }
 
-    pub(crate) fn list(&self, company: &CompanyId) -> Result<Vec<SecretView>, StoreError> {
-        let page = self.store.scan(Table::Secrets, &Self::key(company, ""), None, MAX_SECRETS)?;
+    pub(crate) async fn list(&self, company: &CompanyId) -> Result<Vec<SecretView>, StoreError> {
+        let page = self.store.scan(Table::Secrets, &Self::key(company, ""), None, MAX_SECRETS).await?;
         let views = page.entries.iter().map(|(_, bytes)| Ok(store::decode::<StoredSecret>("secret", bytes)?.view));
         views.collect()
     }
@@ -102,10 +102,14 @@ impl SecretStore {
     }
 
     /// Those of the names that are set. One that does not open is left out: requests that name it are refused.
-    pub(crate) fn granted(&self, company: &CompanyId, names: &[String]) -> Result<Vec<GrantedSecret>, StoreError> {
+    pub(crate) async fn granted(
+        &self,
+        company: &CompanyId,
+        names: &[String],
+    ) -> Result<Vec<GrantedSecret>, StoreError> {
         let mut all = Vec::new();
         for name in names {
-            let Some(stored) = self.read(company, name)? else { continue };
+            let Some(stored) = self.read(company, name).await? else { continue };
             match self.open(company, &stored) {
                 Ok(secret) => {
                     let SecretView { origins, in_body, .. } = stored.view;
@@ -125,8 +129,8 @@ impl SecretStore {
     }
 
     /// Whether a secret of this name is set and opens.
-    pub(crate) fn is_usable(&self, company: &CompanyId, name: &str) -> bool {
-        matches!(self.read(company, name), Ok(Some(stored)) if self.open(company, &stored).is_ok())
+    pub(crate) async fn is_usable(&self, company: &CompanyId, name: &str) -> bool {
+        matches!(self.read(company, name).await, Ok(Some(stored)) if self.open(company, &stored).is_ok())
     }
 }
 
@@ -148,8 +152,8 @@ impl Service {
         }
         // The error names what is wrong with the value and never the value.
         Secret::new(name, request.value.as_str()).map_err(|error| FieldError::new("value", error.to_string()))?;
-        let before = self.secrets.read(company, name)?.map(|stored| stored.view);
-        if before.is_none() && self.secrets.list(company)?.len() >= MAX_SECRETS {
+        let before = self.secrets.read(company, name).await?.map(|stored| stored.view);
+        if before.is_none() && self.secrets.list(company).await?.len() >= MAX_SECRETS {
             let message = format!("would be one too many; a company has at most {MAX_SECRETS} secrets");
             return Err(FieldError::new("name", message).into());
         }
@@ -167,7 +171,7 @@ impl Service {
     /// # Errors
     /// Where there is none of this name.
     pub async fn remove_secret(&self, caller: &Caller, company: &CompanyId, name: &str) -> Result<(), ServiceError> {
-        let Some(stored) = self.secrets.read(company, name)? else {
+        let Some(stored) = self.secrets.read(company, name).await? else {
             return Err(ServiceError::NoSecret { name: name.chars().take(64).collect() });
         };
         let entry = NewActivity::new(caller.principal(), ActivityAction::SecretRemoved, name)
@@ -179,8 +183,8 @@ impl Service {
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub fn secrets(&self, company: &CompanyId) -> Result<Vec<SecretView>, ServiceError> {
-        Ok(self.secrets.list(company)?)
+    pub async fn secrets(&self, company: &CompanyId) -> Result<Vec<SecretView>, ServiceError> {
+        Ok(self.secrets.list(company).await?)
     }
 
     async fn write_secret(
@@ -193,7 +197,7 @@ impl Service {
         let key = SecretStore::key(company, name);
         let change = Change { table: Table::Secrets, key, expected: Expected::Anything, new };
         self.bindings.record_with(company, entry, vec![change]).await?;
-        self.serving.renew_secrets(company).map_err(|error| ServiceError::Host(host(&error).error.message))
+        self.serving.renew_secrets(company).await.map_err(|error| ServiceError::Host(host(&error).error.message))
     }
 }
 

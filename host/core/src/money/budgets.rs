@@ -1,5 +1,5 @@
-//! What was spent in the present day and month, in memory, and what may be. A call is admitted while there is something
-//! left, and what it costs is counted before its answer is given: what goes over the limit is what was admitted already.
+//! What was spent in the present day and month, in memory, and the budgets. A call is admitted while its budget is not
+//! used up, and its cost is counted before its answer. Only calls that were admitted before can exceed a budget.
 
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// Out of the sums of the present month.
+    /// From the sums of the present month.
     pub fn new(now: Timestamp, rows: impl IntoIterator<Item = (RollupKey, Microcents)>) -> Self {
         let (day, month) = (Period::Day.start(now), Period::Month.start(now));
         let mut spending = Self { day, month, by_binding: HashMap::new() };
@@ -91,7 +91,7 @@ impl Spending {
     }
 }
 
-/// A budget as it stands.
+/// A budget with what was spent of it.
 pub(crate) fn view(budget: &Budget, spent: Microcents, now: Timestamp) -> BudgetView {
     #[allow(clippy::cast_precision_loss, reason = "a share that somebody chose by eye")]
     let is_near = spent.0 as f64 >= budget.set.limit.0 as f64 * budget.set.warn_share;

@@ -1,4 +1,4 @@
-//! How good memory is, out of the records of what was done with it.
+//! Metrics of how good memory is, computed from the operation log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,14 +13,15 @@ use crate::money::sums::SumsQuery;
 use crate::Service;
 use crate::error::ServiceError;
 use crate::money::sums::days;
+use memhost_store as store;
 use memhost_types::{
     BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, Rollup,
 };
 
 /// A record counts as used when that happens within this time after the query that returned it.
 const USED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
-/// At most so many operations are looked at for the hit rate, the newest ones.
-const LOOKS: usize = 200_000;
+/// Operations that are read for the hit rate at most, the newest ones.
+const MOST_READ: usize = 200_000;
 
 /// The metrics of one binding, or of a whole company.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -74,16 +75,16 @@ impl Service {
     /// How good memory was on some days.
     ///
     /// # Errors
-    /// Where the days will not do or the records cannot be read.
-    pub fn evaluation(&self, company: &CompanyId, query: &SumsQuery) -> Result<EvaluationReport, ServiceError> {
+    /// Where the days are not valid or the records cannot be read.
+    pub async fn evaluation(&self, company: &CompanyId, query: &SumsQuery) -> Result<EvaluationReport, ServiceError> {
         let (since, until) = days(query, self.clock.now())?;
         let mut sums: HashMap<Option<BindingKey>, Rollup> = HashMap::new();
         let mut total = Rollup::default();
-        for (key, row) in self.store.rollups(company, since, until)? {
+        for (key, row) in self.store.rollups(company, since, until).await? {
             total.add(&row);
             sums.entry(key.binding_key).or_default().add(&row);
         }
-        let (hits, is_complete) = self.hits(company, since, until)?;
+        let (hits, is_complete) = self.hits(company, since, until).await?;
         let mut bindings: Vec<Evaluation> = sums
             .into_iter()
             .filter_map(|(key, row)| {
@@ -99,8 +100,8 @@ impl Service {
         Ok(EvaluationReport { since, until, bindings, total: evaluation(None, &total, all), is_complete })
     }
 
-    /// Newest first: what was used is known before the query that returned it comes by.
-    fn hits(
+    /// Reads newest first: a use of a record is read before the query that returned it.
+    async fn hits(
         &self,
         company: &CompanyId,
         since: Date,
@@ -113,42 +114,38 @@ impl Service {
         let until = to.checked_add(USED_WITHIN).map_err(wrong)?;
         let filter = OperationFilter { since: Some(from), until: Some(until), ..OperationFilter::default() };
         let mut used: HashMap<(Option<BindingKey>, RecordHandle), Vec<Timestamp>> = HashMap::new();
-        let (mut hits, mut before, mut looks) = (HashMap::<_, Hits>::new(), None, 0);
-        loop {
-            let page = self.store.operations(company, &filter, before, 1_000)?;
-            for operation in &page.operations {
-                looks += 1;
-                let binding = operation.binding_key.clone();
-                for handle in uses(operation) {
-                    used.entry((binding.clone(), handle.clone())).or_default().push(operation.started_at);
-                }
-                let is_answer = operation.kind == OperationKind::Query
-                    && operation.outcome == Outcome::Succeeded
-                    && operation.record_count > 0
-                    && operation.started_at < to;
-                if is_answer {
-                    let is_used = |handle: &RecordHandle| {
-                        let times = used.get(&(binding.clone(), handle.clone()));
-                        times.is_some_and(|times| {
-                            times.iter().any(|at| at.duration_since(operation.started_at) <= USED_WITHIN)
-                        })
-                    };
-                    let returned: HashSet<&RecordHandle> = operation.records.iter().collect();
-                    let count = hits.entry(binding.clone()).or_default();
-                    count.answered += 1;
-                    count.hit += u64::from(returned.into_iter().any(is_used));
-                }
+        let (mut hits, mut read) = (HashMap::<_, Hits>::new(), 0);
+        let mut operations = store::scan_operations(&*self.store, company, &filter);
+        while let Some(operation) = operations.next().await? {
+            if read == MOST_READ {
+                return Ok((hits, false));
             }
-            match page.next_before {
-                Some(_) if looks >= LOOKS => return Ok((hits, false)),
-                Some(next) => before = Some(next),
-                None => return Ok((hits, true)),
+            read += 1;
+            let binding = operation.binding_key.clone();
+            for handle in uses(&operation) {
+                used.entry((binding.clone(), handle.clone())).or_default().push(operation.started_at);
+            }
+            let is_answer = operation.kind == OperationKind::Query
+                && operation.outcome == Outcome::Succeeded
+                && operation.record_count > 0
+                && operation.started_at < to;
+            if is_answer {
+                let is_used = |handle: &RecordHandle| {
+                    let times = used.get(&(binding.clone(), handle.clone()));
+                    let is_soon = |at: &Timestamp| at.duration_since(operation.started_at) <= USED_WITHIN;
+                    times.is_some_and(|times| times.iter().any(is_soon))
+                };
+                let returned: HashSet<&RecordHandle> = operation.records.iter().collect();
+                let count = hits.entry(binding.clone()).or_default();
+                count.answered += 1;
+                count.hit += u64::from(returned.into_iter().any(is_used));
             }
         }
+        Ok((hits, true))
     }
 }
 
-/// The records that an operation shows to have been of use.
+/// The records that an operation used.
 fn uses(operation: &Operation) -> impl Iterator<Item = &RecordHandle> {
     let opens = matches!(operation.kind, OperationKind::Get | OperationKind::Correct)
         && operation.outcome == Outcome::Succeeded;

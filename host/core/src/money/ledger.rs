@@ -1,10 +1,9 @@
-//! The ledger: cost events are written in one step with their operation; budgets are looked at before a call and counted
-//! before its answer.
+//! The ledger: cost events are written in one step with their operation. A budget is checked before a call, and what the
+//! call cost is counted before its answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use parking_lot::{Mutex, RwLock};
 
@@ -20,10 +19,10 @@ use memhost_types::{
     Operation, Period, SetBudget,
 };
 
-/// What this room fails with.
+/// Why a call of the ledger failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// A field will not do.
+    /// A field is not valid.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// There is no such budget.
@@ -34,7 +33,8 @@ pub enum LedgerError {
     Store(#[from] StoreError),
 }
 
-/// What every company spends and may spend.
+/// What every company spends and may spend. What was spent is a counter in memory, read from the sums once; a store for
+/// several hosts reports the cost events of other hosts, so that each host counts them (`Coordination` in the store).
 pub struct Ledger {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -49,7 +49,7 @@ pub struct Charged {
     pub events: Vec<CostEvent>,
     /// To be written in one step with the operation's record.
     pub writes: Vec<TableWrite>,
-    /// Budgets that have another state now.
+    /// Budgets whose state has changed.
     pub turned: Vec<BudgetView>,
 }
 
@@ -58,45 +58,44 @@ impl Ledger {
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let (mut budgets, mut from): (HashMap<CompanyId, Vec<Budget>>, _) = (HashMap::new(), None);
-        loop {
-            let page = store.scan(Table::Budgets, b"", from.as_deref(), 1_000)?;
-            for (_, value) in &page.entries {
-                let budget: Budget = store::decode("budget", value)?;
-                budgets.entry(budget.company_id.clone()).or_default().push(budget);
-            }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => break,
-            }
+    pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let mut budgets: HashMap<CompanyId, Vec<Budget>> = HashMap::new();
+        let mut rows = store::scan_all(&*store, Table::Budgets, b"");
+        while let Some((_, budget)) = rows.next_row::<Budget>("budget").await? {
+            budgets.entry(budget.company_id.clone()).or_default().push(budget);
         }
+        drop(rows);
         Ok(Self { store, clock, budgets: RwLock::new(budgets), spending: Mutex::default() })
     }
 
-    /// Whether a binding may spend.
+    /// Whether a binding may spend: the budget that is used up and is reset last, if there is one.
     ///
     /// # Errors
-    /// The first budget that is used up.
-    pub fn check(&self, company: &CompanyId, binding: &BindingKey) -> Result<Option<Exceeded>, StoreError> {
+    /// Where what was spent before cannot be read.
+    pub async fn check(&self, company: &CompanyId, binding: &BindingKey) -> Result<Option<Exceeded>, StoreError> {
+        // Also without a budget: what is spent from here on is counted for a budget that is set later.
+        self.load(company).await?;
         let budgets = self.budgets.read();
         let Some(budgets) = budgets.get(company) else { return Ok(None) };
         let now = self.clock.now();
-        self.with_spending(company, now, |spending| {
-            let of_binding = |budget: &&Budget| budget.binding_key.as_ref().is_none_or(|key| key == binding);
-            let views = budgets.iter().filter(of_binding).map(|budget| budgets::view(budget, spending.of(budget), now));
-            let stopped = views.filter(|view| view.state == BudgetState::Stopped);
-            stopped.max_by_key(|view| view.resets_at).map(|view| {
-                let BudgetView { budget, spent, resets_at, .. } = view;
-                Exceeded { budget, spent, resets_at }
-            })
-        })
+        let mut spending = self.spending.lock();
+        let Some(spending) = spending.get_mut(company) else { return Ok(None) };
+        spending.turn(now);
+        let of_binding = |budget: &&Budget| budget.binding_key.as_ref().is_none_or(|key| key == binding);
+        let views = budgets.iter().filter(of_binding).map(|budget| budgets::view(budget, spending.of(budget), now));
+        let stopped = views.filter(|view| view.state == BudgetState::Stopped);
+        Ok(stopped.max_by_key(|view| view.resets_at).map(|view| {
+            let BudgetView { budget, spent, resets_at, .. } = view;
+            Exceeded { budget, spent, resets_at }
+        }))
     }
 
     /// Counts what an operation cost, and answers the cost events that are to be written with it.
     ///
+    /// This call does not wait, so that nothing comes between a provider's answer and its record.
+    ///
     /// # Errors
-    /// Where what was spent before cannot be read, or an event cannot be encoded.
+    /// Where an event cannot be encoded.
     pub fn charge(&self, operation: &Operation) -> Result<Charged, StoreError> {
         let events = CostEvent::of(operation);
         if events.is_empty() {
@@ -105,7 +104,10 @@ impl Ledger {
         let (company, now) = (&operation.company_id, self.clock.now());
         let budgets = self.budgets.read();
         let budgets = budgets.get(company).map_or(&[][..], Vec::as_slice);
-        let turned = self.with_spending(company, now, |spending| {
+        let mut turned = Vec::new();
+        // Without an entry, nobody has asked yet what was spent: the sums will contain this operation then.
+        if let Some(spending) = self.spending.lock().get_mut(company) {
+            spending.turn(now);
             let states = |spending: &Spending| -> Vec<BudgetState> {
                 budgets.iter().map(|budget| budgets::view(budget, spending.of(budget), now).state).collect()
             };
@@ -114,17 +116,15 @@ impl Ledger {
                 let day = TimeZone::UTC.to_datetime(event.occurred_at).date();
                 spending.count(day, event.binding_key.clone(), event.cost);
             }
-            let mut turned = Vec::new();
             for ((budget, before), after) in budgets.iter().zip(before).zip(states(spending)) {
                 if before != after {
                     turned.push(budgets::view(budget, spending.of(budget), now));
                     let binding = budget.binding_key.as_ref().map_or("", |key| key.as_str());
                     let (period, state) = (budget.period.as_str(), after.as_str());
-                    tracing::warn!(%company, binding, period, state, "a budget has another state");
+                    tracing::warn!(%company, binding, period, state, "the state of a budget has changed");
                 }
             }
-            turned
-        })?;
+        }
         let write = |(index, event): (usize, &CostEvent)| {
             let mut key = store::newest_first(company, operation.id.uuid());
             key.extend(u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes());
@@ -134,29 +134,26 @@ impl Ledger {
         Ok(Charged { events, writes, turned })
     }
 
-    fn with_spending<T>(
-        &self,
-        company: &CompanyId,
-        now: Timestamp,
-        use_it: impl FnOnce(&mut Spending) -> T,
-    ) -> Result<T, StoreError> {
-        let mut all = self.spending.lock();
-        if !all.contains_key(company) {
-            // Operations that have ended are in the sums, whether or not they are on disk; this one is not yet.
-            let rows = self.store.rollups(company, Period::Month.start(now), Period::Day.start(now))?;
-            let rows = rows.into_iter().map(|(key, sums)| (key, sums.cost));
-            all.insert(company.clone(), Spending::new(now, rows));
+    /// Reads what a company has spent, unless it is known already. Must come before an operation that may cost something
+    /// is run: the sums that are read here do not contain that operation, and [`Ledger::charge`] counts it afterwards.
+    async fn load(&self, company: &CompanyId) -> Result<(), StoreError> {
+        if self.spending.lock().contains_key(company) {
+            return Ok(());
         }
-        let spending = all.entry(company.clone()).or_insert_with(|| Spending::new(now, []));
-        spending.turn(now);
-        Ok(use_it(spending))
+        let now = self.clock.now();
+        // Operations that have ended are in the sums, whether or not they are on disk.
+        let rows = self.store.rollups(company, Period::Month.start(now), Period::Day.start(now)).await?;
+        let rows = rows.into_iter().map(|(key, sums)| (key, sums.cost));
+        // Of two tasks that read at the same time, the first one counts: operations are counted on top of it already.
+        self.spending.lock().entry(company.clone()).or_insert_with(|| Spending::new(now, rows));
+        Ok(())
     }
 
     /// The change that sets a budget, or removes it; none where there is nothing to remove. It holds once
     /// [`Ledger::apply`] was told that it was made.
     ///
     /// # Errors
-    /// Where a field will not do.
+    /// Where a field is not valid.
     pub fn set_budget(
         &self,
         company: &CompanyId,
@@ -184,7 +181,7 @@ impl Ledger {
         Ok((before, after, change))
     }
 
-    /// Takes a budget that was written into account.
+    /// Updates the cache with a budget that was written.
     pub fn apply(&self, company: &CompanyId, binding: Option<&BindingKey>, period: Period, after: Option<Budget>) {
         let mut all = self.budgets.write();
         let budgets = all.entry(company.clone()).or_default();
@@ -195,14 +192,32 @@ impl Ledger {
         }
     }
 
-    /// Takes a budget that came in from elsewhere into account.
+    /// Reads a company's budgets again, after somebody else wrote them.
     ///
     /// # Errors
-    /// Where it is none.
-    pub fn reload(&self, value: &[u8]) -> Result<(), StoreError> {
-        let budget: Budget = store::decode("budget", value)?;
-        self.apply(&budget.company_id.clone(), budget.binding_key.clone().as_ref(), budget.period, Some(budget));
+    /// Where one cannot be read.
+    pub async fn reload(&self, company: &CompanyId) -> Result<(), StoreError> {
+        let mut found = Vec::new();
+        let mut rows = store::scan_all(&*self.store, Table::Budgets, &store::company_key(company, b""));
+        while let Some((_, budget)) = rows.next_row::<Budget>("budget").await? {
+            found.push(budget);
+        }
+        let mut all = self.budgets.write();
+        match found.is_empty() {
+            true => drop(all.remove(company)),
+            false => drop(all.insert(company.clone(), found)),
+        }
         Ok(())
+    }
+
+    /// Counts what an operation of another process cost. Nothing is counted while it is unknown what the company has
+    /// spent: the sums, which are read then, contain it.
+    pub fn count(&self, event: &CostEvent) {
+        if let Some(spending) = self.spending.lock().get_mut(&event.company_id) {
+            spending.turn(self.clock.now());
+            let day = TimeZone::UTC.to_datetime(event.occurred_at).date();
+            spending.count(day, event.binding_key.clone(), event.cost);
+        }
     }
 
     fn budget(&self, company: &CompanyId, binding: Option<&BindingKey>, period: Period) -> Option<Budget> {
@@ -211,20 +226,22 @@ impl Ledger {
         all.get(company)?.iter().find(own).cloned()
     }
 
-    /// A company's budgets as they stand, the company's own first.
+    /// A company's budgets with what was spent, those of the whole company first.
     ///
     /// # Errors
     /// Where what was spent cannot be read.
-    pub fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, StoreError> {
+    pub async fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, StoreError> {
+        self.load(company).await?;
         let now = self.clock.now();
         let mut budgets = self.budgets.read().get(company).cloned().unwrap_or_default();
         budgets.sort_by(|a, b| (&a.binding_key, a.period).cmp(&(&b.binding_key, b.period)));
-        self.with_spending(company, now, |spending| {
-            budgets.iter().map(|budget| budgets::view(budget, spending.of(budget), now)).collect()
-        })
+        let mut spending = self.spending.lock();
+        let spending = spending.entry(company.clone()).or_insert_with(|| Spending::new(now, []));
+        spending.turn(now);
+        Ok(budgets.iter().map(|budget| budgets::view(budget, spending.of(budget), now)).collect())
     }
 
-    /// Forgets a company whose records are gone.
+    /// Removes an erased company from the cache.
     pub fn forget(&self, company: &CompanyId) {
         self.budgets.write().remove(company);
         self.spending.lock().remove(company);
@@ -234,20 +251,20 @@ impl Ledger {
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub fn cost_events(
+    pub async fn cost_events(
         &self,
         company: &CompanyId,
         from: Option<&[u8]>,
         limit: usize,
     ) -> Result<Found<CostEvent>, StoreError> {
         let prefix = store::company_key(company, b"");
-        store::matching(&*self.store, (Table::CostEvents, "cost event"), &prefix, from, limit, |_| true)
+        store::matching(&*self.store, (Table::CostEvents, "cost event"), &prefix, from, limit, |_| true).await
     }
 
     /// The change that enters a flat charge.
     ///
     /// # Errors
-    /// Where a field will not do.
+    /// Where a field is not valid.
     pub fn finance_event(
         &self,
         company: &CompanyId,
@@ -275,13 +292,13 @@ impl Ledger {
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub fn finance_events(
+    pub async fn finance_events(
         &self,
         company: &CompanyId,
         from: Option<&[u8]>,
         limit: usize,
     ) -> Result<Found<FinanceEvent>, StoreError> {
         let prefix = store::company_key(company, b"");
-        store::matching(&*self.store, (Table::FinanceEvents, "finance event"), &prefix, from, limit, |_| true)
+        store::matching(&*self.store, (Table::FinanceEvents, "finance event"), &prefix, from, limit, |_| true).await
     }
 }

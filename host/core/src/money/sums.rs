@@ -1,4 +1,4 @@
-//! What memory costs: budgets, cost and finance events, and sums by whatever one wants to know them by.
+//! What memory costs: budgets, cost and finance events, and sums in groups.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use memhost_types::{
     FieldError, FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
 };
 
-/// By what sums are told apart.
+/// How sums are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it")]
@@ -42,7 +42,7 @@ impl GroupBy {
     /// From a list such as `day,binding`; empty: one row for everything.
     ///
     /// # Errors
-    /// The first name that is none.
+    /// The first unknown name.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, FieldError> {
         let mut all = Vec::new();
         for name in text.split(',').filter(|name| !name.is_empty()) {
@@ -60,7 +60,7 @@ impl GroupBy {
     }
 }
 
-/// One row of sums. Of what it is not grouped by it says nothing.
+/// One row of sums. Fields by which it is not grouped are absent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names are those of the key's fields")]
@@ -94,10 +94,10 @@ pub struct SumsView {
     /// What the providers reported in all, whoever bills it.
     #[serde(rename = "reportedCostCents")]
     pub reported_cost: Microcents,
-    /// Microseconds that half of the operations stayed below.
+    /// The median latency, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p50_us: Option<u64>,
-    /// Microseconds that 99 of 100 stayed below.
+    /// The 99th percentile of latency, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p99_us: Option<u64>,
 }
@@ -150,7 +150,7 @@ pub struct SumsQuery {
     pub since: Option<Date>,
     /// The last day; today where absent.
     pub until: Option<Date>,
-    /// By what rows are told apart.
+    /// How rows are grouped.
     pub group_by: Vec<GroupBy>,
     /// Only this binding.
     pub binding_key: Option<BindingKey>,
@@ -160,12 +160,12 @@ impl Service {
     /// Sums over a company's operations.
     ///
     /// # Errors
-    /// Where the days will not do or the sums cannot be read.
-    pub fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, ServiceError> {
+    /// Where the days are not valid or the sums cannot be read.
+    pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, ServiceError> {
         let (since, until) = days(query, self.clock.now())?;
         let mut total = Rollup::default();
         let mut rows: BTreeMap<[Option<String>; 5], (RollupKey, Rollup)> = BTreeMap::new();
-        for (key, sums) in self.store.rollups(company, since, until)? {
+        for (key, sums) in self.store.rollups(company, since, until).await? {
             if query.binding_key.as_ref().is_some_and(|wanted| key.binding_key.as_ref() != Some(wanted)) {
                 continue;
             }
@@ -185,14 +185,14 @@ impl Service {
     ///
     /// # Errors
     /// Where what was spent cannot be read.
-    pub fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, ServiceError> {
-        Ok(self.recorder.ledger.budgets(company)?)
+    pub async fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, ServiceError> {
+        Ok(self.recorder.ledger.budgets(company).await?)
     }
 
-    /// Sets a budget, or removes it. What waits for it is tried again.
+    /// Sets a budget, or removes it. Deliveries that wait for it are tried again.
     ///
     /// # Errors
-    /// Where a field will not do, there is no such binding, or nothing to remove.
+    /// Where a field is not valid, there is no such binding, or there is nothing to remove.
     pub async fn set_budget(
         &self,
         caller: &Caller,
@@ -212,7 +212,7 @@ impl Service {
         self.bindings.record_with(company, entry, vec![change]).await?;
         let after: Option<Budget> = after;
         ledger.apply(company, binding, period, after);
-        let all = self.budgets(company)?;
+        let all = self.budgets(company).await?;
         let is_it = |view: &&BudgetView| view.budget.binding_key.as_ref() == binding && view.budget.period == period;
         if let Some(view) = all.iter().find(is_it) {
             self.recorder.feed.budget(view.clone());
@@ -221,23 +221,18 @@ impl Service {
         Ok(all)
     }
 
-    /// What waits for a budget is tried again now, and not only when the next period begins.
+    /// Makes deliveries that wait for a budget due now instead of at the next period.
     async fn hurry(&self, company: &CompanyId) -> Result<(), ServiceError> {
         let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
-        let mut from = None;
-        loop {
-            let (waiting, next) = self.hooks.list(company, &filter, from.as_deref(), 500)?;
-            let for_budget = |delivery: &Delivery| {
-                delivery.error.as_ref().is_some_and(|error| error.code == OperationErrorCode::BudgetExceeded)
-            };
-            for before in waiting.into_iter().filter(for_budget) {
+        let for_budget = |delivery: &Delivery| {
+            delivery.error.as_ref().is_some_and(|error| error.code == OperationErrorCode::BudgetExceeded)
+        };
+        let mut waiting = self.hooks.all(company);
+        while let Some(before) = waiting.next().await? {
+            if filter.matches(&before) && for_budget(&before) {
                 let after = Delivery { due_at: Some(self.clock.now()), ..before.clone() };
-                // One that has got somewhere meanwhile is left alone.
+                // A delivery that was changed meanwhile is left as it is.
                 self.hooks.write(&before, &after).await?;
-            }
-            match next {
-                Some(next) => from = Some(next),
-                None => break,
             }
         }
         self.wake.notify_one();
@@ -247,22 +242,22 @@ impl Service {
     /// One page of a company's cost events, newest first.
     ///
     /// # Errors
-    /// Where the cursor or the limit will not do.
-    pub fn cost_events(
+    /// Where the cursor or the limit is not valid.
+    pub async fn cost_events(
         &self,
         company: &CompanyId,
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<CostEvent>, ServiceError> {
-        self.page("cost-events", company, &(), cursor, limit, |from, limit| {
-            Ok(self.recorder.ledger.cost_events(company, from, limit)?)
-        })
+        let page = self.page_of("cost-events", company, &(), cursor, limit)?;
+        let found = self.recorder.ledger.cost_events(company, page.from(), page.limit).await?;
+        Ok(self.sealed(&page, found))
     }
 
     /// Enters a flat charge.
     ///
     /// # Errors
-    /// Where a field will not do.
+    /// Where a field is not valid.
     pub async fn add_finance_event(
         &self,
         caller: &Caller,
@@ -279,16 +274,16 @@ impl Service {
     /// One page of a company's finance events, newest first.
     ///
     /// # Errors
-    /// Where the cursor or the limit will not do.
-    pub fn finance_events(
+    /// Where the cursor or the limit is not valid.
+    pub async fn finance_events(
         &self,
         company: &CompanyId,
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<FinanceEvent>, ServiceError> {
-        self.page("finance-events", company, &(), cursor, limit, |from, limit| {
-            Ok(self.recorder.ledger.finance_events(company, from, limit)?)
-        })
+        let page = self.page_of("finance-events", company, &(), cursor, limit)?;
+        let found = self.recorder.ledger.finance_events(company, page.from(), page.limit).await?;
+        Ok(self.sealed(&page, found))
     }
 }
 

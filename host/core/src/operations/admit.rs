@@ -24,7 +24,7 @@ impl Service {
             Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::system() => {
                 Err(ServiceError::Importing { company: scope.company_id.clone() })
             }
-            Ok(()) => OpenOperation::begin(&self.recorder, caller, kind, scope),
+            Ok(()) => OpenOperation::begin(&self.recorder, caller, kind, scope).await,
             Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
         }
     }
@@ -88,6 +88,7 @@ impl Service {
             .recorder
             .ledger
             .check(&scope.company_id, &binding.key)
+            .await
             .map_err(|error| crate::versions::serving::host(&error))?
         {
             self.recorder.metrics.limit_hit("budget");

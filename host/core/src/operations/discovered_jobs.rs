@@ -50,13 +50,14 @@ impl Service {
         left: &[ExtractionJob],
     ) -> Result<Vec<Job>, ServiceError> {
         let Some(operation) = open.operation().filter(|_| !left.is_empty()) else { return Ok(Vec::new()) };
-        let unknown = || self.jobs.undiscovered(operation, &serving.binding, left).map_err(ServiceError::Audit);
-        if unknown()?.is_empty() {
+        let unknown =
+            async || self.jobs.undiscovered(operation, &serving.binding, left).await.map_err(ServiceError::Audit);
+        if unknown().await?.is_empty() {
             return Ok(Vec::new());
         }
         let leaving = self.jobs.leave(serving.binding.id).await;
         // Somebody may have written them down meanwhile.
-        let new = unknown()?;
+        let new = unknown().await?;
         open.hold(leaving);
         Ok(new)
     }

@@ -89,7 +89,7 @@ impl Service {
         let lock = Arc::clone(self.idempotency.lock().entry(key.clone()).or_default());
         let in_flight = lock.lock_owned().await;
         let now = self.clock.now();
-        let stored = self.store.get(Table::Idempotency, &key)?;
+        let stored = self.store.get(Table::Idempotency, &key).await?;
         let stored: Option<Stored> = stored.map(|value| store::decode("idempotency key", &value)).transpose()?;
         match stored.filter(|stored| now.duration_since(stored.begun_at) < KEPT) {
             Some(stored) if stored.request != request => Ok(Idempotent::Reused),
@@ -127,31 +127,24 @@ impl Service {
             expected: Expected::Anything,
             new: stored.map(|stored| store::encode("idempotency key", &stored)).transpose()?,
         };
-        if let Transacted::Done(commit) = self.store.transact(&[change])? {
+        if let Transacted::Done(commit) = self.store.transact(&[change]).await? {
             commit.await?;
         }
         Ok(())
     }
 
     /// Forgets keys that are too old. Answers how many.
-    pub(crate) fn sweep_keys(&self) -> Result<usize, ServiceError> {
-        let (mut from, mut old) = (None, Vec::new());
-        let now = self.clock.now();
-        loop {
-            let page = self.store.scan(Table::Idempotency, b"", from.as_deref(), 50)?;
-            for (key, value) in page.entries {
-                let stored: Stored = store::decode("idempotency key", &value)?;
-                if now.duration_since(stored.begun_at) >= KEPT {
-                    old.push(Change { table: Table::Idempotency, key, expected: Expected::Value(value), new: None });
-                }
-            }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => break,
+    pub(crate) async fn sweep_keys(&self) -> Result<usize, ServiceError> {
+        let (mut old, now) = (Vec::new(), self.clock.now());
+        let mut keys = store::scan_all(&*self.store, Table::Idempotency, b"");
+        while let Some((key, value)) = keys.next().await? {
+            let stored: Stored = store::decode("idempotency key", &value)?;
+            if now.duration_since(stored.begun_at) >= KEPT {
+                old.push(Change { table: Table::Idempotency, key, expected: Expected::Value(value), new: None });
             }
         }
         for change in &old {
-            drop(self.store.transact(std::slice::from_ref(change))?);
+            drop(self.store.transact(std::slice::from_ref(change)).await?);
         }
         Ok(old.len())
     }

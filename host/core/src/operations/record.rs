@@ -62,14 +62,14 @@ pub(crate) struct Completion {
 }
 
 impl OpenOperation {
-    pub(crate) fn begin(
+    pub(crate) async fn begin(
         recorder: &Arc<Recorder>,
         caller: &Caller,
         kind: OperationKind,
         scope: &Scope,
     ) -> Result<Self, ServiceError> {
         let started = Instant::now();
-        let sequence = recorder.store.next_sequence(&scope.company_id)?;
+        let sequence = memhost_store::next_sequence(&*recorder.store, &scope.company_id).await?;
         let now = recorder.clock.now();
         let unix_ms = u64::try_from(now.as_millisecond()).unwrap_or(0);
         let random = u64::try_from(recorder.clock.random() & u128::from(u64::MAX)).unwrap_or(0);

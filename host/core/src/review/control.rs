@@ -209,8 +209,8 @@ impl Service {
     }
 
     /// Whether somebody let a held delivery go.
-    pub(crate) fn is_approved(&self, delivery: &Delivery) -> bool {
-        let item = self.reviews.get(&delivery.company_id, ReviewId(delivery.id.0));
+    pub(crate) async fn is_approved(&self, delivery: &Delivery) -> bool {
+        let item = self.reviews.get(&delivery.company_id, ReviewId(delivery.id.0)).await;
         item.is_ok_and(|item| item.status == ReviewStatus::Approved)
     }
 
@@ -218,24 +218,24 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor or the limit will not do.
-    pub fn reviews(
+    pub async fn reviews(
         &self,
         company: &CompanyId,
         filter: &ReviewFilter,
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<ReviewItem>, ServiceError> {
-        self.page("reviews", company, filter, cursor, limit, |from, limit| {
-            Ok(self.reviews.list(company, filter, from, limit)?)
-        })
+        let page = self.page_of("reviews", company, filter, cursor, limit)?;
+        let found = self.reviews.list(company, filter, page.from(), page.limit).await?;
+        Ok(self.sealed(&page, found))
     }
 
     /// One item of the review queue.
     ///
     /// # Errors
     /// Where the company has none of this id.
-    pub fn review(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ServiceError> {
-        Ok(self.reviews.get(company, id)?)
+    pub async fn review(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ServiceError> {
+        Ok(self.reviews.get(company, id).await?)
     }
 
     /// Decides about something that waits. The same decision twice is one.
@@ -256,7 +256,7 @@ impl Service {
             }
             _ => {}
         }
-        let before = self.reviews.get(company, id)?;
+        let before = self.reviews.get(company, id).await?;
         let status = match decision.decision {
             Decision::Approve | Decision::Edit => ReviewStatus::Approved,
             Decision::Reject => ReviewStatus::Rejected,
@@ -283,7 +283,7 @@ impl Service {
             }
             ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision, &after).await?,
             ReviewSubject::Delivery(delivery) => {
-                let held = self.hooks.get(company, *delivery)?;
+                let held = self.hooks.get(company, *delivery).await?;
                 let mut released = held.clone();
                 if let (Some(text), Some(payload)) = (&decision.text, &mut released.payload) {
                     payload.text = Some(text.clone());
@@ -295,11 +295,11 @@ impl Service {
                 if status == ReviewStatus::Rejected {
                     (released.payload, released.finished_at) = (None, Some(self.clock.now()));
                 }
-                changes.extend(self.hooks.changes(&held, &released)?);
+                changes.extend(self.hooks.changes(&held, &released).await?);
             }
         }
         // Of two who decide at once, one is told that it was decided.
-        changes.push(self.reviews.replace(&before, &after)?);
+        changes.push(self.reviews.replace(&before, &after).await?);
         let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
         // What the text says is in the queue and not in the activity log.
         let entry = entry.with(Some(&before.status), Some(&decision.decision));
@@ -319,7 +319,7 @@ impl Service {
         decision: &ReviewDecision,
         after: &ReviewItem,
     ) -> Result<(), ServiceError> {
-        let (binding_key, scope) = (Some(item.binding_key.clone()), self.scope_of(item)?);
+        let (binding_key, scope) = (Some(item.binding_key.clone()), self.scope_of(item).await?);
         match (&decision.text, decision.decision) {
             (_, Decision::Reject) => {
                 // Hidden before it is forgotten, and forgotten or not: it is not returned.
@@ -346,8 +346,11 @@ impl Service {
     }
 
     /// The scope of the operation that brought an item; the company's where that is gone.
-    pub(crate) fn scope_of(&self, item: &ReviewItem) -> Result<Scope, ServiceError> {
-        let operation = item.operation_id.map(|id| self.store.operation(&item.company_id, id)).transpose()?.flatten();
+    pub(crate) async fn scope_of(&self, item: &ReviewItem) -> Result<Scope, ServiceError> {
+        let operation = match item.operation_id {
+            Some(id) => self.store.operation(&item.company_id, id).await?,
+            None => None,
+        };
         Ok(operation.map_or_else(|| Scope::company(item.company_id.clone()), |operation| operation.scope))
     }
 }

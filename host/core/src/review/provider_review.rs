@@ -20,7 +20,7 @@ use crate::review::control::whole;
 use crate::versions::serving::Serving;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{
-    JsonObject, OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordWrite, ReviewDecision,
+    JsonObject, OperationErrorCode, OperationId, OperationKind, Pages, RecordHandle, RecordWrite, ReviewDecision,
     ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Usage,
 };
 
@@ -44,8 +44,8 @@ impl Service {
         if !serving.plugin.component.exports(OptionalInterface::Review) {
             return Ok(used);
         }
-        let (mut cursor, mut seen) = (None, 0);
-        while seen < MOST_PENDING {
+        let (mut pages, mut seen) = (Pages::default(), 0);
+        while let Some(cursor) = pages.next().filter(|_| seen < MOST_PENDING) {
             let page = match serving.instances.pending(scope, cursor.as_deref(), PENDING_PAGE).await {
                 Ok(answer) => {
                     used.extend(answer.embedded);
@@ -80,10 +80,7 @@ impl Service {
                 let metadata = snippet.metadata.clone().filter(is_small);
                 self.reviews.put(&ReviewItem { holder: ReviewHolder::Provider, metadata, ..item }).await?;
             }
-            match page.next {
-                Some(next) => cursor = Some(next),
-                None => break,
-            }
+            pages.go_on(page.next);
         }
         Ok(used)
     }
@@ -97,7 +94,7 @@ impl Service {
         decision: &ReviewDecision,
         item: &mut ReviewItem,
     ) -> Result<(), ServiceError> {
-        let mut scope = self.scope_of(item)?;
+        let mut scope = self.scope_of(item).await?;
         let mut open = self.begin(caller, OperationKind::Review, &mut scope).await?;
         let id = open.id().map_err(closed)?;
         let serving = match self.admit(&mut open, Ok(()), &scope, Some(&item.binding_key)).await {

@@ -1,4 +1,4 @@
-//! The queue of what waits, and what was decided about what waited.
+//! The review queue: records and captures that wait for a person, and the decisions about them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use memhost_types::{
     BindingId, CompanyId, RecordId, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
 };
 
-/// What this room fails with.
+/// Why a call about reviews failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
     /// There is no such item.
@@ -19,12 +19,12 @@ pub enum ReviewError {
         /// Which.
         id: String,
     },
-    /// It was decided otherwise.
+    /// Somebody decided it differently.
     #[error("the review {id} was {status} already; decide about something that is pending")]
     Decided {
         /// Which.
         id: String,
-        /// How.
+        /// The decision.
         status: ReviewStatus,
     },
     /// The store failed.
@@ -32,18 +32,18 @@ pub enum ReviewError {
     Store(#[from] StoreError),
 }
 
-/// How a record stands.
+/// The standing of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// What was decided.
+    /// The decision.
     pub status: ReviewStatus,
-    /// About which text.
+    /// The digest of the text that it is about.
     pub digest: String,
     /// Who holds it.
     pub holder: ReviewHolder,
 }
 
-/// How one binding's records stand, with what every query must know of them counted.
+/// The standings of one binding's records, with the counts that every query needs.
 #[derive(Debug, Default)]
 struct Standings {
     by_record: HashMap<RecordId, Standing>,
@@ -72,32 +72,26 @@ impl Standings {
     }
 }
 
-/// Everything that waits or waited.
+/// Every review item; the standings of records are cached in memory.
 pub struct Reviews {
     store: Arc<dyn Store>,
     standings: RwLock<HashMap<BindingId, Standings>>,
 }
 
 impl Reviews {
-    /// Reads how every record stands that waited once.
+    /// Reads the standing of every record that ever waited.
     ///
     /// # Errors
     /// Where an item cannot be read.
-    pub fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
-        let reviews = Self { store, standings: RwLock::default() };
-        let mut from = None;
-        loop {
-            let page = reviews.store.scan(Table::Reviews, b"", from.as_deref(), 1_000)?;
-            for (_, value) in &page.entries {
-                let item: ReviewItem = store::decode("review", value)?;
-                // Newest first: what was decided last about a record holds.
-                reviews.stand(&item, false);
-            }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => return Ok(reviews),
-            }
+    pub async fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+        let reviews = Self { store: Arc::clone(&store), standings: RwLock::default() };
+        let mut rows = store::scan_all(&*store, Table::Reviews, b"");
+        while let Some((_, item)) = rows.next_row::<ReviewItem>("review").await? {
+            // Newest first: the latest decision about a record counts.
+            reviews.stand(&item, false);
         }
+        drop(rows);
+        Ok(reviews)
     }
 
     fn stand(&self, item: &ReviewItem, goes_over: bool) {
@@ -107,12 +101,12 @@ impl Reviews {
         all.entry(item.binding_id).or_default().put(handle.provider_record_id.clone(), standing, goes_over);
     }
 
-    /// How a record stands, if it ever waited.
+    /// The standing of a record that waited at some time.
     pub fn standing(&self, binding: BindingId, record: &RecordId) -> Option<Standing> {
         self.standings.read().get(&binding)?.by_record.get(record).cloned()
     }
 
-    /// How many records of a binding the host must not return although the provider does.
+    /// How many records of a binding the host must hide although the provider returns them.
     pub fn hidden(&self, binding: BindingId) -> usize {
         self.standings.read().get(&binding).map_or(0, |of_binding| of_binding.hidden)
     }
@@ -122,10 +116,10 @@ impl Reviews {
         self.standings.read().get(&binding).is_some_and(|of_binding| of_binding.hidden + of_binding.held > 0)
     }
 
-    /// Takes an item that came in from elsewhere into account.
+    /// Updates the cache with an item that somebody else wrote.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Where the value is not an item.
     pub fn reload(&self, value: &[u8]) -> Result<(), StoreError> {
         self.stand(&store::decode("review", value)?, false);
         Ok(())
@@ -144,17 +138,17 @@ impl Reviews {
         })
     }
 
-    /// The change that writes an item in the place of what it was, if it still is that.
+    /// The change that replaces an item, if it is still as it was in `before`.
     ///
     /// # Errors
     /// Where it cannot be read or encoded.
-    pub fn replace(&self, before: &ReviewItem, after: &ReviewItem) -> Result<Change, StoreError> {
+    pub async fn replace(&self, before: &ReviewItem, after: &ReviewItem) -> Result<Change, StoreError> {
         let change = Self::change(after)?;
-        let expected = store::unchanged(&*self.store, Table::Reviews, &change.key, "review", before)?;
+        let expected = store::unchanged(&*self.store, Table::Reviews, &change.key, "review", before).await?;
         Ok(Change { expected, ..change })
     }
 
-    /// Takes an item that was written into account.
+    /// Updates the cache with an item that was written.
     pub fn apply(&self, item: &ReviewItem) {
         self.stand(item, true);
     }
@@ -164,9 +158,9 @@ impl Reviews {
     /// # Errors
     /// Where the disk fails.
     pub async fn put(&self, item: &ReviewItem) -> Result<(), StoreError> {
-        // From here on it is not returned, whether or not the queue can be written.
+        // From here on the record is hidden, even if the queue cannot be written.
         self.apply(item);
-        match self.store.transact(&[Self::change(item)?])? {
+        match self.store.transact(&[Self::change(item)?]).await? {
             Transacted::Done(commit) => commit.await,
             Transacted::Conflict(_) => Ok(()),
         }
@@ -176,8 +170,8 @@ impl Reviews {
     ///
     /// # Errors
     /// Where the company has none of this id.
-    pub fn get(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ReviewError> {
-        let stored = self.store.get(Table::Reviews, &key(company, id))?;
+    pub async fn get(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ReviewError> {
+        let stored = self.store.get(Table::Reviews, &key(company, id)).await?;
         let stored = stored.ok_or_else(|| ReviewError::NotFound { id: id.0.to_string() })?;
         Ok(store::decode("review", &stored)?)
     }
@@ -186,7 +180,7 @@ impl Reviews {
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub fn list(
+    pub async fn list(
         &self,
         company: &CompanyId,
         filter: &ReviewFilter,
@@ -195,9 +189,10 @@ impl Reviews {
     ) -> Result<Found<ReviewItem>, StoreError> {
         let prefix = store::company_key(company, b"");
         store::matching(&*self.store, (Table::Reviews, "review"), &prefix, from, limit, |item| filter.matches(item))
+            .await
     }
 
-    /// Forgets how a deleted binding's records stand.
+    /// Removes a deleted binding from the cache.
     pub fn forget(&self, binding: BindingId) {
         self.standings.write().remove(&binding);
     }

@@ -131,17 +131,17 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use memhost_store::{SledOptions, SledStore, Store};
+    use memhost_store::{Partitions, SledOptions, SledStore};
 
     fn put(key: &[u8], value: &[u8]) -> StorageWrite {
         StorageWrite::Put(StorageEntry { key: key.to_vec(), value: value.to_vec() })
     }
 
-    #[test]
-    fn it_reads_its_own_writes_and_changes_nothing_below() {
+    #[tokio::test]
+    async fn it_reads_its_own_writes_and_changes_nothing_below() {
         let directory = tempfile::tempdir().unwrap();
         let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
-        let below = store.binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 }).unwrap();
+        let below = store.binding_storage(b"acme\0x", StorageSize { bytes: 1 << 20, keys: 1_000 }).await.unwrap();
         below.apply((0..50_u8).map(|n| put(&[b'k', n], &[n])).collect()).unwrap();
         let overlay = Overlay::new(Arc::clone(&below));
         overlay

@@ -144,7 +144,7 @@ impl ServingBindings {
         }
         // Before the choice: what changes during it is looked at by the next call.
         let generation = self.plugins.generation();
-        let known = self.state(binding)?;
+        let known = self.state(binding).await?;
         let Choice { plugin, waiting } = self.choose(binding, known.as_ref()).await;
         let Some(plugin) = plugin else {
             let asks = waiting.first().map(|build| {
@@ -221,7 +221,7 @@ impl ServingBindings {
     /// A build set up to serve a binding. No instance is made yet.
     pub(crate) async fn serve(&self, binding: &Arc<Binding>, plugin: Plugin) -> Result<Serving, Refusal> {
         let grants = effective(&binding.grants, &plugin);
-        let storage = self.storage(binding, &grants)?;
+        let storage = self.storage(binding, &grants).await?;
         let quota = match grants.directory_bytes {
             0 => None,
             bytes => Some(self.quota(binding, bytes).await?),
@@ -230,7 +230,7 @@ impl ServingBindings {
             path: quota.path().to_owned(),
             access: DirectoryAccess::ReadWrite(Arc::clone(quota)),
         });
-        let egress = self.egress(binding, &grants)?;
+        let egress = self.egress(binding, &grants).await?;
         let setup = InstanceSetup {
             config: config(binding)?.into(),
             storage: storage.clone(),
@@ -254,24 +254,24 @@ impl ServingBindings {
         })
     }
 
-    fn egress(&self, binding: &Binding, grants: &Grants) -> Result<Option<Arc<Egress>>, Refusal> {
+    async fn egress(&self, binding: &Binding, grants: &Grants) -> Result<Option<Arc<Egress>>, Refusal> {
         if grants.http.is_empty() {
             return Ok(None);
         }
         let egress = Egress::new(&self.sandbox, grants.http.clone(), &binding.limits);
-        let secrets = self.secrets.granted(&binding.company_id, &grants.secrets).map_err(|error| host(&error))?;
+        let secrets = self.secrets.granted(&binding.company_id, &grants.secrets).await.map_err(|error| host(&error))?;
         egress.set_secrets(secrets).map_err(|error| host(&error))?;
         Ok(Some(Arc::new(egress)))
     }
 
     /// A company's secrets were changed: requests from now on have the new ones.
-    pub(crate) fn renew_secrets(&self, company: &CompanyId) -> Result<(), StoreError> {
+    pub(crate) async fn renew_secrets(&self, company: &CompanyId) -> Result<(), StoreError> {
         let warm: Vec<Arc<Serving>> = self.warm.read().values().cloned().collect();
         for serving in warm.into_iter().filter(|serving| serving.binding.company_id == *company) {
             for serving in serving.previous().into_iter().chain([serving]) {
                 let Some(egress) = &serving.egress else { continue };
                 let names = effective(&serving.binding.grants, &serving.plugin).secrets;
-                if let Err(error) = egress.set_secrets(self.secrets.granted(company, &names)?) {
+                if let Err(error) = egress.set_secrets(self.secrets.granted(company, &names).await?) {
                     tracing::error!(%error, binding = %serving.binding.key, "a secret cannot be used");
                 }
             }
@@ -280,9 +280,14 @@ impl ServingBindings {
     }
 
     /// Secrets that the binding may have and that are not set, or not with this vault's key.
-    pub(crate) fn missing_secrets(&self, binding: &Binding) -> Vec<String> {
-        let is_missing = |name: &&String| !self.secrets.is_usable(&binding.company_id, name);
-        binding.grants.secrets.iter().filter(is_missing).cloned().collect()
+    pub(crate) async fn missing_secrets(&self, binding: &Binding) -> Vec<String> {
+        let mut missing = Vec::new();
+        for name in &binding.grants.secrets {
+            if !self.secrets.is_usable(&binding.company_id, name).await {
+                missing.push(name.clone());
+            }
+        }
+        missing
     }
 
     /// Nothing serves a binding any more, and what was at work has ended when this returns. Whoever calls it holds the
@@ -297,11 +302,11 @@ impl ServingBindings {
     }
 
     /// Copies of builds that serve nobody and whose files are gone are thrown away. Called when nothing serves yet.
-    pub(crate) fn drop_unneeded_copies(&self) {
+    pub(crate) async fn drop_unneeded_copies(&self) {
         let mut needed = HashSet::new();
         for company in self.bindings.companies() {
             for binding in self.bindings.list(&company) {
-                match self.state(&binding) {
+                match self.state(&binding).await {
                     Ok(state) => needed.extend(state.map(|state| state.digest)),
                     // What cannot be read might need any of them.
                     Err(_) => return,

@@ -128,7 +128,7 @@ impl ServingBindings {
         plugin: &Plugin,
     ) -> Result<Vec<StorageWrite>, String> {
         let grants = effective(&binding.grants, plugin);
-        let storage = self.storage(binding, &grants).map_err(|refusal| refusal.error.message)?;
+        let storage = self.storage(binding, &grants).await.map_err(|refusal| refusal.error.message)?;
         let overlay = storage.map(|storage| Arc::new(Overlay::new(storage)));
         let path = self.directory(binding);
         let directory = (grants.directory_bytes > 0 && path.is_dir())
@@ -167,7 +167,7 @@ impl ServingBindings {
         let _turn = turn.lock().await;
         let is_serving = self.warm(binding.id).is_some_and(|warm| Arc::ptr_eq(&warm, bad));
         let (Some(previous), true) = (bad.previous(), is_serving) else { return Ok(()) };
-        let Some(known) = self.state(binding)? else { return Ok(()) };
+        let Some(known) = self.state(binding).await? else { return Ok(()) };
         let back = ServingVersion {
             digest: previous.plugin.digest(),
             version: previous.plugin.component.description().version.clone(),

@@ -1,5 +1,5 @@
-//! What goes on by itself: deliveries and jobs that are due, and old operations that go. It all enters where every caller
-//! does, and so it is admitted, metered and audited in the same way.
+//! Background work: due deliveries, due jobs, and the removal of old operations. It calls operations as every caller
+//! does, so it is admitted, metered and audited in the same way.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,14 +10,14 @@ use jiff::Timestamp;
 use crate::Service;
 use memhost_store::StoreError;
 
-/// At most so many deliveries, and so many jobs, are begun in one round.
+/// Deliveries, and jobs, that this host works on at a time.
 const AT_ONCE: usize = 64;
-/// However far off the next thing is, it is looked at this often: clocks are set.
+/// The longest wait between two rounds: somebody may set the clock.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
-/// What is too old is looked for this often.
+/// Time between two removals of old operations.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// Begins; it ends by itself once the host is dropped.
+/// Starts background work; it ends once the host is dropped.
 pub(crate) fn start(service: &Arc<Service>) {
     let (weak, wake) = (Arc::downgrade(service), Arc::clone(&service.wake));
     tokio::spawn(async move {
@@ -27,14 +27,14 @@ pub(crate) fn start(service: &Arc<Service>) {
             else {
                 return;
             };
-            let sleep = service.begin_due().unwrap_or_else(|error| {
-                tracing::error!(%error, "what is due cannot be read");
+            let sleep = service.begin_due().await.unwrap_or_else(|error| {
+                tracing::error!(%error, "due deliveries and jobs cannot be read");
                 LONGEST_SLEEP
             });
             if tokio::time::Instant::now() >= next_sweep {
                 next_sweep = tokio::time::Instant::now() + SWEEP;
                 service.sweep_all();
-                if let Err(error) = service.sweep_keys() {
+                if let Err(error) = service.sweep_keys().await {
                     tracing::error!(%error, "old idempotency keys could not be removed");
                 }
             }
@@ -48,8 +48,8 @@ pub(crate) fn start(service: &Arc<Service>) {
 }
 
 impl Service {
-    /// Nothing more is begun in the background: what is due waits for the next start. Resolves when what was begun has
-    /// ended, or after `most`; then a crash could not take more.
+    /// Starts no more background work; due work waits for the next start. Resolves when the work in progress has ended,
+    /// or after `most`.
     pub async fn shutdown(&self, most: Duration) {
         self.is_shutting_down.store(true, Ordering::Relaxed);
         self.wake.notify_one();
@@ -59,24 +59,24 @@ impl Service {
         }
     }
 
-    /// Begins what is due; answers how long to wait for more.
-    fn begin_due(self: &Arc<Self>) -> Result<Duration, StoreError> {
-        let (deliveries, first) = self.hooks.take_due(AT_ONCE)?;
+    /// Starts due work; answers how long to wait for more.
+    async fn begin_due(self: &Arc<Self>) -> Result<Duration, StoreError> {
+        let (deliveries, first) = self.hooks.take_due(AT_ONCE).await?;
         for taken in deliveries {
             tokio::spawn(Arc::clone(self).attempt(taken));
         }
         let most = |job: &memhost_types::Job| {
             let binding = self.bindings.get(&job.company_id, &job.binding_key);
-            binding.map_or(1, |binding| binding.limits.concurrent_jobs)
+            binding.map_or(1, |binding| binding.limits.concurrent_jobs as usize)
         };
-        let (jobs, second) = self.jobs.take_due(AT_ONCE, most)?;
+        let (jobs, second) = self.jobs.take_due(AT_ONCE, most).await?;
         for taken in jobs {
             tokio::spawn(Arc::clone(self).work_on(taken));
         }
         let now = self.clock.now();
         let wait = |at: Timestamp| Duration::try_from(at.duration_since(now)).unwrap_or_default();
         let next = first.into_iter().chain(second).map(wait).min();
-        // Where a round was full, the next one begins at once, and others get a turn between.
+        // A round that stopped early is followed by the next one at once; other tasks run in between.
         Ok(next.unwrap_or(LONGEST_SLEEP).clamp(Duration::from_millis(1), LONGEST_SLEEP))
     }
 }

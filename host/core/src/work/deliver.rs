@@ -9,9 +9,9 @@ use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
 use crate::operations::capture::Attempt;
+use crate::work::due_queue::Taken;
 use crate::work::hooks;
 use crate::work::hooks::Hooks;
-use crate::work::hooks::TakenDelivery;
 use crate::work::retry::RetryPolicy;
 use memhost_ports::new_id;
 use memhost_sandbox::CaptureAnswer;
@@ -146,10 +146,11 @@ impl Service {
     }
 
     /// Tries a delivery once.
-    pub(crate) async fn attempt(self: Arc<Self>, taken: TakenDelivery) {
-        let delivery = &taken.delivery;
+    pub(crate) async fn attempt(self: Arc<Self>, taken: Taken<Delivery>) {
+        let delivery = &taken.item;
         let (Some(source), Some(payload)) = (&delivery.source, &delivery.payload) else { return };
-        let attempt = DeliveryAttempt { before: delivery, service: &self };
+        let is_approved = self.is_approved(delivery).await;
+        let attempt = DeliveryAttempt { before: delivery, service: &self, is_approved };
         let binding = self.bindings.get(&delivery.company_id, &delivery.binding_key);
         if !binding.is_ok_and(|binding| binding.id == delivery.binding_id) {
             let message = format!("the binding `{}` was deleted", delivery.binding_key);
@@ -204,6 +205,8 @@ fn request(
 struct DeliveryAttempt<'a> {
     before: &'a Delivery,
     service: &'a Service,
+    /// Whether a person let it go.
+    is_approved: bool,
 }
 
 impl DeliveryAttempt<'_> {
@@ -248,7 +251,7 @@ impl Attempt for DeliveryAttempt<'_> {
     }
 
     fn is_approved(&self) -> bool {
-        self.service.is_approved(self.before)
+        self.is_approved
     }
 
     fn is_kept(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The operator's view of deliveries: lists, and trying again what was given up.
+//! The operator's view of deliveries: lists, and replay of dead ones.
 
 use crate::Service;
 use crate::access::Caller;
@@ -12,28 +12,28 @@ impl Service {
     /// One page of a company's deliveries, newest first.
     ///
     /// # Errors
-    /// Where the cursor or the limit will not do.
-    pub fn deliveries(
+    /// Where the cursor or the limit is not valid.
+    pub async fn deliveries(
         &self,
         company: &CompanyId,
         filter: &DeliveryFilter,
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<Delivery>, ServiceError> {
-        self.page("deliveries", company, filter, cursor, limit, |from, limit| {
-            Ok(self.hooks.list(company, filter, from, limit)?)
-        })
+        let page = self.page_of("deliveries", company, filter, cursor, limit)?;
+        let found = self.hooks.list(company, filter, page.from(), page.limit).await?;
+        Ok(self.sealed(&page, found))
     }
 
     /// One delivery.
     ///
     /// # Errors
     /// Where the company has none of this id.
-    pub fn delivery_of(&self, company: &CompanyId, id: DeliveryId) -> Result<Delivery, ServiceError> {
-        Ok(self.hooks.get(company, id)?)
+    pub async fn delivery_of(&self, company: &CompanyId, id: DeliveryId) -> Result<Delivery, ServiceError> {
+        Ok(self.hooks.get(company, id).await?)
     }
 
-    /// Tries a delivery again that had been given up.
+    /// Tries a dead delivery again.
     ///
     /// # Errors
     /// Where there is none of this id, or it is not dead.
@@ -43,7 +43,7 @@ impl Service {
         company: &CompanyId,
         id: DeliveryId,
     ) -> Result<Delivery, ServiceError> {
-        let before = self.hooks.get(company, id)?;
+        let before = self.hooks.get(company, id).await?;
         if before.status != DeliveryStatus::Dead {
             return Err(HookError::Status { id: id.0.to_string(), status: before.status }.into());
         }
@@ -55,7 +55,7 @@ impl Service {
             ..before.clone()
         };
         let entry = NewActivity::new(caller.principal(), ActivityAction::DeliveryReplayed, id.0.to_string());
-        self.bindings.record_with(company, entry, self.hooks.changes(&before, &after)?).await?;
+        self.bindings.record_with(company, entry, self.hooks.changes(&before, &after).await?).await?;
         self.hooks.moved();
         self.wake.notify_one();
         Ok(after)

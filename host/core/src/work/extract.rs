@@ -14,8 +14,9 @@ use crate::operations::call::CallFailed;
 use crate::operations::record::Completion;
 use crate::operations::record::OpenOperation;
 use crate::versions::serving::Serving;
+use crate::work::due_queue::Taken;
 use crate::work::jobs::Jobs;
-use crate::work::jobs::Taken;
+
 use memhost_sandbox::{Answer, JobAnswer};
 use memhost_types::{
     ExtractionJob, HookContext, Job, JobRunner, JobStatus, OperationErrorCode, OperationKind, Outcome, limits,
@@ -32,10 +33,10 @@ type Called = Result<Answer<JobAnswer>, CallFailed>;
 
 impl Service {
     /// Works on a job once: as far as one call gets.
-    pub(crate) async fn work_on(self: Arc<Self>, taken: Taken) {
-        if let Err(error) = self.work(&taken.job).await {
+    pub(crate) async fn work_on(self: Arc<Self>, taken: Taken<Job>) {
+        if let Err(error) = self.work(&taken.item).await {
             // Nothing was recorded: it is still due, and the disk should get a moment.
-            tracing::error!(%error, job = %taken.job.id.0, "a job could not be worked on");
+            tracing::error!(%error, job = %taken.item.id.0, "a job could not be worked on");
             tokio::time::sleep(self.retry.first).await;
         }
         drop(taken);
@@ -63,7 +64,7 @@ impl Service {
         {
             let _decided = self.jobs.decide(before.id).await;
             // Somebody cancelled it a moment ago, or it was erased.
-            if self.jobs.get(&before.company_id, before.id).ok().as_ref() != Some(before) {
+            if self.jobs.get(&before.company_id, before.id).await.ok().as_ref() != Some(before) {
                 let refusal = Refusal::new(OperationErrorCode::Busy, "the job was changed by somebody else meanwhile");
                 return meant(open.close(Completion::default(), Some(refusal)).await);
             }
@@ -151,7 +152,7 @@ impl Service {
         }
         open.leaves(vec![shown(&after)], &[])?;
         let _decided = self.jobs.decide(during.id).await;
-        if self.jobs.get(&during.company_id, during.id).ok().as_ref() == Some(during) {
+        if self.jobs.get(&during.company_id, during.id).await.ok().as_ref() == Some(during) {
             trace.beside = Jobs::writes(Some(during), &after)?;
         }
         meant(open.close(trace, refusal).await)

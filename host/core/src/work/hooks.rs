@@ -1,5 +1,5 @@
-//! Hooks: who takes which event, deliveries and when they are due, and the block of text that recall becomes. Calling the
-//! providers is the pipeline's business; this room keeps what was accepted.
+//! Hooks: which bindings take an event, deliveries and when they are due, and the text that recall becomes. `operations`
+//! calls the providers; this module keeps the accepted deliveries.
 //!
 //! A delivery's record changes in one step with the operation that changed it.
 
@@ -8,5 +8,5 @@ mod queue;
 mod subscribers;
 
 pub use context::render;
-pub use queue::{HookError, Hooks, TakenDelivery};
+pub use queue::{HookError, Hooks};
 pub use subscribers::subscribers;

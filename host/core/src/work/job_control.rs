@@ -16,24 +16,24 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor or the limit will not do.
-    pub fn jobs(
+    pub async fn jobs(
         &self,
         company: &CompanyId,
         filter: &JobFilter,
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<Job>, ServiceError> {
-        self.page("jobs", company, filter, cursor, limit, |from, limit| {
-            Ok(self.jobs.list(company, filter, from, limit)?)
-        })
+        let page = self.page_of("jobs", company, filter, cursor, limit)?;
+        let found = self.jobs.list(company, filter, page.from(), page.limit).await?;
+        Ok(self.sealed(&page, found))
     }
 
     /// One job.
     ///
     /// # Errors
     /// Where the company has none of this id.
-    pub fn job(&self, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
-        Ok(self.jobs.get(company, id)?)
+    pub async fn job(&self, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
+        Ok(self.jobs.get(company, id).await?)
     }
 
     /// Cancels a job. What is at it may come to its end, and changes nothing about the job any more; the provider is told.
@@ -48,7 +48,7 @@ impl Service {
     ) -> Result<Job, ServiceError> {
         let cancelled = {
             let _decided = self.jobs.decide(id).await;
-            let before = self.jobs.get(company, id)?;
+            let before = self.jobs.get(company, id).await?;
             if before.status == JobStatus::Cancelled {
                 return Ok(before);
             }
@@ -76,7 +76,7 @@ impl Service {
     /// Where there is none of this id, or it has not ended, or succeeded.
     pub async fn retry_job(&self, caller: &Caller, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
         let _decided = self.jobs.decide(id).await;
-        let before = self.jobs.get(company, id)?;
+        let before = self.jobs.get(company, id).await?;
         if !matches!(before.status, JobStatus::Failed | JobStatus::Cancelled) {
             return Err(status(&before, "only one that failed or was cancelled can be queued again").into());
         }

@@ -1,30 +1,24 @@
-//! Extraction jobs: what captures left to be done, when it is due, and who is at it. Running them is the pipeline's
-//! business; this room keeps them.
+//! Extraction jobs: work that captures left to be done, and when it is due. `extract` runs them; this module keeps them.
 //!
-//! A job's record changes in one step with the operation that changed it. A crash therefore leaves a job that is still
-//! due, or one that has ended, and nothing between.
+//! A job's record changes in one step with the operation that changed it. After a crash a job is therefore either still
+//! due or ended.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
-use parking_lot::Mutex;
+use jiff::Timestamp;
 use tokio::sync::{MutexGuard, OwnedMutexGuard};
 
+use crate::work::due_queue::{All, Due, DueQueue, Round};
 use memhost_ports::{Clock, new_id};
-use memhost_store::{self as store, DueKind, Expected, Found, Store, StoreError, Table, TableWrite, Transacted};
+use memhost_store::{self as store, DueKind, Found, Store, StoreError, Table, TableWrite, Transacted};
 use memhost_types::{
     Binding, BindingId, CompanyId, ExtractionJob, Job, JobFilter, JobId, JobRunner, JobStatus, Operation,
 };
 
-/// So many locks that two jobs seldom share one.
+/// Enough locks that two jobs seldom share one.
 const STRIPES: usize = 64;
-/// At most so many due jobs are looked at for one round: those of a binding that is at its limit do not hide the others.
-const LOOKS: usize = 10_000;
-/// How long until the next round goes on where one had to stop.
-const PAUSE: SignedDuration = SignedDuration::from_millis(50);
 
-/// What this room fails with.
+/// Why a call about jobs failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// There is no such job.
@@ -33,12 +27,12 @@ pub enum JobError {
         /// Which.
         id: String,
     },
-    /// It has ended, or has not.
+    /// Its status does not allow it.
     #[error("the job {id} is {status}; {advice}")]
     Status {
         /// Which.
         id: String,
-        /// How it is.
+        /// Its status.
         status: &'static str,
         /// What to do.
         advice: &'static str,
@@ -48,44 +42,48 @@ pub enum JobError {
     Store(#[from] StoreError),
 }
 
+impl Due for Job {
+    const KIND: DueKind = DueKind::Job;
+    const TABLE: Table = Table::Jobs;
+    const NAME: &'static str = "job";
+
+    fn key(&self) -> Vec<u8> {
+        key(&self.company_id, self.id)
+    }
+
+    fn due_at(&self) -> Option<Timestamp> {
+        self.due_at
+    }
+
+    fn binding_id(&self) -> BindingId {
+        self.binding_id
+    }
+}
+
 /// Every job of this host.
 pub struct Jobs {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    in_flight: Arc<Mutex<HashMap<JobId, BindingId>>>,
-    resume: Mutex<Option<Vec<u8>>>,
+    queue: DueQueue<Job>,
     deciding: Vec<tokio::sync::Mutex<()>>,
     leaving: Vec<Arc<tokio::sync::Mutex<()>>>,
 }
 
-/// A job that somebody is at. Nobody else gets it before this is dropped.
-pub struct Taken {
-    /// As it was when it was taken.
-    pub job: Job,
-    in_flight: Arc<Mutex<HashMap<JobId, BindingId>>>,
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.in_flight.lock().remove(&self.job.id);
-    }
-}
-
 impl Jobs {
-    /// All jobs are in the store.
+    /// The jobs of a store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         let deciding = (0..STRIPES).map(|_| tokio::sync::Mutex::default()).collect();
         let leaving = (0..STRIPES).map(|_| Arc::default()).collect();
-        Self { store, clock, in_flight: Arc::default(), resume: Mutex::default(), deciding, leaving }
+        Self { queue: DueQueue::new(Arc::clone(&store), Arc::clone(&clock)), store, clock, deciding, leaving }
     }
 
-    /// The jobs that a capture left. What the provider calls `running` goes on in its own system; anything else that has
-    /// not ended is for the host to run.
-    /// A job that the host has already, under its provider's name, is no other one.
+    /// Records for the jobs that an operation left and that the host does not know yet; a job is known by its provider's
+    /// name for it. A job that the provider calls `running` is run by the provider's own system; the host runs every
+    /// other job that has not ended.
     ///
     /// # Errors
-    /// Where it cannot be read which ones there are.
-    pub fn undiscovered(
+    /// Where the known jobs cannot be read.
+    pub async fn undiscovered(
         &self,
         capture: &Operation,
         binding: &Binding,
@@ -121,56 +119,46 @@ impl Jobs {
         let mut all: Vec<Job> = Vec::with_capacity(jobs.len());
         for left in jobs.iter().map(job) {
             let is_there = all.iter().any(|other| other.provider_job_id == left.provider_job_id);
-            if !is_there && self.store.get(Table::JobIndex, &name_key(&left))?.is_none() {
+            if !is_there && self.store.get(Table::JobIndex, &name_key(&left)).await?.is_none() {
                 all.push(left);
             }
         }
         Ok(all)
     }
 
-    /// What must be written for a job to be as it is now.
+    /// The writes that make a job what it is in `after`.
     ///
     /// # Errors
     /// Where it cannot be encoded.
     pub fn writes(before: Option<&Job>, after: &Job) -> Result<Vec<TableWrite>, StoreError> {
-        let key = key(&after.company_id, after.id);
-        let due = |job: &Job| job.due_at.map(|at| store::due_key(DueKind::Job, at, &key));
-        let (old, new) = (before.and_then(due), due(after));
-        let mut writes = Vec::with_capacity(3);
-        if let Some(old) = old.filter(|old| new.as_ref() != Some(old)) {
-            writes.push(TableWrite { table: Table::Due, key: old, new: None });
-        }
-        if let Some(new) = new {
-            writes.push(TableWrite { table: Table::Due, key: new, new: Some(Vec::new()) });
-        }
+        let mut writes = DueQueue::writes(before, after)?;
         if before.is_none() {
             let new = Some(after.id.0.as_bytes().to_vec());
             writes.push(TableWrite { table: Table::JobIndex, key: name_key(after), new });
         }
-        let value = Some(store::encode("job", after)?);
-        writes.push(TableWrite { table: Table::Jobs, key, new: value });
         Ok(writes)
     }
 
-    /// Writes a job that no operation is about; it is durable when this returns.
+    /// Writes a job outside of an operation; durable when this returns.
     ///
     /// # Errors
     /// Where the disk fails.
     pub async fn write(&self, before: Option<&Job>, after: &Job) -> Result<(), StoreError> {
         let changes: Vec<_> = Self::writes(before, after)?.into_iter().map(store::Change::from).collect();
-        match self.store.transact(&changes)? {
+        match self.store.transact(&changes).await? {
             Transacted::Done(commit) => commit.await,
             Transacted::Conflict(_) => Ok(()),
         }
     }
 
-    /// Whoever decides about a job holds this until the decision is durable.
+    /// Hold this while you change a job, until the change is durable. It excludes other tasks of this process; with
+    /// several hosts it must be a lock of the store, such as an advisory lock of PostgreSQL.
     pub async fn decide(&self, id: JobId) -> MutexGuard<'_, ()> {
         self.deciding[stripe(id.0)].lock().await
     }
 
-    /// Whoever writes new jobs of a binding down holds this until they are durable: two operations that were answered with
-    /// the same job make one of it.
+    /// Hold this while you write new jobs of a binding, until they are durable, so that two operations whose provider
+    /// answers name the same job make one record. As with [`Jobs::decide`], several hosts need a lock of the store.
     pub async fn leave(&self, binding: BindingId) -> OwnedMutexGuard<()> {
         Arc::clone(&self.leaving[stripe(binding.0)]).lock_owned().await
     }
@@ -179,22 +167,21 @@ impl Jobs {
     ///
     /// # Errors
     /// Where the company has none of this id.
-    pub fn get(&self, company: &CompanyId, id: JobId) -> Result<Job, JobError> {
-        let stored = self.store.get(Table::Jobs, &key(company, id))?;
-        let stored = stored.ok_or_else(|| JobError::NotFound { id: id.0.to_string() })?;
-        Ok(store::decode("job", &stored)?)
+    pub async fn get(&self, company: &CompanyId, id: JobId) -> Result<Job, JobError> {
+        let found = self.queue.get(&key(company, id)).await?;
+        found.ok_or_else(|| JobError::NotFound { id: id.0.to_string() })
     }
 
-    /// How many jobs somebody is at.
+    /// How many jobs this process works on.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.lock().len()
+        self.queue.in_flight()
     }
 
     /// One page of a company's jobs, newest first.
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub fn list(
+    pub async fn list(
         &self,
         company: &CompanyId,
         filter: &JobFilter,
@@ -202,84 +189,30 @@ impl Jobs {
         limit: usize,
     ) -> Result<Found<Job>, StoreError> {
         let prefix = store::company_key(company, b"");
-        store::matching(&*self.store, (Table::Jobs, "job"), &prefix, from, limit, |job| filter.matches(job))
+        self.queue.list(&prefix, from, limit, |job| filter.matches(job)).await
     }
 
-    /// Jobs that are due and that nobody is at, until `most` are at work in all and of a binding as many as `limit` says,
-    /// and when the next one is.
+    /// All of a company's jobs, newest first.
+    pub fn all(&self, company: &CompanyId) -> All<'_, Job> {
+        self.queue.all(&store::company_key(company, b""))
+    }
+
+    /// Takes jobs that are due and that nobody works on, until this process works on `most` in all and, of each binding,
+    /// on as many as `limit` says; and says when the next one is due.
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub fn take_due(
-        &self,
-        most: usize,
-        limit: impl Fn(&Job) -> u32,
-    ) -> Result<(Vec<Taken>, Option<Timestamp>), StoreError> {
-        // Where the last round had to stop: what is behind a long row of those that cannot begin gets its turn, too.
-        let (mut taken, mut from, mut looks) = (Vec::new(), self.resume.lock().take(), 0);
-        let now = self.clock.now();
-        loop {
-            let page = self.store.scan(Table::Due, &store::due_prefix(DueKind::Job), from.as_deref(), 256)?;
-            for (due, _) in &page.entries {
-                let Some((at, key)) = store::due_at(due) else { continue };
-                looks += 1;
-                if at > now {
-                    return Ok((taken, Some(at)));
-                }
-                // Whoever ends makes room and looks again.
-                if self.in_flight() >= most {
-                    return Ok((taken, None));
-                }
-                if looks > LOOKS {
-                    *self.resume.lock() = Some(due.clone());
-                    return Ok((taken, Some(now.checked_add(PAUSE).unwrap_or(now))));
-                }
-                let Some(job) = self.due_job(due, key)? else { continue };
-                let most_of_binding = limit(&job);
-                let mut in_flight = self.in_flight.lock();
-                let of_binding = in_flight.values().filter(|binding| **binding == job.binding_id).count();
-                if in_flight.contains_key(&job.id) || of_binding >= most_of_binding as usize {
-                    continue;
-                }
-                in_flight.insert(job.id, job.binding_id);
-                drop(in_flight);
-                let mut mine = Taken { job, in_flight: Arc::clone(&self.in_flight) };
-                // Whoever was at it may have ended it between the look and the taking.
-                if let Some(job) = self.due_job(due, key)? {
-                    mine.job = job;
-                    taken.push(mine);
-                }
-            }
-            match page.next {
-                Some(next) => from = Some(next),
-                None => return Ok((taken, None)),
-            }
-        }
-    }
-
-    /// The job behind a due entry. An entry without a job that is due then is left over, and goes.
-    fn due_job(&self, due: &[u8], key: &[u8]) -> Result<Option<Job>, StoreError> {
-        let job: Option<Job> =
-            self.store.get(Table::Jobs, key)?.map(|value| store::decode("job", &value)).transpose()?;
-        let is_due = |job: &Job| job.due_at.is_some_and(|at| store::due_key(DueKind::Job, at, key) == due);
-        match job {
-            Some(job) if is_due(&job) => Ok(Some(job)),
-            _ => {
-                let change =
-                    store::Change { table: Table::Due, key: due.to_vec(), expected: Expected::Anything, new: None };
-                drop(self.store.transact(&[change])?);
-                Ok(None)
-            }
-        }
+    pub async fn take_due(&self, most: usize, limit: impl Fn(&Job) -> usize) -> Result<Round<Job>, StoreError> {
+        self.queue.take_due(most, limit).await
     }
 }
 
-/// Which of the locks of a kind this one takes.
+/// Which of the locks an id uses.
 fn stripe(id: uuid::Uuid) -> usize {
     usize::try_from(id.as_u64_pair().1).unwrap_or(0) % STRIPES
 }
 
-/// The provider's own name of a job, at its binding.
+/// The key of a job's name at its provider.
 fn name_key(job: &Job) -> Vec<u8> {
     store::company_key(&job.company_id, &[job.binding_id.0.as_bytes(), job.provider_job_id.as_bytes()].concat())
 }

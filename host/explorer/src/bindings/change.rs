@@ -121,7 +121,7 @@ pub(crate) async fn ask_delete(
     allowed: Authorized<Administering>,
 ) -> Result<Markup, Problem> {
     let key = key(&name)?;
-    let shown = service.binding(&allowed.company, &key)?;
+    let shown = service.binding(&allowed.company, &key).await?;
     let here = view.at(&["bindings", key.as_str()]);
     let revision = shown.binding.revision.to_string();
     let body = html! {

@@ -215,7 +215,7 @@ pub(crate) async fn edit(
     allowed: Authorized<Administering>,
 ) -> Result<Markup, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
-    let binding = service.binding(&allowed.company, &key)?.binding;
+    let binding = service.binding(&allowed.company, &key).await?.binding;
     let given = Given {
         version: match &binding.version {
             VersionChoice::Follow(range) => range.to_string(),

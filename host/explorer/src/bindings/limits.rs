@@ -66,13 +66,13 @@ pub(super) fn used(shown: &BindingView) -> Markup {
 }
 
 /// What may be spent on it, and what is.
-pub(super) fn budgets(
+pub(super) async fn budgets(
     service: &Service,
     view: &View,
     company: &CompanyId,
     key: &BindingKey,
 ) -> Result<Markup, Problem> {
-    let all = service.budgets(company)?;
+    let all = service.budgets(company).await?;
     let mine: Vec<_> =
         all.iter().filter(|found| found.budget.binding_key.as_ref().is_none_or(|binding| binding == key)).collect();
     Ok(html! {

@@ -21,7 +21,7 @@ pub(crate) async fn show(
     allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
-    let shown = service.binding(&allowed.company, &key)?;
+    let shown = service.binding(&allowed.company, &key).await?;
     let asks = service.grants(&allowed.company, &key)?;
     let body = html! {
         @for warning in &shown.warnings { p.wrong { (pieces::prose(warning)) } }
@@ -39,8 +39,8 @@ pub(crate) async fn show(
             }
             div.stack {
                 (panel("limits", "Limits and their use", &limits::used(&shown)))
-                (panel("budgets", "Budgets", &limits::budgets(&service, &view, &allowed.company, &key)?))
-                (panel("secrets", "Secrets", &secrets(&service, &allowed.company, &shown.binding)?))
+                (panel("budgets", "Budgets", &limits::budgets(&service, &view, &allowed.company, &key).await?))
+                (panel("secrets", "Secrets", &secrets(&service, &allowed.company, &shown.binding).await?))
             }
         }
         (panel("grants", "What it may reach", &grants::shown(&view, &shown.binding, &asks)))
@@ -185,8 +185,8 @@ fn review(review: &ReviewPolicy) -> String {
     format!("Waits below a confidence of {} ({others} kinds have their own){pii}", percent(review.threshold))
 }
 
-fn secrets(service: &Service, company: &CompanyId, binding: &Binding) -> Result<Markup, Problem> {
-    let set = service.secrets(company)?;
+async fn secrets(service: &Service, company: &CompanyId, binding: &Binding) -> Result<Markup, Problem> {
+    let set = service.secrets(company).await?;
     Ok(html! {
         @if binding.grants.secrets.is_empty() { p.soft { "None is granted." } }
         ul.list {

@@ -30,17 +30,17 @@ pub(crate) async fn list(
     view: View,
     allowed: Authorized<Viewing>,
 ) -> Result<Response, Problem> {
-    Ok(page(&service, &view, &allowed.company, &Given::default(), None)?.into_response())
+    Ok(page(&service, &view, &allowed.company, &Given::default(), None).await?.into_response())
 }
 
-fn page(
+async fn page(
     service: &Service,
     view: &View,
     company: &CompanyId,
     given: &Given,
     wrong: Option<&str>,
 ) -> Result<Markup, Problem> {
-    let all = service.budgets(company)?;
+    let all = service.budgets(company).await?;
     let may = view.allows(Act::Administer);
     let body = html! {
         (pieces::tabs(view, "budgets", &TABS))
@@ -113,18 +113,23 @@ pub(crate) async fn set(
     allowed: Authorized<Administering>,
     Signed(given): Signed<Given>,
 ) -> Result<Response, Problem> {
-    let wrong = |wrong: &str| page(&service, &view, &allowed.company, &given, Some(wrong)).map(|page| again(&page));
+    let wrong = async |wrong: &str| {
+        let page = page(&service, &view, &allowed.company, &given, Some(wrong)).await;
+        page.map(|page| again(&page))
+    };
     let Some(limit) = dollars(&given.limit) else {
-        return wrong("The amount is not one: write dollars, such as 12.50.");
+        return wrong("The amount is not one: write dollars, such as 12.50.").await;
     };
     let warn = if given.warn.is_empty() { "80" } else { given.warn.trim().trim_end_matches('%').trim_end() };
-    let Ok(percent) = warn.parse::<f64>() else { return wrong("The share to warn at is not a number of percent.") };
+    let Ok(percent) = warn.parse::<f64>() else {
+        return wrong("The share to warn at is not a number of percent.").await;
+    };
     let set = SetBudget { limit, warn_share: percent / 100.0 };
     let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
     match service.set_budget(&allowed.caller, &allowed.company, binding, period, Some(set)).await {
         Ok(_) => {}
         Err(ServiceError::Ledger(memhost_core::money::LedgerError::Field(error))) => {
-            return wrong(&error.to_string());
+            return wrong(&error.to_string()).await;
         }
         Err(error) => return Err(error.into()),
     }

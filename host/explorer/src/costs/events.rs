@@ -34,7 +34,7 @@ pub(crate) async fn events(
     allowed: Authorized<Viewing>,
     asked: Asked<EventsQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.cost_events(&allowed.company, asked.query.cursor.as_deref(), ROWS)?;
+    let page = service.cost_events(&allowed.company, asked.query.cursor.as_deref(), ROWS).await?;
     let columns = [
         Col::text("Operation"),
         Col::text("When"),
@@ -96,7 +96,7 @@ pub(crate) async fn charges(
     allowed: Authorized<Viewing>,
     asked: Asked<EventsQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.finance_events(&allowed.company, asked.query.cursor.as_deref(), ROWS)?;
+    let page = service.finance_events(&allowed.company, asked.query.cursor.as_deref(), ROWS).await?;
     let columns = [
         Col::text("What"),
         Col::text("When"),

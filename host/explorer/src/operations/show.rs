@@ -26,8 +26,8 @@ pub(crate) async fn show(
     allowed: Authorized<Viewing>,
 ) -> Result<Markup, Problem> {
     let id: OperationId = parse("operationId", &id)?;
-    let found = service.operation(&allowed.company, id)?;
-    let jobs = jobs(&service, &found)?;
+    let found = service.operation(&allowed.company, id).await?;
+    let jobs = jobs(&service, &found).await?;
     let body = html! {
         div.stack #operation data-live data-outcome=(found.outcome.as_str()) {
             p.lead { (sentence(&found)) " " (outcome(found.outcome)) }
@@ -221,7 +221,7 @@ fn records(view: &View, operation: &Operation) -> Markup {
 }
 
 /// The jobs that it left: where it left any.
-fn jobs(service: &Service, operation: &Operation) -> Result<Vec<Job>, Problem> {
+async fn jobs(service: &Service, operation: &Operation) -> Result<Vec<Job>, Problem> {
     if operation.jobs.is_empty() {
         return Ok(Vec::new());
     }
@@ -232,7 +232,7 @@ fn jobs(service: &Service, operation: &Operation) -> Result<Vec<Job>, Problem> {
         until: end.checked_add(jiff::SignedDuration::from_secs(60)).ok(),
         ..JobFilter::default()
     };
-    let page = service.jobs(&operation.company_id, &filter, None, Some(100))?;
+    let page = service.jobs(&operation.company_id, &filter, None, Some(100)).await?;
     Ok(page.items.into_iter().filter(|job| job.operation_id == operation.id).collect())
 }
 

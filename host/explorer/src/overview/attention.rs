@@ -22,7 +22,7 @@ struct Item {
 }
 
 /// What needs somebody; a word of comfort where nothing does.
-pub(super) fn list(
+pub(super) async fn list(
     service: &Service,
     view: &View,
     company: &CompanyId,
@@ -32,8 +32,8 @@ pub(super) fn list(
     for shown in bindings {
         of_binding(view, shown, &mut all);
     }
-    of_work(service, view, company, &mut all)?;
-    for found in service.budgets(company)? {
+    of_work(service, view, company, &mut all).await?;
+    for found in service.budgets(company).await? {
         let (tone, word) = match found.state {
             BudgetState::Open => continue,
             BudgetState::Warning => (Tone::Warning, "nearly used up"),
@@ -92,13 +92,13 @@ fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {
 }
 
 /// What waits for a person and what was given up.
-fn of_work(service: &Service, view: &View, company: &CompanyId, all: &mut Vec<Item>) -> Result<(), Problem> {
+async fn of_work(service: &Service, view: &View, company: &CompanyId, all: &mut Vec<Item>) -> Result<(), Problem> {
     let pending = ReviewFilter { status: Some(ReviewStatus::Pending), ..ReviewFilter::default() };
     let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
     let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };
-    let reviews = counted(&service.reviews(company, &pending, None, Some(COUNTED))?);
-    let deliveries = counted(&service.deliveries(company, &dead, None, Some(COUNTED))?);
-    let jobs = counted(&service.jobs(company, &failed, None, Some(COUNTED))?);
+    let reviews = counted(&service.reviews(company, &pending, None, Some(COUNTED)).await?);
+    let deliveries = counted(&service.deliveries(company, &dead, None, Some(COUNTED)).await?);
+    let jobs = counted(&service.jobs(company, &failed, None, Some(COUNTED)).await?);
     for (found, one, many, tone, word, page, status) in [
         (reviews, "memory", "memories", Tone::Warning, "held for review", "reviews", "pending"),
         (deliveries, "delivery", "deliveries", Tone::Bad, "given up", "hooks", "dead"),

@@ -43,7 +43,7 @@ pub(crate) async fn ask_correct(
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());
     let named = Named::of(&service, &allowed.caller, OperationKind::Correct, address, &asked.query).await?;
-    let Some(found) = named.get(&service, &allowed.caller).await? else { return Ok(named.gone(&service, &view)) };
+    let Some(found) = named.get(&service, &allowed.caller).await? else { return Ok(named.gone(&service, &view).await) };
     let given = Corrected {
         text: Some(found.text),
         summary: found.summary,
@@ -140,7 +140,7 @@ pub(crate) async fn ask_forget(
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());
     let named = Named::of(&service, &allowed.caller, OperationKind::Forget, address, &asked.query).await?;
-    let Some(found) = named.get(&service, &allowed.caller).await? else { return Ok(named.gone(&service, &view)) };
+    let Some(found) = named.get(&service, &allowed.caller).await? else { return Ok(named.gone(&service, &view).await) };
     let body = html! {
         (panel("what", "What is to be forgotten", &html! { p.text { (clipped(&found.text, 600)) } }))
         div.stack {

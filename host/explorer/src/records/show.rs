@@ -80,8 +80,8 @@ impl Named {
     }
 
     /// The record's page where there is none.
-    pub(super) fn gone(&self, service: &Service, view: &View) -> Response {
-        let operations = operations(service, view, self);
+    pub(super) async fn gone(&self, service: &Service, view: &View) -> Response {
+        let operations = operations(service, view, self).await;
         let body = html! {
             (empty("This scope sees no such record", &html! {
                 "It was forgotten, waits for somebody's approval, or is another agent's, subject's or namespace's. "
@@ -103,8 +103,8 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());
     let named = Named::of(&service, &allowed.caller, OperationKind::Get, address, &asked.query).await?;
-    let Some(found) = named.get(&service, &allowed.caller).await? else { return Ok(named.gone(&service, &view)) };
-    let operations = operations(&service, &view, &named);
+    let Some(found) = named.get(&service, &allowed.caller).await? else { return Ok(named.gone(&service, &view).await) };
+    let operations = operations(&service, &view, &named).await;
     let body = html! {
         div.two #record data-key=(named.id) {
             div.stack {
@@ -183,10 +183,10 @@ fn listed(metadata: &JsonObject) -> Markup {
 }
 
 /// The latest operations that wrote a record, gave it out in answer to a question, or say that they build on it.
-fn operations(service: &Service, view: &View, named: &Named) -> Vec<Operation> {
+async fn operations(service: &Service, view: &View, named: &Named) -> Vec<Operation> {
     let Some(company) = view.company.as_ref().filter(|_| view.allows(Act::View)) else { return Vec::new() };
     let filter = OperationFilter { binding_key: Some(named.binding.clone()), ..OperationFilter::default() };
-    let latest = service.operations(company, &filter, None, LOOKED_AT).map(|page| page.items).unwrap_or_default();
+    let latest = service.operations(company, &filter, None, LOOKED_AT).await.map(|page| page.items).unwrap_or_default();
     // Looking at a list or at a record tells nobody anything of it.
     let tells = |operation: &Operation| operation.kind.is_write() || operation.kind == OperationKind::Query;
     let has = |handles: &[RecordHandle]| handles.contains(&named.handle);

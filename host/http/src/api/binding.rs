@@ -156,7 +156,7 @@ async fn list(
     State(service): State<Arc<Service>>,
     allowed: Authorized<Viewing>,
 ) -> Result<Json<Items<BindingView>>, Problem> {
-    Ok(Json(Items { items: service.bindings(&allowed.company)? }))
+    Ok(Json(Items { items: service.bindings(&allowed.company).await? }))
 }
 
 async fn create(
@@ -173,7 +173,7 @@ async fn show(
     allowed: Authorized<Viewing>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Tagged<200>, Problem> {
-    Ok(Tagged(service.binding(&allowed.company, &key)?))
+    Ok(Tagged(service.binding(&allowed.company, &key).await?))
 }
 
 async fn update(
@@ -273,7 +273,7 @@ async fn resolve(
     Query(query): Query<ResolveQuery>,
 ) -> Result<Json<ResolvedOrBrief>, Problem> {
     let agent = service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
-    let resolved = service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref())?;
+    let resolved = service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref()).await?;
     if service.allows(&allowed.caller, Act::View, &allowed.company) {
         return Ok(Json(ResolvedOrBrief::Whole(Box::new(resolved))));
     }

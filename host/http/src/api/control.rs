@@ -101,7 +101,7 @@ async fn secrets(
     State(service): State<Arc<Service>>,
     allowed: Authorized<Viewing>,
 ) -> Result<Json<Items<SecretView>>, Problem> {
-    Ok(Json(Items { items: service.secrets(&allowed.company)? }))
+    Ok(Json(Items { items: service.secrets(&allowed.company).await? }))
 }
 
 async fn set_secret(
@@ -135,7 +135,7 @@ async fn activity(
     allowed: Authorized<Viewing>,
     Query(query): Query<ActivityQuery>,
 ) -> Result<Json<ActivityPage>, Problem> {
-    Ok(Json(service.activity(&allowed.company, query.cursor.as_deref())?))
+    Ok(Json(service.activity(&allowed.company, query.cursor.as_deref()).await?))
 }
 
 async fn scan_plugins(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<PluginView> {
@@ -189,7 +189,7 @@ async fn operations(
         until: query.until,
     };
     let limit = query.limit.unwrap_or(limits::DEFAULT_LIMIT);
-    Ok(Json(service.operations(&allowed.company, &filter, query.cursor.as_deref(), limit)?))
+    Ok(Json(service.operations(&allowed.company, &filter, query.cursor.as_deref(), limit).await?))
 }
 
 async fn operation(
@@ -197,5 +197,5 @@ async fn operation(
     allowed: Authorized<Viewing>,
     PathParam(id): PathParam<OperationId>,
 ) -> Result<Json<Operation>, Problem> {
-    Ok(Json(service.operation(&allowed.company, id)?))
+    Ok(Json(service.operation(&allowed.company, id).await?))
 }

@@ -79,5 +79,5 @@ async fn list(
 ) -> Result<Json<Page<Event>>, Problem> {
     let EventQuery { project_id, session_id, tool_id, r#type, agent_kind, since, until, cursor, limit } = query;
     let filter = EventFilter { project_id, session_id, tool_id, r#type, agent_kind, since, until };
-    Ok(Json(service.events(&allowed.company, &filter, cursor.as_deref(), limit)?))
+    Ok(Json(service.events(&allowed.company, &filter, cursor.as_deref(), limit).await?))
 }

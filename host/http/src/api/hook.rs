@@ -118,7 +118,7 @@ async fn list(
 ) -> Result<Json<Page<Delivery>>, Problem> {
     let DeliveryQuery { status, binding_key, hook_kind, hook_id, cursor, limit } = query;
     let filter = DeliveryFilter { status, binding_key, hook_kind, hook_id };
-    Ok(Json(service.deliveries(&allowed.company, &filter, cursor.as_deref(), limit)?))
+    Ok(Json(service.deliveries(&allowed.company, &filter, cursor.as_deref(), limit).await?))
 }
 
 async fn show(
@@ -126,7 +126,7 @@ async fn show(
     allowed: Authorized<Viewing>,
     PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Problem> {
-    Ok(Json(service.delivery_of(&allowed.company, delivery)?))
+    Ok(Json(service.delivery_of(&allowed.company, delivery).await?))
 }
 
 async fn replay(

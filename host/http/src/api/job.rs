@@ -54,7 +54,7 @@ async fn list(
 ) -> Result<Json<Page<Job>>, Problem> {
     let JobQuery { status, binding_key, hook_kind, source_kind, since, until, cursor, limit } = query;
     let filter = JobFilter { status, binding_key, hook_kind, source_kind, since, until };
-    Ok(Json(service.jobs(&allowed.company, &filter, cursor.as_deref(), limit)?))
+    Ok(Json(service.jobs(&allowed.company, &filter, cursor.as_deref(), limit).await?))
 }
 
 async fn show(
@@ -62,7 +62,7 @@ async fn show(
     allowed: Authorized<Viewing>,
     PathParam(job): PathParam<JobId>,
 ) -> Result<Json<Job>, Problem> {
-    Ok(Json(service.job(&allowed.company, job)?))
+    Ok(Json(service.job(&allowed.company, job).await?))
 }
 
 async fn cancel(

@@ -87,7 +87,7 @@ async fn costs(
     allowed: Authorized<Viewing>,
     Query(query): Query<CostQuery>,
 ) -> Result<Json<Sums>, Problem> {
-    Ok(Json(service.sums(&allowed.company, &query.sums()?)?))
+    Ok(Json(service.sums(&allowed.company, &query.sums()?).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -105,9 +105,7 @@ async fn evaluation(
     Query(query): Query<DaysQuery>,
 ) -> Result<Json<EvaluationReport>, Problem> {
     let query = SumsQuery { since: query.since, until: query.until, ..SumsQuery::default() };
-    // It may read many operations: not on the executor.
-    let answer = tokio::task::spawn_blocking(move || service.evaluation(&allowed.company, &query)).await;
-    Ok(Json(answer.map_err(|error| ServiceError::Host(error.to_string()))??))
+    Ok(Json(service.evaluation(&allowed.company, &query).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -126,7 +124,7 @@ async fn cost_events(
     allowed: Authorized<Viewing>,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<Page<CostEvent>>, Problem> {
-    Ok(Json(service.cost_events(&allowed.company, query.cursor.as_deref(), query.limit)?))
+    Ok(Json(service.cost_events(&allowed.company, query.cursor.as_deref(), query.limit).await?))
 }
 
 async fn finance_events(
@@ -134,7 +132,7 @@ async fn finance_events(
     allowed: Authorized<Viewing>,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<Page<FinanceEvent>>, Problem> {
-    Ok(Json(service.finance_events(&allowed.company, query.cursor.as_deref(), query.limit)?))
+    Ok(Json(service.finance_events(&allowed.company, query.cursor.as_deref(), query.limit).await?))
 }
 
 async fn add_finance_event(
@@ -149,7 +147,7 @@ async fn add_finance_event(
 type Budgets = Result<Json<Items<BudgetView>>, Problem>;
 
 async fn budgets(State(service): State<Arc<Service>>, allowed: Authorized<Viewing>) -> Budgets {
-    Ok(Json(Items { items: service.budgets(&allowed.company)? }))
+    Ok(Json(Items { items: service.budgets(&allowed.company).await? }))
 }
 
 async fn change(

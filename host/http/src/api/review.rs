@@ -50,7 +50,7 @@ async fn list(
     Query(query): Query<ReviewQuery>,
 ) -> Result<Json<Page<ReviewItem>>, Problem> {
     let filter = ReviewFilter { status: query.status, binding_key: query.binding_key, ..ReviewFilter::default() };
-    Ok(Json(service.reviews(&allowed.company, &filter, query.cursor.as_deref(), query.limit)?))
+    Ok(Json(service.reviews(&allowed.company, &filter, query.cursor.as_deref(), query.limit).await?))
 }
 
 async fn decide(

@@ -91,7 +91,7 @@ async fn of_company(
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
 ) -> Result<Response, Problem> {
-    stream(&service, Some(&allowed.company), &headers, query)
+    stream(&service, Some(&allowed.company), &headers, query).await
 }
 
 async fn of_host(
@@ -100,10 +100,10 @@ async fn of_host(
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
 ) -> Result<Response, Problem> {
-    stream(&service, None, &headers, query)
+    stream(&service, None, &headers, query).await
 }
 
-fn stream(
+async fn stream(
     service: &Service,
     company: Option<&CompanyId>,
     headers: &HeaderMap,
@@ -116,7 +116,7 @@ fn stream(
         return Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("kinds"));
     }
     let after = headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default());
-    let mut follower = service.follow(company, after)?;
+    let mut follower = service.follow(company, after).await?;
     // One at a time: whoever reads slowly is waited for here, and the feed says so when too much has gone by.
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let until = tokio::time::Instant::now() + LONGEST;

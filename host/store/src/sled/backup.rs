@@ -1,43 +1,29 @@
-//! Everything that is stored, in one file, while the store goes on; and a store from such a file.
+//! Backup of a whole store into one file while the store is in use, and restore from such a file.
 //!
-//! The file: a line that says what it is, then frames (put or remove, tree, key, value), then the number of frames and a
-//! BLAKE3 digest of all that is before it. A key that was written while it was copied comes again at the end, with what
-//! it held when the door was shut: the last frame of a key counts.
+//! The file: a line with its format, then frames (put or remove, tree, key, value), then the number of frames and a BLAKE3
+//! digest of everything before it. A key that was written during the copy occurs again at the end, with its value at that
+//! moment: the last frame of a key counts.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::Serialize;
 use sled::Batch;
 
-use super::migrate::FORMAT;
+use super::directory::{self, FORMAT};
+use super::failed;
 use super::trees::Trees;
-use super::{directory, failed};
-use crate::StoreError;
+use crate::{BackupReport, StoreError};
 
 const MAGIC: &str = "memhost-backup 1 data ";
 const END: u8 = 0;
 const PUT: u8 = 1;
 const REMOVE: u8 = 2;
-/// No key or value of ours is longer, however damaged a file is.
+/// The longest key or value, in bytes; a longer one means that the file is damaged.
 const MAX_PART: u32 = 64 << 20;
 const BATCH: usize = 1_024;
 
-/// What a backup holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BackupReport {
-    /// Keys of the store.
-    pub keys: u64,
-    /// Those that were written while they were copied, and copied again with the door shut.
-    pub copied_again: u64,
-    /// Bytes of the file.
-    pub bytes: u64,
-}
-
-/// Why there is no store from a backup.
+/// Why a file is not a usable backup.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} is not a whole backup: {message}; use another one, nothing was restored")]
 pub struct BackupError {
@@ -47,7 +33,7 @@ pub struct BackupError {
     pub message: String,
 }
 
-/// Counts and digests what passes.
+/// A writer that counts and digests its bytes.
 struct Summed<W> {
     inner: W,
     hasher: blake3::Hasher,
@@ -73,7 +59,11 @@ impl<W: Write> Summed<W> {
 }
 
 /// Writes the file.
-pub(super) fn write(trees: &Trees, path: &Path, at_the_end: &mut dyn FnMut()) -> Result<BackupReport, StoreError> {
+pub(super) fn write(
+    trees: &Trees,
+    path: &Path,
+    at_the_end: Box<dyn FnOnce() + Send>,
+) -> Result<BackupReport, StoreError> {
     let io = |error: &dyn std::fmt::Display| failed("writing the backup", &format!("{}: {error}", path.display()));
     let read = |error: sled::Error| failed("reading", &error);
     let file = File::create_new(path).map_err(|error| io(&error))?;
@@ -123,7 +113,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn open(path: &'a Path) -> Result<(Self, u32), BackupError> {
+    fn open(path: &'a Path) -> Result<Self, BackupError> {
         let wrong = |message: String| BackupError { path: path.display().to_string(), message };
         let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
         let mut reader = Self { path, inner: BufReader::new(file), hasher: blake3::Hasher::new(), frames: 0 };
@@ -134,8 +124,8 @@ impl<'a> Reader<'a> {
         let text = String::from_utf8_lossy(&line);
         let format = text.strip_prefix(MAGIC).and_then(|format| format.trim_end().parse::<u32>().ok());
         match format {
-            Some(format) if format <= FORMAT => Ok((reader, format)),
-            Some(format) => Err(wrong(format!("it has format {format}, this memhost reads up to {FORMAT}"))),
+            Some(FORMAT) => Ok(reader),
+            Some(format) => Err(wrong(format!("it has format {format}, and this version of memhost reads {FORMAT}"))),
             None => Err(wrong("it does not begin as one".to_owned())),
         }
     }
@@ -186,18 +176,18 @@ impl<'a> Reader<'a> {
 
 /// Reads a backup to its end without writing anything.
 pub(super) fn check(path: &Path) -> Result<(), BackupError> {
-    let (mut reader, _) = Reader::open(path)?;
+    let mut reader = Reader::open(path)?;
     while !matches!(reader.next()?, Frame::End) {}
     Ok(())
 }
 
-/// Makes a store from a backup, in a directory that is empty or not there. What is wrong with the file is found before
-/// anything is written.
+/// Makes a store from a backup, in a directory that is empty or does not exist. A damaged file is refused before anything
+/// is written.
 pub(super) fn restore(path: &Path, data_dir: &Path) -> Result<(), StoreError> {
     let broken = |error: BackupError| StoreError::Corrupt { what: "backup".to_owned(), message: error.to_string() };
     check(path).map_err(broken)?;
-    let (mut reader, format) = Reader::open(path).map_err(broken)?;
-    let (lock, _) = directory::take(data_dir)?;
+    let mut reader = Reader::open(path).map_err(broken)?;
+    let lock = directory::take(data_dir)?;
     let config = sled::Config::new().path(data_dir.join("store")).mode(sled::Mode::HighThroughput).flush_every_ms(None);
     let db = config.create_new(true).open().map_err(|error| failed("making the store", &error))?;
     let trees = Trees::open(db)?;
@@ -229,7 +219,7 @@ pub(super) fn restore(path: &Path, data_dir: &Path) -> Result<(), StoreError> {
         flush(&name, batch)?;
     }
     trees.db.flush().map_err(write)?;
-    directory::write_format(data_dir, format)?;
+    directory::write_format(data_dir)?;
     drop((trees, lock));
     Ok(())
 }

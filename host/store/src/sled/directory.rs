@@ -1,44 +1,48 @@
-//! The data directory: whose it is, which format it has, and that one process at a time has it.
+//! The data directory: its owner, its format, and its lock, which one process has at a time.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::migrate::FORMAT;
 use crate::StoreError;
 
+/// The format that this version writes and reads.
+pub(super) const FORMAT: u32 = 1;
 const FORMAT_FILE: &str = "FORMAT";
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_NAME: &str = "memhost-data";
-/// Where a compaction puts the old store for a moment.
+/// Where a compaction keeps the old store for a moment.
 const BEFORE_COMPACTION: &str = "store.before";
-/// A host that is just ending may have the lock for a moment more, and so does whatever process it was starting meanwhile:
-/// between fork and exec a child has its parent's files.
+/// How long to wait for the lock. A host that is just ending keeps it for a moment, and so does a process that it was
+/// starting: between fork and exec a child has its parent's open files.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Takes the directory for this process, until the file that it answers is closed, and says which format it has. A
-/// directory that is refused is left as it was.
-pub(super) fn take(path: &Path) -> Result<(File, u32), StoreError> {
+/// Takes the directory for this process, until the file that it answers is closed. A directory that is refused is left
+/// unchanged.
+pub(super) fn take(path: &Path) -> Result<File, StoreError> {
     fs::create_dir_all(path).map_err(|error| io("making the data directory", path, &error))?;
     let format_path = path.join(FORMAT_FILE);
-    let found = match fs::read_to_string(&format_path) {
-        Ok(text) => Some(check_format(path, &text)?),
+    let is_new = match fs::read_to_string(&format_path) {
+        Ok(text) => {
+            check_format(path, &text)?;
+            false
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             refuse_strangers(path)?;
-            None
+            true
         }
         Err(error) => return Err(io("reading the format of the data directory", &format_path, &error)),
     };
     let lock = lock(path)?;
     undo_half_a_compaction(path)?;
-    if found.is_none() {
-        write_format(path, FORMAT)?;
+    if is_new {
+        write_format(path)?;
     }
-    Ok((lock, found.unwrap_or(FORMAT)))
+    Ok(lock)
 }
 
-/// A compaction that ended between its two steps left the store under another name.
+/// Undoes a compaction that ended between its two steps, when the store had another name.
 fn undo_half_a_compaction(path: &Path) -> Result<(), StoreError> {
     let (store, before) = (path.join("store"), path.join(BEFORE_COMPACTION));
     if before.exists() && !store.exists() {
@@ -47,22 +51,22 @@ fn undo_half_a_compaction(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Says which format the directory has, in one step.
-pub(super) fn write_format(path: &Path, format: u32) -> Result<(), StoreError> {
+/// Marks the directory with the present format, in one step.
+pub(super) fn write_format(path: &Path) -> Result<(), StoreError> {
     let (temporary, format_path) = (path.join("FORMAT.tmp"), path.join(FORMAT_FILE));
     File::create(&temporary)
         .and_then(|mut file| {
-            writeln!(file, "{FORMAT_NAME} {format}")?;
+            writeln!(file, "{FORMAT_NAME} {FORMAT}")?;
             file.sync_all()
         })
         .and_then(|()| fs::rename(&temporary, &format_path))
         .map_err(|error| io("writing the format of the data directory", &format_path, &error))
 }
 
-/// Copies a store into a new one, which takes its place: what was overwritten and removed no longer takes room. Answers
-/// the bytes before and after.
+/// Copies a store into a new one, which replaces it. Overwritten and removed data no longer takes disk space. Answers the
+/// bytes before and after.
 pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
-    let (_lock, _) = take(path)?;
+    let _lock = take(path)?;
     let (store, fresh, before) = (path.join("store"), path.join("store.compact"), path.join(BEFORE_COMPACTION));
     let remove = |path: &Path| match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("compacting", path, &error)),
@@ -91,11 +95,11 @@ pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
     Ok(sizes)
 }
 
-fn check_format(path: &Path, text: &str) -> Result<u32, StoreError> {
+fn check_format(path: &Path, text: &str) -> Result<(), StoreError> {
     let shown = path.display().to_string();
     let version = text.trim().strip_prefix(FORMAT_NAME).and_then(|rest| rest.trim().parse::<u32>().ok());
     match version {
-        Some(found @ 1..=FORMAT) => Ok(found),
+        Some(FORMAT) => Ok(()),
         Some(found) if found > FORMAT => Err(StoreError::TooNew { path: shown, found, known: FORMAT }),
         _ => Err(StoreError::NotOurs { path: shown, found: format!("its file {FORMAT_FILE} says {:?}", text.trim()) }),
     }
@@ -105,7 +109,7 @@ fn refuse_strangers(path: &Path) -> Result<(), StoreError> {
     let entries = fs::read_dir(path).map_err(|error| io("reading the data directory", path, &error))?;
     for entry in entries {
         let name = entry.map_err(|error| io("reading the data directory", path, &error))?.file_name();
-        // A first start that ended between its lock and its format leaves the first two; plugins and a configuration
+        // The first two are left by a first start that ended before it wrote the format. Plugins and a configuration
         // may be put there before any start.
         let known = [LOCK_FILE, "FORMAT.tmp", "plugins", "memhost.toml"];
         if !known.iter().any(|known| name == *known) {

@@ -1,5 +1,5 @@
-//! The log's indexes: derived, compact, and a little behind. What is not indexed yet is known in memory; after a crash
-//! the index is brought up to the log from each company's watermark on.
+//! The log's indexes: derived, compact, and written a little after the log. Operations that are not indexed yet are known
+//! in memory. After a crash the index is updated from the log, from each company's watermark on.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::Receiver;
@@ -22,26 +22,26 @@ pub(super) struct Applied {
     pub(super) sums: Vec<(RollupKey, Rollup)>,
 }
 
-/// What the log hands on, in the order in which it happened.
+/// What the log passes to the indexer, in order.
 pub(super) enum Message {
     Applied(Applied),
-    /// A company is to be removed from everywhere; the log writes nothing until this is answered.
+    /// Remove a company from every tree. The log writes nothing until this is answered.
     Erase(CompanyId, Erased),
 }
 
-/// How long an operation waits for company before it is indexed.
+/// How long an operation waits for others before they are indexed together.
 const LINGER: Duration = Duration::from_millis(50);
-/// How many are indexed at once: large batches share their chunks, which is what makes the index cheap.
+/// Operations that are indexed at once. Large batches share chunks, which makes the index cheap.
 const MAX_BATCH: usize = 8_192;
 
-/// How many numbers are taken out of memory at once.
+/// Numbers that are removed from memory under one lock.
 const SHORT: usize = 256;
-/// Indexing can wait, answering cannot: as nice as a thread can be.
+/// The lowest priority of a thread: indexing can wait, answers cannot.
 const NICE: i32 = 19;
 
-/// Indexes what comes in until the sender is gone.
+/// Indexes operations until the sender is dropped.
 pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Message>) {
-    // Where it is not allowed, indexing takes its turns like everybody else.
+    // Where the system does not allow it, the thread keeps its normal priority.
     let _ = rustix::process::nice(NICE);
     while let Ok(first) = incoming.recv() {
         let (mut batch, mut next) = (Vec::new(), Some(first));
@@ -54,17 +54,17 @@ pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Mess
             };
         }
         if let Err(error) = add(trees, companies, &batch) {
-            // They stay known in memory and are found from the log; the next opening indexes them.
+            // They stay in memory and are read from the log; the next opening indexes them.
             tracing::error!(%error, operations = batch.len(), "operations could not be indexed");
         }
         if let Some(Message::Erase(company, reply)) = next {
-            // What was written before this is indexed, and goes with the rest.
+            // Everything that was written before this is indexed and is removed with the rest.
             let _ = reply.send(remove::company(trees, &company));
         }
     }
 }
 
-/// Adds operations to the index, and only then takes them out of what is known in memory.
+/// Adds operations to the index, and then removes them from memory.
 pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> Result<(), StoreError> {
     let tree = &trees.index;
     let mut chunks: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
@@ -82,12 +82,12 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
         offsets.into_iter().for_each(|offset| posting.insert(offset));
         batch.insert(key, posting.encode());
     }
-    // Whoever reads sums sees an operation in the index or among those known in memory, and not in both.
+    // A reader of sums sees an operation either in the index or in memory, not in both.
     let _sums = trees.sums.write();
     sums::add(trees, applied)?;
     tree.apply_batch(batch).map_err(|error| failed("indexing", &error))?;
     for (company, sequences) in touched {
-        // Whoever begins an operation needs this lock, too: it is never held for long.
+        // Every operation takes this lock when it begins, so it is held for a short time only.
         for some in sequences.chunks(SHORT) {
             if let Some(state) = companies.lock().get_mut(company) {
                 for sequence in some {
@@ -102,7 +102,7 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
     Ok(())
 }
 
-/// Everything up to here is indexed or was never written.
+/// The number up to which every operation is indexed or was never written.
 pub(super) fn watermark(companies: &Companies, company: &CompanyId) -> u64 {
     let companies = companies.lock();
     let Some(state) = companies.get(company) else { return 0 };
@@ -122,7 +122,7 @@ pub(super) fn read(tree: &Tree, key: &[u8]) -> Result<Option<Posting>, StoreErro
     }
 }
 
-/// Brings a company's index up to its log, from the watermark on.
+/// Updates a company's index from its log, from the watermark on.
 pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
     let (log, index) = (&trees.records, &trees.index);
     let mark = index.get(keys::watermark(company)).map_err(|error| failed("reading", &error))?;
@@ -142,7 +142,7 @@ pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId
     if pending.is_empty() { Ok(()) } else { add(trees, companies, &pending) }
 }
 
-/// Compares a company's log with its index, one line a difference.
+/// Compares a company's log with its index. Answers one line for each difference.
 pub(super) fn verify(
     log: &Tree,
     index: &Tree,
@@ -171,7 +171,7 @@ pub(super) fn verify(
             }
         }
     }
-    // What was thrown away is still in the chunk of the oldest block.
+    // Removed operations are still in the chunk of the oldest block.
     let first = log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)).next();
     let first = first.transpose().map_err(|error| failed("reading", &error))?;
     let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! How keys are made. Every key begins with the company and a zero byte, which no id can hold.
+//! Keys. Every key begins with the company and a zero byte, which no id contains.
 
 use jiff::civil::Date;
 
@@ -18,22 +18,22 @@ fn with(company: &CompanyId, rest: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-/// Where an operation's record is.
+/// The key of an operation's record.
 pub(super) fn record(company: &CompanyId, sequence: u64) -> Vec<u8> {
     with(company, &[&[RECORD], &sequence.to_be_bytes()])
 }
 
-/// The mark of an operation that is at work.
+/// The key of the mark of an operation in progress.
 pub(super) fn intent(company: &CompanyId, sequence: u64) -> Vec<u8> {
     with(company, &[&[INTENT], &sequence.to_be_bytes()])
 }
 
-/// What all of a company's intents begin with.
+/// The prefix of a company's intents.
 pub(super) fn intents(company: &CompanyId) -> Vec<u8> {
     with(company, &[&[INTENT]])
 }
 
-/// What everything of a company begins with.
+/// The prefix of a company's keys.
 pub(super) fn all(company: &CompanyId) -> Vec<u8> {
     with(company, &[])
 }
@@ -56,17 +56,17 @@ pub(super) fn sequence(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.get(key.len().checked_sub(8)?..)?.try_into().ok()?))
 }
 
-/// How far a company's operations are indexed.
+/// The key of the number up to which a company's operations are indexed.
 pub(super) fn watermark(company: &CompanyId) -> Vec<u8> {
     with(company, &[b"w"])
 }
 
-/// What a company's posting chunks begin with.
+/// The prefix of a company's posting chunks.
 pub(super) fn postings(company: &CompanyId) -> Vec<u8> {
     with(company, &[b"p"])
 }
 
-/// What the chunks of one facet value begin with. The length keeps a value from running into the next one's.
+/// The prefix of the chunks of one facet value. The length separates a value from a longer one.
 pub(super) fn facet(company: &CompanyId, facet: u8, value: &str) -> Vec<u8> {
     let length = u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes();
     with(company, &[b"p", &[facet], &length, value.as_bytes()])
@@ -77,7 +77,7 @@ pub(super) fn chunk(facet_key: &[u8], block: u64) -> Vec<u8> {
     [facet_key, &block.to_be_bytes()].concat()
 }
 
-/// The facets that an operation is found by, most telling first.
+/// The facets by which an operation is found, the most selective first.
 pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
     let scope = &operation.scope;
     let values = [
@@ -116,18 +116,18 @@ fn keys(company: &CompanyId, values: &[(u8, Option<&str>)]) -> Vec<Vec<u8>> {
     values.iter().filter_map(|(name, value)| Some(facet(company, *name, (*value)?))).collect()
 }
 
-/// The operations of one block that are in the sums.
+/// The key of the operations of one block that are in the sums.
 pub(super) fn summed(company: &CompanyId, block: u64) -> Vec<u8> {
     with(company, &[b"s", &block.to_be_bytes()])
 }
 
-/// What all of a company's sums from a day on begin with; without a day, all of them.
+/// The first key of a company's sums from a day on; without a day, their prefix.
 pub(super) fn sums(company: &CompanyId, day: Option<Date>) -> Vec<u8> {
     let day = day.map(|day| day.strftime("%Y%m%d").to_string()).unwrap_or_default();
     with(company, &[b"r", day.as_bytes()])
 }
 
-/// One row of sums. Lengths keep one part from running into the next.
+/// The key of one row of sums. Lengths separate its parts.
 pub(super) fn sum(company: &CompanyId, key: &RollupKey) -> Vec<u8> {
     let mut bytes = sums(company, Some(key.day));
     let parts = [
@@ -143,7 +143,7 @@ pub(super) fn sum(company: &CompanyId, key: &RollupKey) -> Vec<u8> {
     bytes
 }
 
-/// Whether a key is one of a company's.
+/// Whether a key belongs to a company.
 pub(super) fn is_of(key: &[u8], company: &CompanyId) -> bool {
     key.strip_prefix(company.as_str().as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }

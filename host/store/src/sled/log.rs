@@ -1,4 +1,4 @@
-//! The operation log's writing side: one thread applies and flushes what many callers hand in, in groups.
+//! The writing side of the operation log: one thread applies and flushes the records of many callers, in groups.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::{failed, keys};
 use crate::{Commit, StoreError, TableWrite, decode};
 use memhost_types::{CompanyId, Operation, Outcome, Rollup};
 
-/// So many groups of one company may be on their way before its callers wait who need not.
+/// Groups of one company that may be queued before its callers must wait for a commit.
 const BEHIND: usize = 2;
 
 type Waiter = oneshot::Sender<Result<(), StoreError>>;
-/// Where it is told how many keys of a company were removed.
-pub(super) type Erased = Sender<Result<u64, StoreError>>;
+/// Receives how many keys of a company were removed.
+pub(super) type Erased = oneshot::Sender<Result<u64, StoreError>>;
 
 /// A record on its way to the disk.
 struct Item {
@@ -50,19 +50,19 @@ impl Item {
 #[derive(Default)]
 struct Queue {
     items: VecDeque<Item>,
-    /// How many were ever taken out of `items`.
+    /// How many items were ever taken from `items`.
     taken: u64,
-    /// Who waits for a flush without a record of its own, and for how many items before.
+    /// Callers that wait for a flush without a record of their own, each with the number of items before it.
     waiters: Vec<(u64, Waiter)>,
-    /// Companies that are to be removed, after so many items.
+    /// Companies to remove, each with the number of items before it.
     erasures: Vec<(u64, CompanyId, Erased)>,
-    /// What the thread is writing now: still to be seen by readers.
+    /// The items that the thread is writing. Readers still look here.
     in_flight: Arc<Vec<Item>>,
     closed: bool,
 }
 
 impl Queue {
-    /// How many items were ever handed in.
+    /// How many items were ever queued.
     fn handed_in(&self) -> u64 {
         self.taken + self.items.len() as u64
     }
@@ -73,11 +73,11 @@ struct Shared {
     wake: Condvar,
 }
 
-/// What is known of a company in memory.
+/// The state of a company in memory.
 #[derive(Default)]
 pub(super) struct CompanyState {
     last: u64,
-    /// Numbers that were given out and are not indexed yet.
+    /// Numbers that were given out and whose operations are not indexed yet.
     pub(super) open: BTreeSet<u64>,
 }
 
@@ -109,16 +109,16 @@ impl Log {
         Ok(Self { tree, shared, companies, max_batch, thread: Some(thread) })
     }
 
-    pub(super) fn next_sequence(&self, company: &CompanyId) -> Result<u64, StoreError> {
+    pub(super) fn next_sequence(&self, company: &CompanyId) -> u64 {
         let mut companies = self.companies.lock();
         if let Some(state) = companies.get_mut(company) {
-            return Ok(state.next());
+            return state.next();
         }
-        // Everything that was stored when the store was opened is in the map: this company is new.
-        Ok(companies.entry(company.clone()).or_default().next())
+        // Every company that had operations when the store was opened is in the map: this one is new.
+        companies.entry(company.clone()).or_default().next()
     }
 
-    /// Gives out a number that another host gave out.
+    /// Takes the number of an imported operation.
     pub(super) fn give_out(&self, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
         let mut companies = self.companies.lock();
         let state = companies.entry(company.clone()).or_default();
@@ -139,7 +139,7 @@ impl Log {
         commit
     }
 
-    /// Whether more of the company's operations are neither at rest nor indexed than some flushes take.
+    /// Whether more of the company's operations wait for the disk or the index than a few flushes take.
     pub(super) fn is_behind(&self, company: &CompanyId) -> bool {
         let companies = self.companies.lock();
         companies.get(company).is_some_and(|state| state.open.len() > self.max_batch * BEHIND)
@@ -156,18 +156,19 @@ impl Log {
         commit
     }
 
-    /// Removes a company, after everything that was handed in so far.
-    pub(super) fn erase(&self, company: &CompanyId) -> Result<u64, StoreError> {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let mut queue = self.shared.queue.lock();
-        let after = queue.handed_in();
-        queue.erasures.push((after, company.clone(), sender));
-        drop(queue);
+    /// Removes a company, after everything that was queued before.
+    pub(super) async fn erase(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut queue = self.shared.queue.lock();
+            let after = queue.handed_in();
+            queue.erasures.push((after, company.clone(), sender));
+        }
         self.shared.wake.notify_one();
-        receiver.recv().unwrap_or_else(|_| Err(failed("erasing", &"the store was closed meanwhile")))
+        receiver.await.unwrap_or_else(|_| Err(failed("erasing", &"the store was closed meanwhile")))
     }
 
-    /// A record as it was written last, whether or not it is applied yet.
+    /// A record as it was written last, applied or not.
     pub(super) fn read(&self, company: &CompanyId, sequence: u64) -> Result<Option<Operation>, StoreError> {
         {
             let queue = self.shared.queue.lock();
@@ -182,7 +183,7 @@ impl Log {
         found.map(|value| decode("operation", &value)).transpose()
     }
 
-    /// Numbers of the company's records that may not be applied yet.
+    /// The numbers of the company's records that may not be applied yet.
     pub(super) fn queued(&self, company: &CompanyId) -> BTreeSet<u64> {
         let queue = self.shared.queue.lock();
         let all = queue.items.iter().chain(queue.in_flight.iter());
@@ -234,7 +235,7 @@ impl Worker {
                     }
                     self.shared.wake.wait(&mut queue);
                 }
-                // Only as much as is taken is touched: writers wait for this lock, however much is queued.
+                // Touches only the items of this group: writers wait for this lock, and the queue may be long.
                 let count = queue.items.len().min(self.max_batch);
                 let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
                 queue.in_flight = Arc::clone(&items);
@@ -266,30 +267,30 @@ impl Worker {
                         facets: keys::facets_of(&item.operation),
                         sums: Rollup::of(&item.operation),
                     };
-                    // The indexer ends after this thread; what it did not take is indexed at the next opening.
+                    // The indexer ends after this thread. What it did not receive is indexed at the next opening.
                     let _ = self.index.send(Message::Applied(applied));
                 }
             }
             for (_, company, reply) in erasures {
-                self.erase(company, &reply);
+                self.erase(company, reply);
             }
         }
     }
 }
 
 impl Worker {
-    /// Nothing is written until the indexer, which has everything that was written before, has removed the company.
-    fn erase(&self, company: CompanyId, reply: &Erased) {
-        let (sender, receiver) = std::sync::mpsc::channel();
+    /// Writes nothing until the indexer has removed the company. The indexer has received everything before this.
+    fn erase(&self, company: CompanyId, reply: Erased) {
+        let (sender, receiver) = oneshot::channel();
         let gone = || failed("erasing", &"the store was closed meanwhile");
         let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
-        let erased = sent.and_then(|()| receiver.recv().unwrap_or_else(|_| Err(gone())));
+        let erased = sent.and_then(|()| receiver.blocking_recv().unwrap_or_else(|_| Err(gone())));
         let flushed = self.trees.db.flush().map_err(|error| failed("flushing", &error));
         let _ = reply.send(erased.and_then(|count| flushed.map(|_| count)));
     }
 
-    /// Records that stand alone share a batch. One that comes with something else is a transaction of its own, after the
-    /// batch: the intent that it completes may be in there.
+    /// Records without further writes share a batch. A record with further writes is a transaction of its own, after the
+    /// batch: the batch may contain the intent that it completes.
     fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
         let writing = self.trees.gate.enter();
         writing.note(|| {
@@ -308,7 +309,7 @@ impl Worker {
                     Some(value) => batch.insert(key, value),
                     None => batch.remove(key),
                 }),
-                // Who wrote a record that cannot be encoded is told at once; the others' are written.
+                // The caller of a record that cannot be encoded gets the error at once; the others are written.
                 Err(error) => item.answer(Err(error)),
             }
         }
@@ -323,7 +324,7 @@ impl Worker {
     }
 }
 
-/// What an operation's record is in the log's tree.
+/// The changes of the log's tree that write an operation's record.
 fn record(item: &Item) -> Result<Vec<KeyChange>, StoreError> {
     let (company, sequence) = (&item.operation.company_id, item.sequence());
     let value = crate::encode("operation", item.operation.as_ref())?;

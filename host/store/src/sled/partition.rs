@@ -1,4 +1,4 @@
-//! The private storage of one binding: its keys stand behind the binding's own prefix, and its size is counted.
+//! The private storage of one binding. Its keys have the binding's own prefix, and its size is counted.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::trees::Trees;
 use memhost_ports::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 use memhost_types::limits;
 
-/// What is counted, shared by all handles of one partition: so that the limit holds for all of them together.
+/// The size of a partition, shared by all of its handles, so that the limit holds for all of them together.
 pub(super) type Used = Arc<Mutex<StorageSize>>;
 
 pub(super) struct Partition {
@@ -20,12 +20,12 @@ pub(super) struct Partition {
     used: Used,
 }
 
-/// Where the sum of a partition is kept: it changes in one batch with what it is the sum of.
+/// The key of a partition's size. The size is written in one batch with the keys that it counts.
 pub(super) fn sum_key(partition: &[u8]) -> Vec<u8> {
     [b"\x02".as_slice(), partition].concat()
 }
 
-/// What a partition takes now. Summing up means reading all of it, which is done once where there is no sum yet.
+/// The size of a partition. Where none is stored, all of the partition is read.
 pub(super) fn measure(tree: &sled::Tree, prefix: &[u8]) -> sled::Result<StorageSize> {
     if let Some(sum) = tree.get(sum_key(prefix))?
         && let Some((bytes, keys)) = sum.split_first_chunk::<8>()
@@ -42,7 +42,7 @@ pub(super) fn measure(tree: &sled::Tree, prefix: &[u8]) -> sled::Result<StorageS
     Ok(size)
 }
 
-/// A sum as it is stored.
+/// A size in its stored form.
 fn sum_value(size: StorageSize) -> [u8; 16] {
     let mut value = [0; 16];
     value[..8].copy_from_slice(&size.bytes.to_le_bytes());
@@ -50,12 +50,12 @@ fn sum_value(size: StorageSize) -> [u8; 16] {
     value
 }
 
-/// What one key takes: nothing where it has no value.
+/// The size of one key; zero where it has no value.
 fn size_of(key: &[u8], value: Option<usize>) -> StorageSize {
     value.map_or(StorageSize::default(), |value| StorageSize { bytes: (key.len() + value) as u64, keys: 1 })
 }
 
-/// The sum once something that took `before` takes `after`.
+/// The new total once an entry of size `before` has size `after`.
 fn changed(sum: StorageSize, before: StorageSize, after: StorageSize) -> StorageSize {
     let new = |sum: u64, before: u64, after: u64| sum.saturating_add(after).saturating_sub(before);
     StorageSize { bytes: new(sum.bytes, before.bytes, after.bytes), keys: new(sum.keys, before.keys, after.keys) }
@@ -127,15 +127,15 @@ impl Partition {
     }
 }
 
-/// Where the host keeps what it knows of a partition: no company's id begins with a control character, so that no
-/// partition's key does.
+/// The key of the host's own record of a partition. No company's id begins with a control character, so this is no key of
+/// a partition.
 pub(super) fn state_key(partition: &[u8]) -> Vec<u8> {
     [b"\x01".as_slice(), partition].concat()
 }
 
 impl Partition {
-    /// A migration's writes and the host's own record of it, all or nothing. The limits of one batch of a guest do not
-    /// hold for it; the partition's does.
+    /// A migration's writes and the host's own record, all or nothing. The limits of a guest's batch do not apply; the
+    /// partition's limit does.
     pub(super) fn apply_with_state(&self, writes: Vec<StorageWrite>, state: &[u8]) -> Result<(), StorageError> {
         let mut used = self.used.lock();
         let (mut total, mut batch, mut keys) = (*used, Batch::default(), Vec::new());
@@ -175,7 +175,7 @@ impl BindingStorage for Partition {
         let max = limits::MAX_STORAGE_PAGE;
         let count = if count == 0 { max } else { count.min(max) };
         let full_prefix = self.key(prefix);
-        // A cursor before the prefix would leave it; one behind it finds nothing.
+        // A cursor before the prefix begins at the prefix; one behind it finds nothing.
         let start = cursor.map_or_else(|| full_prefix.clone(), |cursor| self.key(cursor).max(full_prefix.clone()));
         let mut page = StoragePage::default();
         let mut bytes = 0;
@@ -238,7 +238,7 @@ impl BindingStorage for Partition {
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError> {
         check_key(key)?;
         check_value(new.unwrap_or_default())?;
-        // Every write of the partition holds this lock: nothing comes between the look and the write.
+        // Every write of the partition holds this lock, so nothing is written between this read and the write.
         let mut used = self.used.lock();
         let found = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
         if found.as_deref() != expected {

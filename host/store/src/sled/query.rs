@@ -1,5 +1,5 @@
-//! The operation log's reading side: newest first, by range scan or by intersecting posting chunks, never by a full
-//! scan for a facet.
+//! The reading side of the operation log: newest first, by range scan or by intersecting posting chunks. A filter by a
+//! facet never scans the whole log.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::{failed, index, keys};
 use crate::{LogPage, StoreError, decode};
 use memhost_types::{CompanyId, Operation, OperationFilter};
 
-/// An operation's number is given out just before its time is taken: two that begin together may have them the other
-/// way round. No more than this many can begin within such a moment.
+/// An operation's number is given out just before its time is read, so two operations that begin together may have their
+/// times in the other order. No more than this many can begin within such a moment.
 const TIME_SLACK: u64 = 1_024;
 
 pub(super) struct Reader<'a> {
@@ -42,7 +42,7 @@ impl Reader<'_> {
             Some(since) => self.first_at(since)?.saturating_sub(TIME_SLACK),
             None => 0,
         };
-        // The memory first, then the index: what moves from one to the other meanwhile is seen twice, not never.
+        // Memory first, then the index: an operation that moves in between is seen twice and not missed.
         let mut recent = self.log.queued(self.company);
         let facets = keys::facets_wanted(self.company, filter);
         if !facets.is_empty() {

@@ -1,4 +1,4 @@
-//! Removing: the oldest operations, or everything of a company.
+//! Removal of the oldest operations, or of everything of a company.
 
 use sled::{Batch, Tree};
 
@@ -23,14 +23,14 @@ pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreEr
         count += prefix(trees, name, tree, &own)?;
     }
     count += due(trees, &own)?;
-    // What the host keeps of each partition stands before all companies.
+    // The host's own records of partitions have a prefix before the company.
     for own in [partition::state_key(&own), partition::sum_key(&own)] {
         count += prefix(trees, STORAGE, &trees.storage, &own)?;
     }
     Ok(count)
 }
 
-/// What is due of a company: its key stands behind the time.
+/// Due entries of a company: the company comes after the time in their keys.
 fn due(trees: &Trees, own: &[u8]) -> Result<u64, StoreError> {
     let mut count = 0;
     let tree = trees.table(Table::Due);
@@ -69,14 +69,14 @@ fn prefix(trees: &Trees, name: &'static str, tree: &Tree, prefix: &[u8]) -> Resu
     }
 }
 
-/// Throws a company's operations below a number away, with the chunks that are about nothing else.
+/// Removes a company's operations below a number, with the chunks that contain no others.
 pub(super) fn operations(
     trees: &Trees,
     companies: &Companies,
     company: &CompanyId,
     below: u64,
 ) -> Result<u64, StoreError> {
-    // What is not indexed yet is needed to index it, and the newest one to number the next.
+    // Operations that are not indexed yet are still needed, and so is the newest one, for the next number.
     let last = companies.lock().get(company).map_or(0, CompanyState::last);
     let below = below.min(index::watermark(companies, company) + 1).min(last);
     let mut count = 0;

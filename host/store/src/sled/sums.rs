@@ -1,5 +1,5 @@
-//! Sums over operations. Which operations are in them is known by block and bit: an operation that
-//! is indexed again, after a crash or in a restored store, is not summed again.
+//! Sums over operations. A bitmap for each block says which operations are summed, so that an operation that is indexed
+//! again, after a crash or in a restored store, is not summed again.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
     tree.apply_batch(batch).map_err(|error| failed("summing", &error))
 }
 
-/// The rows of some days, with what is known in memory only.
+/// The rows of some days, with the operations that are known in memory only.
 pub(super) fn rows(
     trees: &Trees,
     log: &Log,
@@ -78,7 +78,7 @@ pub(super) fn rows(
     let open = log.companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
     let mut blocks: HashMap<u64, Posting> = HashMap::new();
     for sequence in open {
-        // What another host has summed comes with its sums and is indexed here a moment later.
+        // An imported operation is in the imported sums already and is indexed here a moment later.
         let block = sequence / keys::BLOCK;
         let summed = match blocks.get(&block) {
             Some(summed) => summed,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{SledOptions, SledStore};
-use crate::{Change, Expected, Store, StoreError, Table, Transacted};
+use crate::{Change, Expected, Maintenance, OperationLog, Partitions, StoreError, Table, Tables, Transacted};
 use memhost_ports::{StorageEntry, StorageError, StorageSize, StorageWrite};
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Scope};
 
@@ -31,7 +31,7 @@ fn operation(
     outcome: Outcome,
 ) -> Operation {
     let company_id = company(company_name);
-    let sequence = store.next_sequence(&company_id).unwrap();
+    let sequence = store.take_sequence(&company_id).unwrap();
     let started = i64::try_from(sequence).unwrap() * 1_000;
     Operation {
         id: OperationId::new(u64::try_from(started).unwrap(), sequence, 7),
@@ -65,7 +65,7 @@ fn operation(
 fn all(store: &SledStore, name: &str, filter: &OperationFilter, page: usize) -> Vec<u64> {
     let (mut found, mut before) = (Vec::new(), None);
     loop {
-        let next = store.operations(&company(name), filter, before, page).unwrap();
+        let next = block_on(store.operations(&company(name), filter, before, page)).unwrap();
         assert!(next.operations.len() <= page);
         found.extend(next.operations.iter().map(|operation| operation.id.sequence()));
         match next.next_before {
@@ -136,7 +136,7 @@ proptest! {
                 prop_assert_eq!(all(&store, name, filter, page), expected, "{} {:?}", name, filter);
             }
         }
-        prop_assert_eq!(store.verify().unwrap(), Vec::<String>::new());
+        prop_assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
     }
 }
 
@@ -159,7 +159,7 @@ fn a_facet_over_several_blocks_is_found_without_its_neighbours() {
     drop(store);
     let store = open(directory.path());
     assert_eq!(all(&store, "acme", &rare, 4), expected);
-    assert!(store.verify().unwrap().is_empty());
+    assert!(block_on(store.verify()).unwrap().is_empty());
 }
 
 #[test]
@@ -190,14 +190,14 @@ fn what_was_at_work_is_interrupted_after_a_crash() {
     block_on(store.write_operation(Arc::new(done.clone()), Vec::new())).unwrap();
     drop(store);
     let store = open(directory.path());
-    let found = store.operation(&company("acme"), intent.id).unwrap().unwrap();
+    let found = block_on(store.operation(&company("acme"), intent.id)).unwrap().unwrap();
     assert_eq!(found.outcome, Outcome::Interrupted);
     assert!(found.error.unwrap().message.contains("not known"));
-    assert_eq!(store.operation(&company("acme"), done.id).unwrap().unwrap().outcome, Outcome::Succeeded);
+    assert_eq!(block_on(store.operation(&company("acme"), done.id)).unwrap().unwrap().outcome, Outcome::Succeeded);
     let filter = OperationFilter { outcome: Some(Outcome::Interrupted), ..OperationFilter::default() };
     assert_eq!(all(&store, "acme", &filter, 10), [intent.id.sequence()]);
     // The next number is behind all that were used.
-    assert!(store.next_sequence(&company("acme")).unwrap() > done.id.sequence());
+    assert!(store.take_sequence(&company("acme")).unwrap() > done.id.sequence());
 }
 
 #[test]
@@ -206,13 +206,13 @@ fn an_unwritten_tail_is_seen_at_once_and_other_companies_never() {
     let store = open(directory.path());
     let made = operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded);
     let commit = store.write_operation(Arc::new(made.clone()), Vec::new());
-    assert_eq!(store.operation(&company("acme"), made.id).unwrap().unwrap(), made);
+    assert_eq!(block_on(store.operation(&company("acme"), made.id)).unwrap().unwrap(), made);
     assert_eq!(all(&store, "acme", &OperationFilter::default(), 10), [1]);
-    assert_eq!(store.operation(&company("acm"), made.id).unwrap(), None);
+    assert_eq!(block_on(store.operation(&company("acm"), made.id)).unwrap(), None);
     assert!(all(&store, "acm", &OperationFilter::default(), 10).is_empty());
     block_on(commit).unwrap();
     let forged = OperationId::new(1, made.id.sequence(), 8);
-    assert_eq!(store.operation(&company("acme"), forged).unwrap(), None);
+    assert_eq!(block_on(store.operation(&company("acme"), forged)).unwrap(), None);
 }
 
 #[test]
@@ -224,10 +224,10 @@ fn a_damaged_index_is_reported() {
     indexed(&store);
     let key = super::keys::chunk(&super::keys::facet(&company("acme"), b'a', "ada"), 0);
     store.trees.index.remove(&key).unwrap();
-    let findings = store.verify().unwrap();
+    let findings = block_on(store.verify()).unwrap();
     assert!(findings.len() == 1 && findings[0].contains("missing"), "{findings:?}");
     store.trees.index.insert(&key, &[9, 9, 9]).unwrap();
-    assert!(store.verify().unwrap()[0].contains("damaged"));
+    assert!(block_on(store.verify()).unwrap()[0].contains("damaged"));
 }
 
 #[test]
@@ -242,15 +242,15 @@ fn a_transaction_happens_as_a_whole_or_not_at_all() {
     };
     let both =
         [change(Table::Bindings, b"a", Expected::Absent, b"1"), change(Table::Targets, b"a", Expected::Anything, b"1")];
-    let Transacted::Done(commit) = store.transact(&both).unwrap() else { panic!() };
+    let Transacted::Done(commit) = block_on(store.transact(&both)).unwrap() else { panic!() };
     block_on(commit).unwrap();
     let again = [
         change(Table::Targets, b"a", Expected::Value(b"1".to_vec()), b"2"),
         change(Table::Bindings, b"a", Expected::Absent, b"2"),
     ];
-    assert!(matches!(store.transact(&again).unwrap(), Transacted::Conflict(1)));
-    assert_eq!(store.get(Table::Targets, b"a").unwrap().as_deref(), Some(b"1".as_slice()));
-    let page = store.scan(Table::Bindings, b"", None, 10).unwrap();
+    assert!(matches!(block_on(store.transact(&again)).unwrap(), Transacted::Conflict(1)));
+    assert_eq!(block_on(store.get(Table::Targets, b"a")).unwrap().as_deref(), Some(b"1".as_slice()));
+    let page = block_on(store.scan(Table::Bindings, b"", None, 10)).unwrap();
     assert_eq!(page.entries, [(b"a".to_vec(), b"1".to_vec())]);
 }
 
@@ -276,8 +276,8 @@ fn put(key: &[u8], value: &[u8]) -> StorageWrite {
 fn partitions_are_private_paged_and_limited() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
-    let a = store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 100)).unwrap();
-    let b = store.binding_storage(b"acme\0bbbbbbbbbbbbbbbb", size(1_000, 100)).unwrap();
+    let a = block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 100))).unwrap();
+    let b = block_on(store.binding_storage(b"acme\0bbbbbbbbbbbbbbbb", size(1_000, 100))).unwrap();
     a.apply(vec![put(b"k1", b"v1"), put(b"k2", b"v2"), put(b"l", b"w")]).unwrap();
     b.apply(vec![put(b"k1", b"other")]).unwrap();
     assert_eq!(a.get(b"k1").unwrap().as_deref(), Some(b"v1".as_slice()));
@@ -300,10 +300,10 @@ fn partitions_are_private_paged_and_limited() {
     assert_eq!(a.used(), size(4 + 2 + 5, 2));
     drop((a, b, store));
     let store = open(directory.path());
-    let sum = |partition: &[u8]| store.binding_storage(partition, size(1_000, 100)).unwrap().used();
+    let sum = |partition: &[u8]| block_on(store.binding_storage(partition, size(1_000, 100))).unwrap().used();
     assert_eq!((sum(b"acme\0aaaaaaaaaaaaaaaa"), sum(b"acme\0bbbbbbbbbbbbbbbb")), (size(11, 2), size(7, 1)));
     // Keys are limited, too, and deleting makes room.
-    let few = store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 3)).unwrap();
+    let few = block_on(store.binding_storage(b"acme\0aaaaaaaaaaaaaaaa", size(1_000, 3))).unwrap();
     few.apply(vec![put(b"m", b"")]).unwrap();
     let over = few.compare_and_swap(b"n", None, Some(b"")).unwrap_err();
     assert!(over.to_string().contains("storageKeys"), "{over}");
@@ -319,7 +319,7 @@ fn a_limit_holds_for_all_threads_together() {
     let written: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8_u8)
             .map(|thread| {
-                let handle = store.binding_storage(partition, size(500, 100)).unwrap();
+                let handle = block_on(store.binding_storage(partition, size(500, 100))).unwrap();
                 scope.spawn(move || {
                     (0..20_u8).filter(|n| handle.apply(vec![put(&[thread, *n], &[0; 8])]).is_ok()).count()
                 })
@@ -328,8 +328,11 @@ fn a_limit_holds_for_all_threads_together() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(written, 50);
-    let handle = store.binding_storage(partition, size(500, 100)).unwrap();
+    let handle = block_on(store.binding_storage(partition, size(500, 100))).unwrap();
     assert_eq!(handle.used(), size(500, 50));
     drop((handle, store));
-    assert_eq!(open(directory.path()).binding_storage(partition, size(500, 100)).unwrap().used(), size(500, 50));
+    assert_eq!(
+        block_on(open(directory.path()).binding_storage(partition, size(500, 100))).unwrap().used(),
+        size(500, 50)
+    );
 }

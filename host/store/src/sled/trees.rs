@@ -1,4 +1,4 @@
-//! The trees of the database, and changing several of them in one step.
+//! The trees of the database, and transactions over several of them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{Change, Expected, StoreError, Table, TableWrite};
 /// A key, and what will be there; none removes.
 pub(super) type KeyChange = (Vec<u8>, Option<Vec<u8>>);
 
-/// Every tree. What is derived is in `index` and nowhere else.
+/// Every tree. Derived data is in `index` only.
 #[derive(Clone)]
 pub(super) struct Trees {
     pub(super) db: Db,
@@ -39,13 +39,13 @@ impl Trees {
         &self.tables[table as usize]
     }
 
-    /// What a backup holds: everything that is not derived, by name.
+    /// The trees that a backup contains, by name: all but the derived one.
     pub(super) fn kept(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
         let tables = Table::ALL.iter().map(|table| (table.name(), self.table(*table)));
         [(OPERATIONS, &self.records), (STORAGE, &self.storage)].into_iter().chain(tables)
     }
 
-    /// Makes all changes or none; answers the number of the change whose condition does not hold.
+    /// Makes all changes or none. Answers the position of the first change whose condition does not hold.
     pub(super) fn change(&self, changes: &[Change]) -> Result<Option<usize>, StoreError> {
         let writing = self.gate.enter();
         writing.note(|| changes.iter().map(|change| (change.table.name(), change.key.clone())).collect::<Vec<_>>());
@@ -77,7 +77,7 @@ impl Trees {
         }
     }
 
-    /// An operation's record with what is written beside it. The caller has entered the gate.
+    /// Writes an operation's record together with table writes. The caller has entered the gate.
     pub(super) fn transact(&self, records: &[KeyChange], beside: &[TableWrite]) -> Result<(), StoreError> {
         let trees = std::iter::once(&self.records).chain(beside.iter().map(|write| self.table(write.table)));
         let (distinct, places) = distinct(trees.collect());
@@ -109,7 +109,7 @@ fn put(
     Ok(())
 }
 
-/// Each tree once, since a transaction locks what it names, and where each of the given ones stands.
+/// Each tree once, because a transaction locks the trees that it names, and the position of each given tree in that list.
 fn distinct(trees: Vec<&Tree>) -> (Vec<&Tree>, Vec<usize>) {
     let mut once: Vec<&Tree> = Vec::new();
     let mut places = Vec::with_capacity(trees.len());

@@ -134,9 +134,9 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this key.
-    pub fn binding(&self, company: &CompanyId, key: &BindingKey) -> Result<BindingView, ServiceError> {
+    pub async fn binding(&self, company: &CompanyId, key: &BindingKey) -> Result<BindingView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
-        let state = self.serving.state(&binding).map_err(host)?;
+        let state = self.serving.state(&binding).await.map_err(host)?;
         let builds = self.plugins.builds(&binding.provider_key);
         let choice = choice::choose(&binding, &builds, state.as_ref());
         let warm = self.serving.warm(binding.id);
@@ -170,7 +170,7 @@ impl Service {
                 }
             }),
         };
-        for name in self.serving.missing_secrets(&binding) {
+        for name in self.serving.missing_secrets(&binding).await {
             view.warnings.push(format!(
                 "the secret `{name}` is granted and not set, or not with this key; `memhost secret create {name}` sets it"
             ));
@@ -185,12 +185,21 @@ impl Service {
         Ok(view)
     }
 
+    /// The keys of the company's bindings, in their order.
+    pub fn binding_keys(&self, company: &CompanyId) -> Vec<BindingKey> {
+        self.bindings.list(company).iter().map(|binding| binding.key.clone()).collect()
+    }
+
     /// The company's bindings, by key.
     ///
     /// # Errors
     /// None that a caller could cause.
-    pub fn bindings(&self, company: &CompanyId) -> Result<Vec<BindingView>, ServiceError> {
-        self.bindings.list(company).iter().map(|binding| self.binding(company, &binding.key)).collect()
+    pub async fn bindings(&self, company: &CompanyId) -> Result<Vec<BindingView>, ServiceError> {
+        let mut views = Vec::new();
+        for binding in self.bindings.list(company) {
+            views.push(self.binding(company, &binding.key).await?);
+        }
+        Ok(views)
     }
 
     /// What a binding's provider asks for, and what it was granted.
@@ -220,14 +229,14 @@ impl Service {
     ///
     /// # Errors
     /// Where none would.
-    pub fn resolve_binding(
+    pub async fn resolve_binding(
         &self,
         company: &CompanyId,
         agent: Option<&AgentId>,
         named: Option<&BindingKey>,
     ) -> Result<ResolvedView, ServiceError> {
         let resolution = self.bindings.resolve(company, agent, named)?;
-        let binding = self.binding(company, &resolution.binding.key)?;
+        let binding = self.binding(company, &resolution.binding.key).await?;
         Ok(ResolvedView { binding, why: resolution.why, steps: self.bindings.explain(company, agent, named) })
     }
 }

@@ -14,7 +14,7 @@ use memhost_types::{Binding, BindingId, CompanyId, Grants, ServingVersion};
 
 impl ServingBindings {
     /// The private storage of a binding, if it may have one.
-    pub(crate) fn storage(
+    pub(crate) async fn storage(
         &self,
         binding: &Binding,
         grants: &Grants,
@@ -23,7 +23,8 @@ impl ServingBindings {
             0 => Ok(None),
             bytes => {
                 let limit = StorageSize { bytes, keys: binding.limits.storage_keys };
-                let storage = self.store.binding_storage(&partition(&binding.company_id, binding.id), limit);
+                let partition = partition(&binding.company_id, binding.id);
+                let storage = self.store.binding_storage(&partition, limit).await;
                 storage.map(Some).map_err(|error| host(&error))
             }
         }
@@ -49,7 +50,12 @@ impl ServingBindings {
     /// Removes what a deleted binding's provider has stored through the host.
     pub(crate) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
         let partition = partition(&binding.company_id, binding.id);
-        self.store.remove_partition(&partition).map_err(|error| host(&error))?.await.map_err(|error| host(&error))?;
+        self.store
+            .remove_partition(&partition)
+            .await
+            .map_err(|error| host(&error))?
+            .await
+            .map_err(|error| host(&error))?;
         let path = self.directory(binding);
         let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -59,9 +65,9 @@ impl ServingBindings {
     }
 
     /// Which build served a binding last.
-    pub(crate) fn state(&self, binding: &Binding) -> Result<Option<ServingVersion>, Refusal> {
+    pub(crate) async fn state(&self, binding: &Binding) -> Result<Option<ServingVersion>, Refusal> {
         let partition = partition(&binding.company_id, binding.id);
-        let stored = self.store.partition_state(&partition).map_err(|error| host(&error))?;
+        let stored = self.store.partition_state(&partition).await.map_err(|error| host(&error))?;
         let state = stored.map(|bytes| store::decode("serving version", &bytes)).transpose();
         state.map_err(|error| host(&error))
     }
@@ -76,7 +82,7 @@ impl ServingBindings {
         let partition = partition(&binding.company_id, binding.id);
         let state = store::encode("serving version", state).map_err(|error| host(&error))?;
         let limit = StorageSize { bytes: binding.grants.storage_bytes, keys: binding.limits.storage_keys };
-        let commit = self.store.write_partition_state(&partition, limit, &state, writes);
+        let commit = self.store.write_partition_state(&partition, limit, &state, writes).await;
         commit.map_err(|error| host(&error))?.await.map_err(|error| host(&error))
     }
 }

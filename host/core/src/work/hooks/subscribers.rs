@@ -1,5 +1,5 @@
-//! The registry: a binding says which kinds of hook it takes, and for which events. A kind that nobody has heard of needs
-//! no more than a binding that names it.
+//! Which bindings take an event. A binding's policy names the kinds of hook that it takes; a new kind needs nothing but a
+//! binding that names it.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::bindings::BindingError;
 use crate::bindings::Bindings;
 use memhost_types::{Binding, HookEvent, SubscribedWhen};
 
-/// The bindings that take an event, the one that its scope resolves to first. A binding that the event names takes it
-/// whatever it subscribes to.
+/// The bindings that take an event; the one that its scope resolves to is first. A binding that the event names takes the
+/// event even without a subscription.
 ///
 /// # Errors
-/// Where the event names a binding that is not there.
+/// Where the event names a binding that does not exist.
 pub fn subscribers(bindings: &Bindings, event: &HookEvent) -> Result<Vec<Arc<Binding>>, BindingError> {
     let company = &event.scope.company_id;
     let active = match bindings.resolve(company, event.scope.agent_id.as_ref(), event.binding_key.as_ref()) {
         Ok(resolution) => Some(resolution.binding),
         Err(error) if event.binding_key.is_some() => return Err(error),
         Err(BindingError::Store(error)) => return Err(error.into()),
-        // Nobody is the default: those that want every event still get it.
+        // There is no default: bindings that subscribe to every event still get it.
         Err(_) => None,
     };
     if event.binding_key.is_some() {

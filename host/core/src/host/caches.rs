@@ -1,0 +1,150 @@
+//! Caches of table rows in memory: bindings and their targets, tokens, review standings, budgets and company settings.
+//! Each cache is updated by the code that writes its rows. The rows that other processes write come through the store's
+//! change feed and are applied here.
+
+use std::sync::Arc;
+
+use crate::Service;
+use crate::error::ServiceError;
+use memhost_store::{self as store, Table, TableWrite};
+use memhost_types::{CompanyId, CostEvent, ReviewItem};
+
+impl Service {
+    /// Keeps the caches current with the writes of other processes. Does nothing where this process is the only one.
+    pub(crate) fn follow_changes(self: &Arc<Self>) {
+        let Some(mut feed) = self.store.changes() else { return };
+        let weak = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                let rows = match feed.next().await {
+                    Ok(Some(rows)) => rows,
+                    Ok(None) => return,
+                    Err(error) => {
+                        tracing::error!(%error, "changes of other hosts are no longer seen; restart this host");
+                        return;
+                    }
+                };
+                let Some(service) = weak.upgrade() else { return };
+                for row in &rows {
+                    if let Err(error) = service.row_changed(row).await {
+                        tracing::error!(%error, table = row.table.name(), "a change of another host is not seen");
+                    }
+                }
+            }
+        });
+    }
+
+    /// Updates the caches with a row that another process wrote.
+    pub(crate) async fn row_changed(&self, row: &TableWrite) -> Result<(), ServiceError> {
+        match (row.table, company_of(&row.key), row.new.as_deref()) {
+            (Table::Bindings | Table::Targets, Some(company), _) => self.bindings.reload(&company).await?,
+            (Table::Budgets, Some(company), _) => self.recorder.ledger.reload(&company).await?,
+            (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
+            (Table::Tokens, _, value) => self.tokens.reload(&row.key, value)?,
+            (Table::Reviews, _, Some(value)) => self.reviews.apply(&store::decode::<ReviewItem>("review", value)?),
+            (Table::CostEvents, _, Some(value)) => {
+                self.recorder.ledger.count(&store::decode::<CostEvent>("cost event", value)?);
+            }
+            (Table::Host, ..) => self.companies.reload_erased(&*self.store).await?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The company that a key begins with.
+pub(crate) fn company_of(key: &[u8]) -> Option<CompanyId> {
+    let name = key.split(|byte| *byte == 0).next().unwrap_or_default();
+    std::str::from_utf8(name).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::access::{Caller, CreateToken, Known, Tokens};
+    use crate::bindings::{Bindings, NewBinding};
+    use crate::money::Ledger;
+    use memhost_ports::{Clock, SystemClock};
+    use memhost_store::{Change, SledOptions, SledStore, Store};
+    use memhost_types::{BindingLimits, BindingPolicy, Grants, JsonObject, Microcents, Period, VersionChoice};
+
+    /// One store, and a clock, that two hosts share in these tests.
+    fn shared() -> (TempDir, Arc<dyn Store>, Arc<dyn Clock>) {
+        let directory = TempDir::new().unwrap();
+        let store = SledStore::open(directory.path(), SledOptions::default()).unwrap();
+        (directory, Arc::new(store), Arc::new(SystemClock))
+    }
+
+    async fn write(store: &Arc<dyn Store>, change: &Change) {
+        drop(store.transact(std::slice::from_ref(change)).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_token_of_another_host_is_known_and_a_removed_one_is_not() {
+        let (_directory, store, clock) = shared();
+        let here = Tokens::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
+        let there = Tokens::open(Arc::clone(&store), clock).await.unwrap();
+        let request: CreateToken = serde_json::from_value(json!({"name": "ops", "role": "operator"})).unwrap();
+        let (made, change) = here.make(&Caller::operator(), None, request).await.unwrap();
+        write(&store, &change).await;
+        assert_eq!(there.find(&made.value), None);
+        there.reload(&change.key, change.new.as_deref()).unwrap();
+        assert!(matches!(there.find(&made.value), Some(Known::Valid(_))));
+        there.reload(&change.key, None).unwrap();
+        assert_eq!(there.find(&made.value), None);
+    }
+
+    #[tokio::test]
+    async fn bindings_of_another_host_are_read_again() {
+        let (_directory, store, clock) = shared();
+        let acme: CompanyId = "acme".parse().unwrap();
+        let here = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
+        let there = Bindings::open(Arc::clone(&store), clock).await.unwrap();
+        let new = NewBinding {
+            key: "default".parse().unwrap(),
+            provider_key: "local-markdown".parse().unwrap(),
+            config: JsonObject::new(),
+            version: VersionChoice::default(),
+            grants: Grants::default(),
+            reviewed: Vec::new(),
+            limits: BindingLimits::default(),
+            policy: BindingPolicy::default(),
+            make_default: true,
+        };
+        let made = here.create("operator", &acme, new).await.unwrap();
+        assert!(there.resolve(&acme, None, None).is_err());
+        there.reload(&acme).await.unwrap();
+        assert_eq!(there.resolve(&acme, None, None).unwrap().binding.id, made.id);
+        here.delete(&acme, &made.key, None, "operator").await.unwrap();
+        there.reload(&acme).await.unwrap();
+        assert!(there.list(&acme).is_empty());
+    }
+
+    #[tokio::test]
+    async fn budgets_and_costs_of_another_host_count_here() {
+        let (_directory, store, clock) = shared();
+        let acme: CompanyId = "acme".parse().unwrap();
+        let here = Ledger::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
+        let there = Ledger::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
+        let set = serde_json::from_value(json!({"limitCents": 5})).unwrap();
+        let (_, _, change) = here.set_budget(&acme, None, Period::Day, Some(set)).unwrap();
+        write(&store, &change).await;
+        there.reload(&acme).await.unwrap();
+        assert_eq!(there.budgets(&acme).await.unwrap().len(), 1);
+        let key = "default".parse().unwrap();
+        assert!(there.check(&acme, &key).await.unwrap().is_none());
+        let event = json!({
+            "id": uuid::Uuid::nil(), "companyId": "acme", "operationId": memhost_types::OperationId::new(1, 1, 1),
+            "provider": "p", "billingType": "metered_api", "costStatus": "reported", "inputTokens": 0,
+            "cachedInputTokens": 0, "outputTokens": 0, "embeddingTokens": 0, "costCents": 7,
+            "occurredAt": clock.now(),
+        });
+        let event: CostEvent = serde_json::from_value(event).unwrap();
+        assert!(event.cost > Microcents::default());
+        there.count(&event);
+        assert!(there.check(&acme, &key).await.unwrap().is_some(), "what the other host spent counts");
+    }
+}

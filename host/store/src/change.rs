@@ -1,0 +1,62 @@
+//! Changes of tables, with the conditions under which they are made.
+
+use crate::{Commit, Table};
+
+/// One change of a table, made only if the present value is the expected one.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Where.
+    pub table: Table,
+    /// Which record.
+    pub key: Vec<u8>,
+    /// What must be there for the whole transaction to happen.
+    pub expected: Expected,
+    /// What will be there; none deletes.
+    pub new: Option<Vec<u8>>,
+}
+
+/// One record of a table that is written together with an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableWrite {
+    /// Where.
+    pub table: Table,
+    /// Which record.
+    pub key: Vec<u8>,
+    /// What will be there; none deletes.
+    pub new: Option<Vec<u8>>,
+}
+
+impl From<TableWrite> for Change {
+    fn from(write: TableWrite) -> Self {
+        Self { table: write.table, key: write.key, expected: Expected::Anything, new: write.new }
+    }
+}
+
+/// A condition on a record's present value.
+#[derive(Debug, Clone)]
+pub enum Expected {
+    /// No condition.
+    Anything,
+    /// There is no such record.
+    Absent,
+    /// Exactly this value.
+    Value(Vec<u8>),
+}
+
+/// The result of a transaction.
+#[derive(Debug)]
+pub enum Transacted {
+    /// All changes were made.
+    Done(Commit),
+    /// Nothing was changed: the change at this index found something else than it expected.
+    Conflict(usize),
+}
+
+/// One page of a table's records.
+#[derive(Debug, Clone, Default)]
+pub struct TablePage {
+    /// Keys and values, in key order.
+    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where the next page begins.
+    pub next: Option<Vec<u8>>,
+}

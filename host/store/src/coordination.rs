@@ -1,0 +1,134 @@
+//! What processes that share one store must agree on. sled has one process, so its implementation is in memory.
+//!
+//! A host keeps three kinds of state outside of the store:
+//!
+//! - Counters: operation numbers ([`crate::OperationLog::take_sequence`]) and what was spent in this period (`Ledger` in
+//!   core). Numbers are reserved through the store. What was spent is read from the sums once and counted in memory; a
+//!   store for several hosts must report the others' cost events through [`ChangeFeed`] so that each host counts them.
+//! - Caches: bindings, tokens, review standings, budgets and company settings are read from tables into memory.
+//!   [`ChangeFeed`] keeps them current.
+//! - Ownership: which process runs a job or delivers a hook. [`Leases`] decides that.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::{DueKind, StoreError, TableWrite};
+
+/// What several processes need of one store.
+pub trait Coordination: Send + Sync {
+    /// The leases of one kind of work. Every call answers the same leases.
+    fn leases(&self, kind: DueKind) -> Arc<dyn Leases>;
+
+    /// What other processes write from now on; none where no other process can write.
+    fn changes(&self) -> Option<Box<dyn ChangeFeed>>;
+}
+
+/// Leases: a record that one process works on is taken by no other.
+///
+/// PostgreSQL: one row for each lease, with the process and an expiry that the process extends while it works. Taking
+/// one is a single `INSERT … ON CONFLICT` that succeeds where there is no row or it has expired, and that counts the
+/// rows of the group. The lease of a process that crashed ends with its expiry.
+#[async_trait]
+pub trait Leases: Send + Sync {
+    /// Takes the record at `key`, unless somebody has it or `most` records of its group are taken already.
+    ///
+    /// # Errors
+    /// Where the store cannot be reached.
+    async fn take(&self, key: &[u8], group: Uuid, most: usize) -> Result<Option<Lease>, StoreError>;
+
+    /// How many leases this process has.
+    fn held(&self) -> usize;
+}
+
+/// A record that this process works on, until this is dropped.
+#[must_use = "the lease ends when this is dropped"]
+pub struct Lease {
+    _guard: Box<dyn Send + Sync>,
+}
+
+impl Lease {
+    /// A lease that ends when `guard` is dropped.
+    pub fn new(guard: impl Send + Sync + 'static) -> Self {
+        Self { _guard: Box::new(guard) }
+    }
+}
+
+impl std::fmt::Debug for Lease {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Lease").finish_non_exhaustive()
+    }
+}
+
+/// What other processes have written.
+///
+/// PostgreSQL: a table of changes that every transaction appends to, read from the last seen id on, with
+/// `LISTEN`/`NOTIFY` to wake the reader. A process that loses its connection reads on from that id.
+#[async_trait]
+pub trait ChangeFeed: Send {
+    /// Waits for the next changes, in the order in which they were made; none once the store is closed.
+    ///
+    /// # Errors
+    /// Where changes were lost: the process must read its caches again, or restart.
+    async fn next(&mut self) -> Result<Option<Vec<TableWrite>>, StoreError>;
+}
+
+type Held = Arc<Mutex<HashMap<Vec<u8>, Uuid>>>;
+
+/// Leases of a store that one process has for itself: they end with the process.
+#[derive(Debug, Default)]
+pub struct LocalLeases {
+    held: Held,
+}
+
+struct LocalLease {
+    key: Vec<u8>,
+    held: Held,
+}
+
+impl Drop for LocalLease {
+    fn drop(&mut self) {
+        self.held.lock().remove(&self.key);
+    }
+}
+
+#[async_trait]
+impl Leases for LocalLeases {
+    async fn take(&self, key: &[u8], group: Uuid, most: usize) -> Result<Option<Lease>, StoreError> {
+        let mut held = self.held.lock();
+        let of_group = held.values().filter(|other| **other == group).count();
+        if of_group >= most || held.contains_key(key) {
+            return Ok(None);
+        }
+        held.insert(key.to_vec(), group);
+        Ok(Some(Lease::new(LocalLease { key: key.to_vec(), held: Arc::clone(&self.held) })))
+    }
+
+    fn held(&self) -> usize {
+        self.held.lock().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_record_has_one_lease_and_a_group_as_many_as_allowed() {
+        let leases = LocalLeases::default();
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let first = leases.take(b"a", one, 2).await.unwrap().unwrap();
+        assert!(leases.take(b"a", other, 2).await.unwrap().is_none(), "it is taken");
+        let second = leases.take(b"b", one, 2).await.unwrap().unwrap();
+        assert!(leases.take(b"c", one, 2).await.unwrap().is_none(), "its group is full");
+        let third = leases.take(b"c", other, 2).await.unwrap();
+        assert!(third.is_some() && leases.held() == 3);
+        drop(first);
+        assert!(leases.take(b"a", one, 2).await.unwrap().is_some());
+        drop((second, third));
+        assert_eq!(leases.held(), 0);
+    }
+}

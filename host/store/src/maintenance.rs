@@ -1,0 +1,53 @@
+//! Calls about the store as a whole. They may take long; an implementation keeps them off the executor's threads.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::StoreError;
+use memhost_types::CompanyId;
+
+/// What a backup contains.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupReport {
+    /// Keys of the store.
+    pub keys: u64,
+    /// Those that were written while they were copied, and were copied again at the end.
+    pub copied_again: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Maintenance of a store.
+#[async_trait]
+pub trait Maintenance: Send + Sync {
+    /// Every company that has operations, private storage, or a record in one of the tables.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError>;
+
+    /// Removes everything of a company from every table, the log and the private storages. No operation of it may be in
+    /// progress. Answers how many keys were removed.
+    ///
+    /// # Errors
+    /// Where the disk fails; some of it may be removed then, and the call can be repeated.
+    async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError>;
+
+    /// Writes everything that is stored into a file, as of the moment at which `at_the_end` is called. Nothing is written
+    /// to the store during that call; operations continue for the rest of the time. Derived indexes are left out.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError>;
+
+    /// Compares everything that is stored with its indexes. Answers one line for each difference.
+    ///
+    /// # Errors
+    /// Where reading fails.
+    async fn verify(&self) -> Result<Vec<String>, StoreError>;
+}

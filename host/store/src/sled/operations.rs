@@ -1,0 +1,94 @@
+//! The operation log's calls.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use super::log::CompanyState;
+use super::{SledStore, failed, keys, remove, sums};
+use crate::{Commit, LogPage, OperationLog, StoreError, TableWrite};
+use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
+
+#[async_trait]
+impl OperationLog for SledStore {
+    fn take_sequence(&self, company: &CompanyId) -> Option<u64> {
+        self.log.as_ref().map(|log| log.next_sequence(company))
+    }
+
+    async fn reserve_sequences(&self, _company: &CompanyId) -> Result<(), StoreError> {
+        // All numbers are this process's own.
+        self.log().map(drop)
+    }
+
+    fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
+        match self.log() {
+            Ok(log) => log.write(operation, beside),
+            Err(error) => Commit::failed(error),
+        }
+    }
+
+    fn is_behind(&self, company: &CompanyId) -> bool {
+        self.log().is_ok_and(|log| log.is_behind(company))
+    }
+
+    fn is_settled(&self, company: &CompanyId) -> bool {
+        self.companies.lock().get(company).is_none_or(|state| state.open.is_empty())
+    }
+
+    async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        Ok(self.reader(company)?.operation(id.sequence())?.filter(|operation| operation.id == id))
+    }
+
+    async fn operations(
+        &self,
+        company: &CompanyId,
+        filter: &OperationFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<LogPage, StoreError> {
+        self.reader(company)?.page(filter, before, limit)
+    }
+
+    async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
+        let last = self.companies.lock().get(company).map_or(0, CompanyState::last);
+        let first = self.trees.records.range(keys::record(company, 0)..=keys::record(company, last)).next();
+        let first = first.transpose().map_err(|error| failed("reading", &error))?;
+        Ok(first.and_then(|(key, _)| Some((keys::sequence(&key)?, last))))
+    }
+
+    async fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError> {
+        self.reader(company)?.first_at(moment)
+    }
+
+    async fn rollups(
+        &self,
+        company: &CompanyId,
+        since: Date,
+        until: Date,
+    ) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
+        sums::rows(&self.trees, self.log()?, company, since, until)
+    }
+
+    async fn trim_operations(&self, company: &CompanyId, below: u64) -> Result<u64, StoreError> {
+        let company = company.clone();
+        self.blocking("trimming", move |trees, companies| remove::operations(trees, companies, &company, below)).await
+    }
+
+    async fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError> {
+        if self.operation_range(company).await?.is_some() {
+            let message = format!("{company} has operations already");
+            return Err(StoreError::Corrupt { what: "import".to_owned(), message });
+        }
+        self.companies.lock().remove(company);
+        Ok(())
+    }
+
+    async fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
+        let log = self.log()?;
+        log.give_out(&operation.company_id, operation.id.sequence())?;
+        drop(log.write(Arc::new(operation), Vec::new()));
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! The calls about tables, partitions and the store as a whole.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{SledStore, backup, failed, index, keys, partition, query, remove};
+use crate::{
+    BackupReport, Change, ChangeFeed, Commit, Coordination, DueKind, Leases, Maintenance, Partitions, Store,
+    StoreError, Table, TablePage, Tables, Transacted,
+};
+use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
+use memhost_types::CompanyId;
+
+impl Store for SledStore {
+    fn commit(&self) -> Commit {
+        match self.log() {
+            Ok(log) => log.commit(),
+            Err(error) => Commit::failed(error),
+        }
+    }
+}
+
+#[async_trait]
+impl Tables for SledStore {
+    async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.trees.table(table).get(key).map_err(|error| failed("reading", &error))?;
+        Ok(found.map(|value| value.to_vec()))
+    }
+
+    async fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<TablePage, StoreError> {
+        let mut page = TablePage::default();
+        for entry in self.trees.table(table).range(cursor.unwrap_or(prefix).to_vec()..) {
+            let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+            if !key.starts_with(prefix) {
+                break;
+            }
+            if page.entries.len() == limit {
+                page.next = Some(key.to_vec());
+                break;
+            }
+            page.entries.push((key.to_vec(), value.to_vec()));
+        }
+        Ok(page)
+    }
+
+    async fn transact(&self, changes: &[Change]) -> Result<Transacted, StoreError> {
+        match self.trees.change(changes)? {
+            None => Ok(Transacted::Done(self.commit())),
+            Some(number) => Ok(Transacted::Conflict(number)),
+        }
+    }
+}
+
+#[async_trait]
+impl Partitions for SledStore {
+    async fn binding_storage(
+        &self,
+        partition: &[u8],
+        limit: StorageSize,
+    ) -> Result<Arc<dyn BindingStorage>, StoreError> {
+        Ok(Arc::new(self.partition(partition, limit)?))
+    }
+
+    async fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.trees.storage.get(partition::state_key(partition));
+        Ok(found.map_err(|error| failed("reading", &error))?.map(|value| value.to_vec()))
+    }
+
+    async fn write_partition_state(
+        &self,
+        partition: &[u8],
+        limit: StorageSize,
+        state: &[u8],
+        writes: Vec<StorageWrite>,
+    ) -> Result<Commit, StoreError> {
+        let partition = self.partition(partition, limit)?;
+        partition.apply_with_state(writes, state).map_err(|error| failed("writing", &error))?;
+        Ok(self.commit())
+    }
+
+    async fn remove_partition(&self, partition: &[u8]) -> Result<Commit, StoreError> {
+        let removed = partition.to_vec();
+        self.blocking("erasing", move |trees, _| remove::partition(trees, &removed)).await?;
+        self.partitions.lock().remove(partition);
+        Ok(self.commit())
+    }
+}
+
+#[async_trait]
+impl Maintenance for SledStore {
+    async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError> {
+        let mut all = query::companies(&self.trees.records)?;
+        for table in Table::ALL.iter().filter(|table| !matches!(table, Table::Host | Table::Due)) {
+            all.append(&mut query::companies(self.trees.table(*table))?);
+        }
+        Ok(all)
+    }
+
+    async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        // Its numbers continue, so that a later refusal does not take the number of an erased operation.
+        let erased = self.log()?.erase(company).await?;
+        self.partitions.lock().retain(|partition, _| !keys::is_of(partition, company));
+        Ok(erased)
+    }
+
+    async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError> {
+        let file = file.to_owned();
+        self.blocking("writing the backup", move |trees, _| backup::write(trees, &file, at_the_end)).await
+    }
+
+    async fn verify(&self) -> Result<Vec<String>, StoreError> {
+        let verify = |trees: &super::Trees, companies: &super::Companies| {
+            let mut findings = Vec::new();
+            for company in query::companies(&trees.records)? {
+                findings.extend(index::verify(&trees.records, &trees.index, companies, &company)?);
+            }
+            Ok(findings)
+        };
+        self.blocking("reading", verify).await
+    }
+}
+
+impl Coordination for SledStore {
+    fn leases(&self, kind: DueKind) -> Arc<dyn Leases> {
+        match kind {
+            DueKind::Job => Arc::clone(&self.jobs) as Arc<dyn Leases>,
+            DueKind::Delivery => Arc::clone(&self.deliveries) as Arc<dyn Leases>,
+        }
+    }
+
+    fn changes(&self) -> Option<Box<dyn ChangeFeed>> {
+        // The data directory is locked: no other process writes.
+        None
+    }
+}

@@ -1,0 +1,34 @@
+//! Tables of small records.
+
+use async_trait::async_trait;
+
+use crate::{Change, StoreError, Table, TablePage, Transacted};
+
+/// The tables.
+#[async_trait]
+pub trait Tables: Send + Sync {
+    /// One record of a table.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Records of a table under a prefix, in key order, at most `limit` of them, from `cursor` on. To read all of them,
+    /// use [`crate::scan_all`].
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    async fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<TablePage, StoreError>;
+
+    /// Makes all changes or none. The conditions hold against the writes of every process.
+    ///
+    /// # Errors
+    /// Where the disk fails; then nothing was changed.
+    async fn transact(&self, changes: &[Change]) -> Result<Transacted, StoreError>;
+}
