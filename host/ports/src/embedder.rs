@@ -1,5 +1,4 @@
-//! What a provider sees of embeddings, as a trait: the sandbox calls it, the host's model implements it, neither knows
-//! the other.
+//! A provider's embeddings as a trait: the sandbox calls it, the host's model implements it, and neither knows the other.
 
 use memhost_types::Usage;
 
@@ -8,21 +7,21 @@ pub const MAX_EMBEDDING_TEXTS: usize = 256;
 /// Bytes that one text may have.
 pub const MAX_EMBEDDING_TEXT_BYTES: usize = 64 << 10;
 
-/// Which model there is.
+/// A model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingModel {
     /// Vectors of different names must not be compared.
     pub name: String,
-    /// Numbers that a vector has.
+    /// Numbers in a vector.
     pub dimensions: u32,
 }
 
-/// Vectors, and what they cost.
+/// Vectors, and their usage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddedTexts {
-    /// One a text, in the order of the texts, of unit length.
+    /// One vector of unit length for each text, in their order.
     pub vectors: Vec<Vec<f32>>,
-    /// None where all of them were known.
+    /// None where all of them were cached.
     pub usage: Option<Usage>,
 }
 

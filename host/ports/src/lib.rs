@@ -1,4 +1,4 @@
-//! The traits by which crates that do not know each other are joined: time and randomness, a provider's storage, embeddings.
+//! Traits that join crates which do not know each other: time and randomness, a provider's storage, embeddings.
 
 mod clock;
 mod embedder;

@@ -1,4 +1,4 @@
-//! What a provider sees of storage, as a trait: the sandbox calls it, the store implements it, neither knows the other.
+//! A provider's storage as a trait: the sandbox calls it, the store implements it, and neither knows the other.
 
 /// One key and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,12 +9,12 @@ pub struct StorageEntry {
     pub value: Vec<u8>,
 }
 
-/// What a binding's storage takes, or may take.
+/// The size of a binding's storage, or its limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StorageSize {
-    /// Of keys and values together.
+    /// Bytes of keys and values together.
     pub bytes: u64,
-    /// How many there are.
+    /// Number of keys.
     pub keys: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct StorageSize {
 pub enum StorageWrite {
     /// Sets a value.
     Put(StorageEntry),
-    /// Removes a key; one that is not there is no error.
+    /// Removes a key; a missing key is no error.
     Delete(Vec<u8>),
 }
 
@@ -47,8 +47,11 @@ pub enum StorageError {
     Failed(String),
 }
 
-/// The key-value store of one binding. See `storage` in `wit/host.wit` for ordering and limits. Calls are short and
-/// block only where the disk must be read.
+/// The key-value store of one binding. See `storage` in `wit/host.wit` for ordering and limits.
+///
+/// These calls are not async: the sandbox makes them in the middle of a guest's call, where a plain call costs a fraction
+/// of an async one, and the embedded store answers from memory or the local disk. A store over a network needs the
+/// `storage` imports to be async (`sandbox/src/bindings.rs`, as `embeddings.embed` is), and this trait with them.
 pub trait BindingStorage: Send + Sync {
     /// The value at a key.
     ///
@@ -74,6 +77,6 @@ pub trait BindingStorage: Send + Sync {
     /// Where a limit is reached or the disk fails; then nothing is written.
     fn compare_and_swap(&self, key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, StorageError>;
 
-    /// What the binding's keys and values take now.
+    /// The present size.
     fn used(&self) -> StorageSize;
 }

@@ -1,7 +1,7 @@
-//! Writes down, key by key, what a host of this version stores: the store that a later version must be able to read.
+//! Prints, key by key, what a host of this version stores. A later version with another format must be able to read it.
 //!
-//! `freeze-store > tests/frozen/format-N.jsonl`, run by the version whose format is frozen. Each line is a tree's name,
-//! a key and a value, both in hex. sled's files are not what is frozen: they are the same as long as sled is.
+//! `freeze-store > tests/frozen/format-N.jsonl`, run by the version whose format N it is. Each line has a tree's name, a key
+//! and a value, both in hex. sled's own files are not part of the format.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -29,7 +29,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Something of everything that this version stores.
+/// Stores records of many kinds.
 async fn fill(host: &TestHost) -> Result<()> {
     let (service, acme) = (host.service(), parse("acme"));
     let scoped = |text: &str| {

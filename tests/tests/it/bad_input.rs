@@ -44,8 +44,8 @@ async fn a_directory_of_a_newer_version_is_left_alone() {
     host.stop().await;
     let format = host.data_dir().join("FORMAT");
     let text = fs::read_to_string(&format).unwrap();
-    let newer = text.replacen('2', "99", 1);
-    assert_ne!(text, newer, "the format file does not name version 2: {text}");
+    let newer = text.replacen('1', "99", 1);
+    assert_ne!(text, newer, "the format file does not name version 1: {text}");
     fs::write(&format, &newer).unwrap();
     let before = listing(host.data_dir());
     let error = open(host.data_dir()).await.err().unwrap();

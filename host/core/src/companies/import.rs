@@ -24,7 +24,7 @@ use memhost_types::{
 
 /// The prefix of the marks of imports in progress.
 const IMPORTING: &[u8] = b"importing\0";
-/// Rows that are written between two waits for the disk.
+/// Rows, or deliveries, that are written between two waits for the disk.
 const AT_ONCE: usize = 256;
 
 /// What was imported.
@@ -127,9 +127,14 @@ impl Service {
             self.jobs.write(None, &job).await?;
         }
         let mut deliveries = self.hooks.all(company);
+        let mut some = Vec::new();
         while let Some(delivery) = deliveries.next().await? {
-            self.hooks.accept(vec![delivery]).await?;
+            some.push(delivery);
+            if some.len() == AT_ONCE {
+                self.hooks.accept(std::mem::take(&mut some)).await?;
+            }
         }
+        self.hooks.accept(some).await?;
         Ok(())
     }
 
