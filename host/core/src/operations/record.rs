@@ -1,5 +1,14 @@
 //! One operation's record, from its opening to its end. Rule: no operation without a record.
+//!
+//! An operation is in one of three states, and each state is a type:
+//!
+//! - [`Opened`]: it has an id, and nothing has been asked of a provider.
+//! - [`Intended`]: what must be on disk before the provider is called is on disk.
+//! - [`Ending`]: the provider was called, or the host refused the operation before. Only the completion is missing.
+//!
+//! Dropping any of them records the operation as interrupted, with everything that is known by then.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,12 +22,15 @@ use crate::host::Audit;
 use crate::host::feed::Feed;
 use crate::host::metrics::Metrics;
 use crate::money::Ledger;
+use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use memhost_ports::Clock;
+use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Store, StoreError, TableWrite};
 use memhost_types::{
-    ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError, OperationErrorCode, OperationId,
-    OperationKind, Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceKind, SourceRef, Usage, limits,
+    Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError, OperationErrorCode,
+    OperationId, OperationKind, Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceKind, SourceRef, Usage,
+    limits,
 };
 
 /// Where operations are recorded.
@@ -29,39 +41,95 @@ pub(crate) struct Recorder {
     pub(crate) metrics: Metrics,
     pub(crate) ledger: Ledger,
     pub(crate) feed: Arc<Feed>,
-    /// Whoever begins what is due waits for this.
+    /// The background work waits for this, and begins what is due.
     pub(crate) wake: Arc<Notify>,
 }
 
-/// An operation that has begun. Dropping it without [`OpenOperation::close`] records that the caller went away.
-pub(crate) struct OpenOperation {
-    recorder: Arc<Recorder>,
-    /// Shared with the log only while the log writes it: a change meanwhile is a change of a copy.
-    operation: Option<Arc<Operation>>,
-    started: Instant,
-    /// What the host's own imports used for it.
-    embedded: Vec<Usage>,
-    /// Jobs that it left at the provider, or worked on.
-    left: Vec<ExtractionJob>,
-    /// Those of them that the host did not know, written in one step with the record.
-    new_jobs: Vec<TableWrite>,
-    /// Kept from others until the record is on disk.
-    held: Option<OwnedMutexGuard<()>>,
+/// How far an operation has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Open,
+    /// The provider answered: what it did is done.
+    Answered,
+    /// The completion was handed to the store.
+    Ended,
 }
 
-/// What an operation leaves in its record beside its outcome.
+/// What an operation has in every state.
+struct Record {
+    recorder: Arc<Recorder>,
+    /// Shared with the log only while the log writes it: a change meanwhile changes a copy.
+    operation: Arc<Operation>,
+    started: Instant,
+    stage: Stage,
+    /// What the host's own imports used. It stands behind what the provider reports.
+    embedded: Vec<Usage>,
+    /// Written in one step with the completion.
+    beside: Vec<TableWrite>,
+    has_new_jobs: bool,
+    /// Nobody else writes down jobs of the binding until the record is on disk.
+    leaving: Option<OwnedMutexGuard<()>>,
+}
+
+/// An operation that has begun.
+pub(crate) struct Opened(Record);
+
+/// An operation whose provider may be called.
+pub(crate) struct Intended(Record);
+
+/// An operation that has nothing left but its completion.
+pub(crate) struct Ending(Record);
+
+/// What a provider's answer says about itself.
 #[derive(Default)]
 pub(crate) struct Completion {
     pub(crate) records: Vec<RecordHandle>,
     pub(crate) record_count: usize,
     pub(crate) usage: Vec<Usage>,
-    pub(crate) log: Vec<LogLine>,
-    pub(crate) provider_us: Option<u64>,
-    /// Written in one step with the record.
-    pub(crate) beside: Vec<TableWrite>,
 }
 
-impl OpenOperation {
+impl Completion {
+    pub(crate) fn records(records: Vec<RecordHandle>, usage: &[Usage]) -> Self {
+        Self { record_count: records.len(), records, usage: usage.to_vec() }
+    }
+
+    pub(crate) fn usage(usage: &[Usage]) -> Self {
+        Self { usage: usage.to_vec(), ..Self::default() }
+    }
+}
+
+/// How an operation ends.
+pub(crate) enum Ended<R> {
+    Succeeded(R),
+    /// The host keeps the request. The record says why, and the caller gets an answer.
+    Held(R, Refusal),
+    Failed(Refusal),
+}
+
+impl<R> Ended<R> {
+    /// The same after the host failed. The first failure stays the reason.
+    pub(crate) fn or_failed(self, failure: Refusal) -> Self {
+        match self {
+            Self::Failed(first) => {
+                tracing::error!(error = %failure.error.message, "the host failed while it ended an operation");
+                Self::Failed(first)
+            }
+            Self::Succeeded(_) | Self::Held(..) => Self::Failed(failure),
+        }
+    }
+}
+
+/// The answer to the caller of an operation whose completion was written. Only [`Ending::complete`] makes one.
+#[must_use]
+pub(crate) struct Concluded<R>(Result<R, ServiceError>);
+
+impl<R> Concluded<R> {
+    pub(crate) fn into_result(self) -> Result<R, ServiceError> {
+        self.0
+    }
+}
+
+impl Opened {
     pub(crate) fn begin(
         recorder: &Arc<Recorder>,
         caller: &Caller,
@@ -100,192 +168,321 @@ impl OpenOperation {
             cited: Vec::new(),
             payload: None,
         };
-        Ok(Self {
+        Ok(Self(Record {
             recorder: Arc::clone(recorder),
-            operation: Some(Arc::new(operation)),
+            operation: Arc::new(operation),
             started,
+            stage: Stage::Open,
             embedded: Vec::new(),
-            left: Vec::new(),
-            new_jobs: Vec::new(),
-            held: None,
-        })
+            beside: Vec::new(),
+            has_new_jobs: false,
+            leaving: None,
+        }))
+    }
+
+    pub(crate) fn operation(&self) -> &Operation {
+        &self.0.operation
     }
 
     pub(crate) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
-        if let Some(operation) = self.operation_mut() {
-            operation.source = source.cloned().or(operation.source.take());
-            operation.hook = hook.cloned();
-        }
-    }
-
-    pub(crate) fn operation_mut(&mut self) -> Option<&mut Operation> {
-        self.operation.as_mut().map(Arc::make_mut)
-    }
-
-    /// The version that answers.
-    pub(crate) fn set_version(&mut self, version: &semver::Version) {
-        if let Some(operation) = self.operation_mut() {
-            operation.provider_version = Some(version.to_string());
-        }
+        let operation = self.0.change();
+        operation.source = source.cloned().or(operation.source.take());
+        operation.hook = hook.cloned();
     }
 
     /// Records that the request says it builds on.
     pub(crate) fn set_cited<'a>(&mut self, metadata: impl Iterator<Item = Option<&'a JsonObject>>) {
-        let cited: Vec<RecordHandle> = metadata
+        let cited = metadata
             .filter_map(|metadata| metadata?.get("citedRecords")?.as_array())
             .flatten()
-            .filter_map(|handle| serde_json::from_value(handle.clone()).ok())
-            .take(limits::MAX_RECORDED_HANDLES)
-            .collect();
-        if let Some(operation) = self.operation_mut() {
-            operation.cited = cited;
-        }
+            .filter_map(|handle| serde_json::from_value(handle.clone()).ok());
+        self.0.change().cited = cited.take(limits::MAX_RECORDED_HANDLES).collect();
     }
 
-    /// As much of the request as the binding keeps.
-    pub(crate) fn keep_payload(&mut self, snapshots: Snapshots, request: &impl Serialize) {
-        let most = match snapshots {
+    pub(crate) fn set_binding(&mut self, binding: &Binding) {
+        let operation = self.0.change();
+        operation.binding_key = Some(binding.key.clone());
+        operation.provider_key = Some(binding.provider_key.clone());
+    }
+
+    pub(crate) fn set_version(&mut self, serving: &Serving) {
+        self.0.set_version(serving);
+    }
+
+    /// Jobs at the provider, as the record shows them.
+    pub(crate) fn set_jobs(&mut self, jobs: Vec<ExtractionJob>) {
+        self.0.change().jobs = jobs;
+    }
+
+    /// Keeps as much of the request as the binding's policy says.
+    pub(crate) fn keep_payload(&mut self, serving: &Serving, request: &impl Serialize) {
+        let most = match serving.binding.policy.retention.snapshots {
             Snapshots::Off => return,
             Snapshots::Bounded => limits::MAX_BOUNDED_SNAPSHOT_BYTES,
             Snapshots::Full => usize::MAX,
         };
-        let Some(operation) = self.operation_mut() else { return };
         let Ok(mut text) = serde_json::to_string(request) else { return };
         let bytes = text.len() as u64;
         text.truncate(text.floor_char_boundary(most));
-        operation.payload = Some(PayloadSnapshot { text, bytes });
+        self.0.change().payload = Some(PayloadSnapshot { text, bytes });
     }
 
-    /// What the host's own imports used for it, beside what its provider reports.
-    pub(crate) fn used(&mut self, usage: Vec<Usage>) {
-        self.embedded.extend(usage);
-    }
-
-    /// It left jobs; those that are `new` to the host are written with its record, and begun then.
-    pub(crate) fn leaves(&mut self, left: Vec<ExtractionJob>, new: &[Job]) -> Result<(), StoreError> {
-        for job in new {
-            self.new_jobs.extend(Jobs::writes(None, job)?);
+    /// Writes the intent of a write, durably, in one step with `beside`. A read leaves none.
+    pub(crate) async fn write_intent(mut self, beside: Vec<TableWrite>) -> Result<Intended, ServiceError> {
+        let record = &mut self.0;
+        if !record.operation.kind.is_write() {
+            return Ok(Intended(self.0));
         }
-        self.left.extend(left);
+        let recorder = Arc::clone(&record.recorder);
+        match recorder.store.write_operation(Arc::clone(&record.operation), beside.clone()).await {
+            Ok(()) => {
+                recorder.feed.jobs(&beside);
+                Ok(Intended(self.0))
+            }
+            Err(error) => {
+                let error = ServiceError::Audit(error);
+                let refusal = Refusal::new(OperationErrorCode::Host, error.to_string());
+                record.end(refusal.outcome, Some(refusal.error));
+                record.write_unawaited();
+                Err(error)
+            }
+        }
+    }
+
+    /// Nothing will be asked of a provider.
+    pub(crate) fn without_a_call(self) -> Ending {
+        Ending(self.0)
+    }
+
+    /// Records a refusal and answers with it.
+    pub(crate) async fn refuse(self, refusal: Refusal) -> ServiceError {
+        let Err(error) = Ending(self.0).complete(Ended::<Infallible>::Failed(refusal), Vec::new()).await.into_result();
+        error
+    }
+}
+
+impl Intended {
+    pub(crate) fn id(&self) -> OperationId {
+        self.0.operation.id
+    }
+
+    pub(crate) fn set_version(&mut self, serving: &Serving) {
+        self.0.set_version(serving);
+    }
+
+    /// Takes what is known about a call out of the provider's answer.
+    pub(crate) fn answered<T>(&mut self, answer: Answer<T>) -> T {
+        self.0.stage = Stage::Answered;
+        self.0.embedded.extend(answer.embedded);
+        self.0.called(answer.log, answer.provider_us);
+        answer.value
+    }
+
+    /// A call gave no answer, and is not the last one.
+    pub(crate) fn tried(&mut self, failure: &mut Failure) {
+        self.0.embedded.append(&mut failure.embedded);
+    }
+
+    /// A call gave no answer, and there will be no other.
+    pub(crate) fn failed(&mut self, failure: Failure) -> Refusal {
+        let refusal = Refusal::from(&failure.error);
+        self.0.embedded.extend(failure.embedded);
+        self.0.called(failure.log, failure.provider_us);
+        refusal
+    }
+
+    pub(crate) fn called(self) -> Ending {
+        Ending(self.0)
+    }
+}
+
+impl Ending {
+    pub(crate) fn operation(&self) -> &Operation {
+        &self.0.operation
+    }
+
+    /// The records that the operation wrote or returns. The count may be larger than what is listed.
+    pub(crate) fn set_records(&mut self, mut records: Vec<RecordHandle>, count: usize) {
+        records.truncate(limits::MAX_RECORDED_HANDLES);
+        let operation = self.0.change();
+        operation.records = records;
+        operation.record_count = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+
+    /// What providers report to have used.
+    pub(crate) fn add_usage(&mut self, usage: Vec<Usage>) {
+        self.0.change().usage.extend(usage);
+    }
+
+    /// What the host's own imports used.
+    pub(crate) fn add_embedded(&mut self, usage: Vec<Usage>) {
+        self.0.embedded.extend(usage);
+    }
+
+    /// A further call of the provider belongs to the same operation.
+    pub(crate) fn add_call(&mut self, log: Vec<LogLine>, provider_us: u64) {
+        let operation = self.0.change();
+        operation.log.extend(log);
+        operation.provider_us = Some(operation.provider_us.unwrap_or(0) + provider_us);
+    }
+
+    /// Jobs at the provider, as the record shows them.
+    pub(crate) fn set_jobs(&mut self, jobs: Vec<ExtractionJob>) {
+        self.0.change().jobs = jobs;
+    }
+
+    /// Jobs that the host did not know. They are due once the operation has ended.
+    pub(crate) fn add_new_jobs(&mut self, new: &[Job]) -> Result<(), StoreError> {
+        for job in new {
+            self.0.beside.extend(Jobs::writes(None, job)?);
+            self.0.has_new_jobs = true;
+        }
         Ok(())
     }
 
-    /// Nobody else gets this before the operation is closed.
-    pub(crate) fn hold(&mut self, guard: OwnedMutexGuard<()>) {
-        self.held = Some(guard);
+    /// Nobody else gets this before the completion is on disk.
+    pub(crate) fn hold(&mut self, leaving: OwnedMutexGuard<()>) {
+        self.0.leaving = Some(leaving);
     }
 
-    /// The record as it is so far.
-    pub(crate) fn operation(&self) -> Option<&Operation> {
-        self.operation.as_deref()
-    }
-
-    /// Writes the intent of a write, durably, in one step with `beside`. Nothing else may happen before.
-    pub(crate) async fn write_intent(&self, beside: Vec<TableWrite>) -> Result<(), StoreError> {
-        match &self.operation {
-            Some(operation) if operation.kind.is_write() => {
-                self.recorder.store.write_operation(Arc::clone(operation), beside.clone()).await?;
-                self.recorder.feed.jobs(&beside);
-                Ok(())
-            }
-            _ => Ok(()),
+    /// A failure that is named as what it is: after the answer, the host's own failure undoes nothing at the provider.
+    pub(crate) fn failure(&self, mut failure: Refusal) -> Refusal {
+        if self.0.stage == Stage::Answered && failure.error.code == OperationErrorCode::Host {
+            let Operation { id, kind, .. } = &*self.0.operation;
+            let advice = match kind.is_write() {
+                true => format!("; `memhost operation show {id}` lists the records that the provider wrote"),
+                false => String::new(),
+            };
+            failure.outcome = Outcome::Failed;
+            failure.error.message =
+                format!("the provider answered, and then the host failed: {}{advice}", failure.error.message);
         }
+        failure
     }
 
-    pub(crate) fn id(&self) -> Result<OperationId, Refusal> {
-        self.operation
-            .as_ref()
-            .map(|operation| operation.id)
-            .ok_or_else(|| Refusal::new(OperationErrorCode::Host, "the operation is closed"))
+    /// Counts what the operation cost before anybody is answered, so that the next call is checked against it.
+    pub(crate) fn charge(&mut self) -> Result<(), StoreError> {
+        let record = &mut self.0;
+        record.merge_embedded();
+        let charged = record.recorder.ledger.charge(&record.operation)?;
+        record.change().cost_event_ids = charged.events.into_iter().map(|event| event.id).collect();
+        record.beside.extend(charged.writes);
+        charged.turned.into_iter().for_each(|budget| record.recorder.feed.budget(budget));
+        Ok(())
     }
 
     /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
-    pub(crate) async fn close(mut self, trace: Completion, refusal: Option<Refusal>) -> Result<(), ServiceError> {
-        let Some(mut operation) = self.operation.take() else { return Ok(()) };
-        let beside = self.complete(Arc::make_mut(&mut operation), trace, refusal)?;
-        let commit = self.recorder.store.write_operation(Arc::clone(&operation), beside.clone());
-        let answer = || match operation.error.clone() {
-            None => Ok(()),
+    pub(crate) async fn complete<R>(self, ended: Ended<R>, beside: Vec<TableWrite>) -> Concluded<R> {
+        let mut record = self.0;
+        record.beside.extend(beside);
+        let has_answered = record.stage == Stage::Answered;
+        let latency = u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        record.change().latency_us = Some(latency);
+        let answer = match ended {
+            Ended::Succeeded(answer) => {
+                record.end(Outcome::Succeeded, None);
+                Ok(answer)
+            }
             // What is held was taken: nothing failed.
-            Some(_) if operation.outcome == Outcome::Held => Ok(()),
-            Some(error) => {
-                Err(ServiceError::Operation { operation_id: operation.id, outcome: operation.outcome, error })
+            Ended::Held(answer, refusal) => {
+                record.end(refusal.outcome, Some(refusal.error));
+                Ok(answer)
+            }
+            Ended::Failed(Refusal { outcome, error }) => {
+                record.end(outcome, Some(error.clone()));
+                Err(ServiceError::Operation { operation_id: record.operation.id, outcome, error })
             }
         };
+        let recorder = Arc::clone(&record.recorder);
+        let operation = Arc::clone(&record.operation);
+        let is_write = operation.kind.is_write();
+        let write = || recorder.store.write_operation(Arc::clone(&operation), record.beside.clone());
+        let commit = write();
         // Only an answer is not waited for: whoever floods the host with calls that are refused is slowed down by the
         // disk, and not the neighbours by the flood.
-        let may_go_on =
-            self.recorder.audit == Audit::Relaxed && !operation.kind.is_write() && operation.error.is_none();
-        if may_go_on && !self.recorder.store.is_behind(&operation.company_id) {
-            self.recorder.feed.operation(&operation);
-            return answer();
+        let may_go_on = recorder.audit == Audit::Relaxed && !is_write && operation.error.is_none();
+        if may_go_on && !recorder.store.is_behind(&operation.company_id) {
+            recorder.feed.operation(&operation);
+            return Concluded(answer);
         }
-        let begin_jobs = || {
-            if !self.new_jobs.is_empty() {
-                self.recorder.wake.notify_one();
-            }
-        };
-        let committed = commit.await;
-        if committed.is_ok() {
-            self.recorder.feed.operation(&operation);
-            self.recorder.feed.jobs(&beside);
+        let mut committed = commit.await;
+        // The provider has done the write and its intent is on disk: failing the request at once would make the caller
+        // repeat it. What is not on disk after a second try may be lost with the next crash, and the record will say
+        // `interrupted`: the caller must know.
+        let is_done = is_write && has_answered;
+        if let (Err(error), true) = (&committed, is_done) {
+            tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
+            committed = write().await;
         }
-        match committed {
+        Concluded(match committed {
             Ok(()) => {
-                begin_jobs();
-                answer()
-            }
-            // The provider has done the write and its intent is on disk: failing the request at once would make the
-            // caller repeat it. What is not on disk after a second try may be lost with the next crash, and the
-            // record will say `interrupted`: the caller must know.
-            Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
-                tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
-                match self.recorder.store.write_operation(Arc::clone(&operation), beside).await {
-                    Ok(()) => {
-                        begin_jobs();
-                        answer()
-                    }
-                    Err(error) => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
+                recorder.feed.operation(&operation);
+                recorder.feed.jobs(&record.beside);
+                if record.has_new_jobs {
+                    recorder.wake.notify_one();
                 }
+                answer
             }
+            Err(error) if is_done => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
             Err(error) => Err(ServiceError::Audit(error)),
-        }
+        })
+    }
+}
+
+impl Record {
+    fn change(&mut self) -> &mut Operation {
+        Arc::make_mut(&mut self.operation)
     }
 
-    /// Fills the record in; answers what is to be written with it.
-    fn complete(
-        &self,
-        operation: &mut Operation,
-        mut trace: Completion,
-        refusal: Option<Refusal>,
-    ) -> Result<Vec<TableWrite>, ServiceError> {
-        operation.finished_at = Some(self.recorder.clock.now());
-        operation.latency_us = Some(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX));
-        operation.provider_us = trace.provider_us;
-        operation.record_count = u32::try_from(trace.record_count).unwrap_or(u32::MAX);
-        trace.records.truncate(limits::MAX_RECORDED_HANDLES);
-        operation.records = trace.records;
-        operation.jobs.clone_from(&self.left);
-        trace.beside.extend_from_slice(&self.new_jobs);
-        trace.usage.extend_from_slice(&self.embedded);
-        operation.attribution_mode = trace.usage.first().map(Usage::attribution);
-        operation.usage = trace.usage;
-        operation.log = trace.log;
-        match refusal {
-            None => operation.outcome = Outcome::Succeeded,
-            Some(refusal) => {
-                operation.outcome = refusal.outcome;
-                operation.error = Some(refusal.error);
+    fn set_version(&mut self, serving: &Serving) {
+        self.change().provider_version = Some(serving.plugin.component.description().version.to_string());
+    }
+
+    fn called(&mut self, log: Vec<LogLine>, provider_us: u64) {
+        let operation = self.change();
+        operation.log = log;
+        operation.provider_us = Some(provider_us);
+    }
+
+    fn merge_embedded(&mut self) {
+        let embedded = std::mem::take(&mut self.embedded);
+        self.change().usage.extend(embedded);
+    }
+
+    /// Fills in how it ended. From here on the record is only written.
+    fn end(&mut self, outcome: Outcome, error: Option<OperationError>) {
+        self.stage = Stage::Ended;
+        self.merge_embedded();
+        let now = self.recorder.clock.now();
+        let operation = self.change();
+        operation.finished_at = Some(now);
+        operation.attribution_mode = operation.usage.first().map(Usage::attribution);
+        operation.outcome = outcome;
+        operation.error = error;
+        self.recorder.metrics.observe(&self.operation);
+        log_end(&self.operation);
+    }
+
+    /// Nobody waits for it any more: it is flushed with the next group.
+    fn write_unawaited(&self) {
+        self.recorder.feed.operation(&self.operation);
+        drop(self.recorder.store.write_operation(Arc::clone(&self.operation), Vec::new()));
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let message = match self.stage {
+            Stage::Ended => return,
+            Stage::Open => "the caller went away before the provider answered; whether a write happened is not known",
+            Stage::Answered => {
+                "the caller went away after the provider answered; what the provider wrote is there, and the host did \
+                 not finish the steps that follow"
             }
-        }
-        // What it cost is counted before anybody is answered, so that the next call is looked at with it.
-        let charged = self.recorder.ledger.charge(operation)?;
-        operation.cost_event_ids = charged.events.into_iter().map(|event| event.id).collect();
-        trace.beside.extend(charged.writes);
-        charged.turned.into_iter().for_each(|budget| self.recorder.feed.budget(budget));
-        self.recorder.metrics.observe(operation);
-        log_end(operation);
-        Ok(trace.beside)
+        };
+        let error = OperationErrorCode::Interrupted;
+        self.end(Outcome::Interrupted, Some(Refusal::new(error, message).error));
+        self.write_unawaited();
     }
 }
 
@@ -310,22 +507,9 @@ fn log_end(operation: &Operation) {
     );
 }
 
-impl Drop for OpenOperation {
-    fn drop(&mut self) {
-        let Some(mut shared) = self.operation.take() else { return };
-        let operation = Arc::make_mut(&mut shared);
-        operation.outcome = Outcome::Interrupted;
-        operation.finished_at = Some(self.recorder.clock.now());
-        operation.error = Some(OperationError {
-            code: OperationErrorCode::Interrupted,
-            message: "the caller went away before the provider answered; whether a write happened is not known"
-                .to_owned(),
-            field: None,
-            retry_after_ms: None,
-        });
-        self.recorder.metrics.observe(operation);
-        self.recorder.feed.operation(&shared);
-        // Nobody waits for it any more; it is flushed with the next group.
-        drop(self.recorder.store.write_operation(shared, Vec::new()));
+/// The store failed: the operation is refused before its provider is called, and failed after that.
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::new(OperationErrorCode::Host, error.to_string())
     }
 }

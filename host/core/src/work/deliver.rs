@@ -14,11 +14,10 @@ use crate::work::hooks::Hooks;
 use crate::work::hooks::TakenDelivery;
 use crate::work::retry::RetryPolicy;
 use memhost_ports::new_id;
-use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus, HookEvent, HookKind,
-    HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourceRef,
+    Binding, CaptureRequest, CaptureResponse, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus, HookEvent,
+    HookKind, HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourceRef,
 };
 
 impl Service {
@@ -141,6 +140,20 @@ impl Service {
         }
     }
 
+    /// What is written for a delivery to be as it is now: its rows, and its place in the review queue where it is held.
+    pub(crate) fn delivery_rows(
+        &self,
+        before: Option<&Delivery>,
+        after: &Delivery,
+    ) -> Result<Vec<TableWrite>, StoreError> {
+        let mut rows = Hooks::writes(before, after)?;
+        if let Some(item) = self.held_item(after) {
+            let change = crate::review::Reviews::change(&item)?;
+            rows.push(TableWrite { table: change.table, key: change.key, new: change.new });
+        }
+        Ok(rows)
+    }
+
     /// Tries a delivery once.
     pub(crate) async fn attempt(self: Arc<Self>, taken: TakenDelivery) {
         let delivery = &taken.delivery;
@@ -243,7 +256,7 @@ impl Attempt for DeliveryAttempt<'_> {
         self.before.operation_id.unwrap_or(own)
     }
 
-    fn is_approved(&self) -> bool {
+    async fn is_approved(&self) -> bool {
         self.service.is_approved(self.before)
     }
 
@@ -259,9 +272,9 @@ impl Attempt for DeliveryAttempt<'_> {
         }
     }
 
-    fn ended(&self, own: OperationId, how: Result<&CaptureAnswer, &Refusal>) -> Result<Vec<TableWrite>, StoreError> {
+    fn ended(&self, own: OperationId, how: Result<&CaptureResponse, &Refusal>) -> Result<Vec<TableWrite>, StoreError> {
         let after = match how {
-            Ok(answer) => Delivery {
+            Ok(response) => Delivery {
                 status: DeliveryStatus::Delivered,
                 attempts: self.before.attempts + 1,
                 due_at: None,
@@ -269,20 +282,13 @@ impl Attempt for DeliveryAttempt<'_> {
                 operation_id: Some(self.told(own)),
                 last_operation_id: Some(own),
                 payload: None,
-                records: answer.records.clone(),
-                jobs: answer.jobs.clone(),
+                records: response.records.clone(),
+                jobs: response.jobs.clone(),
                 error: None,
                 ..self.before.clone()
             },
             Err(refusal) => self.failed(Some(own), refusal),
         };
-        let mut writes = Hooks::writes(Some(self.before), &after)?;
-        if after.status == DeliveryStatus::Held
-            && let Some(item) = self.service.held_item(&after)
-        {
-            let change = crate::review::Reviews::change(&item)?;
-            writes.push(TableWrite { table: change.table, key: change.key, new: change.new });
-        }
-        Ok(writes)
+        self.service.delivery_rows(Some(self.before), &after)
     }
 }
