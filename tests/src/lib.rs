@@ -1,5 +1,6 @@
 //! A host in a temporary directory, and short ways to ask it something.
 
+pub mod faults;
 pub mod measure;
 pub mod operations;
 

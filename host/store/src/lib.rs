@@ -84,7 +84,7 @@ impl Commit {
     }
 
     /// A write that did not even begin.
-    pub(crate) fn failed(error: StoreError) -> Self {
+    pub fn failed(error: StoreError) -> Self {
         let (sender, commit) = Self::pair();
         let _ = sender.send(Err(error));
         commit

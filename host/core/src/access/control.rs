@@ -128,7 +128,7 @@ impl Service {
         company: CompanyId,
         refusal: Refusal,
     ) -> Result<ServiceError, ServiceError> {
-        let opened = Opened::begin(&self.recorder, caller, kind, &Scope::company(company))?;
+        let opened = Opened::begin(&self.recorder, caller, kind, &Scope::company(company)).await?;
         match opened.refuse(refusal).await {
             error @ ServiceError::Operation { .. } => Ok(error),
             error => Err(error),

@@ -24,7 +24,7 @@ impl Service {
             Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::system() => {
                 Err(ServiceError::Importing { company: scope.company_id.clone() })
             }
-            Ok(()) => Opened::begin(&self.recorder, caller, kind, scope),
+            Ok(()) => Opened::begin(&self.recorder, caller, kind, scope).await,
             Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
         }
     }

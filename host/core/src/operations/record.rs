@@ -130,7 +130,7 @@ impl<R> Concluded<R> {
 }
 
 impl Opened {
-    pub(crate) fn begin(
+    pub(crate) async fn begin(
         recorder: &Arc<Recorder>,
         caller: &Caller,
         kind: OperationKind,
@@ -361,7 +361,7 @@ impl Ending {
     }
 
     /// Counts what the operation cost before anybody is answered, so that the next call is checked against it.
-    pub(crate) fn charge(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn charge(&mut self) -> Result<(), StoreError> {
         let record = &mut self.0;
         record.merge_embedded();
         let charged = record.recorder.ledger.charge(&record.operation)?;

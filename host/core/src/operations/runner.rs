@@ -203,7 +203,7 @@ impl Service {
         mut ending: Ending,
         mut ended: Ended<S::Response>,
     ) -> Concluded<S::Response> {
-        if let Err(error) = ending.charge() {
+        if let Err(error) = ending.charge().await {
             ended = ended.or_failed(ending.failure(error.into()));
         }
         let Writes { rows, lock } = match step.writes(self, &mut ending, &ended).await {

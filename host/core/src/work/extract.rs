@@ -218,7 +218,12 @@ impl Step for Work<'_> {
         let now_is = self.during.as_ref().unwrap_or(self.before);
         let after = match (&self.after, ended) {
             (Some(after), _) => after.clone(),
-            (None, Ended::Failed(refusal)) => host.failed(self.before, now_is, refusal, self.serving.as_ref()),
+            (None, Ended::Failed(refusal)) => {
+                let failed = host.failed(self.before, now_is, refusal, self.serving.as_ref());
+                // The provider may have answered before the host failed, and names its records only once.
+                let records = ending.operation().records.iter().chain(&failed.records).cloned().collect();
+                Job { records, ..failed }
+            }
             (None, Ended::Succeeded(()) | Ended::Held((), _)) => now_is.clone(),
         };
         let after = Job { last_operation_id: Some(ending.operation().id), ..after };
