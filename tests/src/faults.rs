@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use memhost_core::WrapStore;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_store::{
-    BackupError, BackupReport, Change, Commit, LogPage, Store, StoreError, Table, TablePage, TableWrite, Transacted,
+    BackupReport, Change, Commit, LogPage, Store, StoreError, Table, TablePage, TableWrite, Transacted,
 };
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey};
 

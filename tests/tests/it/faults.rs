@@ -70,6 +70,7 @@ async fn a_queue_that_cannot_be_written_leaves_usage_log_and_records() {
 async fn reads_that_cannot_be_judged_return_nothing() {
     let (host, api, faults) = host(&json!({})).await;
     let captured = host.service().capture(&caller(), capture("acme", "a plain fact")).await.unwrap();
+    host.service().capture(&caller(), capture("acme", "something else")).await.unwrap();
     api.patch(BINDING, &json!({"policy": {"review": {"all": true}}})).await.fine();
     faults.break_table(Table::Reviews);
     let service = host.service();
@@ -107,13 +108,12 @@ async fn jobs_that_cannot_be_registered_are_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_is_tried_again_as_the_same_capture() {
-    let (host, api, faults) = host(&json!({"review": {}})).await;
-    faults.break_table(Table::Reviews);
-    let doubtful = json!({"text": "a doubtful fact", "kind": "todo", "confidence": 0.1}).to_string();
+    let (host, api, faults) = host(&json!({})).await;
+    faults.break_table(Table::JobIndex);
     let event = json!({
         "hookKind": "post_run_capture", "hookId": "run-1", "triggeredAt": "2026-10-17T10:00:00Z",
         "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme", "runId": "run-1"},
-        "payload": {"text": doubtful},
+        "payload": {"text": "job x"},
     });
     let answer = api.post("/runtime/v1/companies/acme/hooks", &event).await.fine();
     let path = format!("/control/v1/companies/acme/deliveries/{}", answer["deliveries"][0]["id"].as_str().unwrap());
@@ -124,6 +124,8 @@ async fn a_delivery_is_tried_again_as_the_same_capture() {
     let calls = calls(&host).await;
     let (most, all) = calls.split_once(' ').unwrap();
     assert_eq!(most, all, "the provider was told one id");
+    let jobs = api.get("/control/v1/companies/acme/jobs").await;
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 1, "{jobs}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::page_digest;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, BrowseAnswer, Failure};
 use memhost_types::{BrowsePage, BrowseRequest, OperationId, OperationKind, QueryDigest, limits};
@@ -40,13 +40,7 @@ impl Step for Browse {
     type Answer = BrowseAnswer;
     type Response = BrowsePage;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.request.scope, self.request.binding_key.as_ref())
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.request.check()?)
-    }
+    asks_with!(request);
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         host.holds_nothing(serving)?;

@@ -45,7 +45,7 @@ impl Service {
                 Err(failure) => failure,
             };
             if matches!(failure.error, CallError::Retired) {
-                intended.tried(&mut failure);
+                intended.add_embedded(std::mem::take(&mut failure.embedded));
                 drop(admitted);
                 serving = self.serving.get(&serving.binding).await?;
                 intended.set_version(&serving);
@@ -65,7 +65,7 @@ impl Service {
             if let Some(previous) = serving.previous()
                 && let Ok(answer) = step.call(&previous, id).await
             {
-                intended.tried(&mut failure);
+                intended.add_embedded(std::mem::take(&mut failure.embedded));
                 let value = intended.answered(answer);
                 intended.set_version(&previous);
                 let before = &previous.plugin.component.description().version;

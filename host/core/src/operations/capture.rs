@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::privacy::{must_wait, private};
 use crate::operations::record::{Completion, Ended, Ending, Opened};
-use crate::operations::runner::{Answered, Step, Target, Writes};
+use crate::operations::runner::{Answered, Step, Writes, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, CaptureAnswer, Failure};
 use memhost_store::{StoreError, TableWrite};
@@ -101,18 +101,12 @@ impl<A: Attempt> Step for Capture<'_, A> {
     type Answer = CaptureAnswer;
     type Response = CaptureResponse;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.request.scope, self.request.binding_key.as_ref())
-    }
+    asks_with!(request);
 
     fn describe(&self, opened: &mut Opened) {
         let request = &self.request;
         opened.set_provenance(Some(&request.source), request.hook.as_ref());
         opened.set_cited([request.metadata.as_ref(), request.payload.metadata.as_ref()].into_iter());
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.request.check()?)
     }
 
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
@@ -153,7 +147,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
     fn refused(&mut self, host: &Service, opened: &Opened, refusal: Refusal) -> Ended<CaptureResponse> {
         let binding = (!self.attempt.is_kept()).then(|| host.keeping_binding(opened, &refusal)).flatten();
         let Some(binding) = binding else { return Ended::Failed(refusal) };
-        let operation_id = opened.operation().id;
+        let operation_id = opened.id();
         let delivery = host.kept(self.caller, &binding, operation_id, self.request.clone(), &refusal);
         let held = Some(Held { delivery_id: delivery.id, reason: refusal.error.message.clone() });
         self.kept = Some(delivery);
@@ -167,7 +161,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
         ending: &mut Ending,
         ended: &Ended<CaptureResponse>,
     ) -> Result<Writes<'h>, Refusal> {
-        let own = ending.operation().id;
+        let own = ending.id();
         let rows = match ended {
             Ended::Succeeded(response) => self.attempt.ended(own, Ok(response))?,
             Ended::Failed(refusal) => self.attempt.ended(own, Err(refusal))?,

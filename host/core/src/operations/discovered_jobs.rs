@@ -9,8 +9,8 @@ use memhost_types::{ExtractionJob, Job, Scope};
 const NEWEST: u32 = 64;
 
 impl Answered<'_> {
-    /// Registers the jobs that the provider has and the host does not know; they are due once the operation has ended. A
-    /// provider that cannot say is asked again after the next write.
+    /// Registers the jobs that the provider has and the host does not know; they are due once the operation has
+    /// ended. A provider that cannot say is asked again after the next write.
     pub(crate) async fn discover_jobs(&mut self, scope: &Scope) -> Result<(), StoreError> {
         let serving = self.serving;
         if !serving.plugin.component.exports(OptionalInterface::Extraction) {

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::privacy::private;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, ExplainAnswer, Failure};
 use memhost_types::{Explanation, OperationId, OperationKind, QueryRequest, limits};
@@ -30,13 +30,7 @@ impl Step for Explain {
     type Answer = ExplainAnswer;
     type Response = Explanation;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.0.scope, self.0.binding_key.as_ref())
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.0.check()?)
-    }
+    asks_with!(0);
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         host.holds_nothing(serving)?;

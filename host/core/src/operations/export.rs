@@ -8,7 +8,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::page_digest;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, ChunkAnswer, Failure, OptionalInterface};
 use memhost_types::{Binding, ExportPage, ExportRequest, OperationId, OperationKind, QueryDigest, Scope};
@@ -55,13 +55,7 @@ impl Step for Export {
     type Answer = ChunkAnswer;
     type Response = ExportPage;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.request.scope, self.request.binding_key.as_ref())
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.request.check()?)
-    }
+    asks_with!(request);
 
     async fn prepare(&mut self, host: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         if !self.shows_hidden {

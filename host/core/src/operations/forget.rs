@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::own_handles;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure, ForgetAnswer};
 use memhost_types::{ForgetEffect, ForgetRequest, ForgetResponse, OperationId, OperationKind};
@@ -29,13 +29,7 @@ impl Step for Forget {
     type Answer = ForgetAnswer;
     type Response = ForgetResponse;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.0.scope, self.0.binding_key.as_ref())
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.0.check()?)
-    }
+    asks_with!(0);
 
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         own_handles(serving, "handles", &self.0.handles)?;

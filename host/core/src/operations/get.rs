@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::own_handles;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure};
 use memhost_types::{GetRequest, GetResponse, OperationId, OperationKind, Snippet, Usage};
@@ -29,13 +29,7 @@ impl Step for Get {
     type Answer = (Option<Snippet>, Vec<Usage>);
     type Response = GetResponse;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.0.scope, self.0.binding_key.as_ref())
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.0.check()?)
-    }
+    asks_with!(0);
 
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         own_handles(serving, "handle", std::slice::from_ref(&self.0.handle))?;

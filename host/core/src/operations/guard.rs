@@ -30,15 +30,16 @@ pub(crate) fn page_digest(list: &str, serving: &Serving, scope: &Scope, rest: &[
 }
 
 impl Service {
-    /// Refuses what would tell of records that wait for a person. The labels of a tree and the parts of a score say what
-    /// a record says, and no single record can be taken out of them.
+    /// Refuses a read that would tell of records that wait for a person. The labels of a tree and the parts of a score
+    /// repeat a record's text, and no single record can be taken out of them.
     pub(crate) fn holds_nothing(&self, serving: &Serving) -> Result<(), Refusal> {
         let binding = &serving.binding;
         if binding.policy.review.is_none() && self.reviews.hidden(binding.id) == 0 {
             return Ok(());
         }
         let message = format!(
-            "the binding `{}` holds records until a person approves them, and this would tell of them; query it instead",
+            "the binding `{}` holds records until a person approves them, and this would tell of them; query it \
+             instead",
             binding.key
         );
         Err(Refusal::new(OperationErrorCode::Unsupported, message))

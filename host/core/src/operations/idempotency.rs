@@ -1,7 +1,7 @@
 //! Requests that may be sent twice: the second one with the same key is answered as the first one was.
 //!
-//! The key is durable before anything is done. Whoever comes while the first one is at work waits for it; after a crash in
-//! the middle nobody knows whether it was done, and that is what is said.
+//! The key is on disk before anything is done. A second request that comes while the first one runs waits for it.
+//! After a crash in between nobody knows whether the first one was done, and the answer says so.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// The largest answer that is kept, in bytes.
 const MAX_ANSWER: usize = 256 << 10;
 
-/// Keys at work, each with the lock that the second one waits for.
+/// Keys of requests that run, each with the lock that a second request waits for.
 pub(crate) type InFlight = Mutex<HashMap<Vec<u8>, Arc<AsyncMutex<()>>>>;
 
 /// An answer as it is kept.
@@ -40,7 +40,7 @@ pub struct KeptAnswer {
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    /// Of what was asked: the same key for something else is a mistake.
+    /// The digest of the request: the same key for another request is a mistake.
     request: String,
     begun_at: Timestamp,
     answer: Option<KeptAnswer>,
@@ -48,17 +48,17 @@ struct Stored {
 
 /// What a key stands for.
 pub enum Idempotent {
-    /// Nothing yet: do it, and hand the answer in.
+    /// Nothing yet: do it, and hand the answer to [`Service::answered`].
     New(Ticket),
-    /// It was done.
+    /// The request was done.
     Answered(KeptAnswer),
-    /// The key was used for something else.
+    /// The key was used for another request.
     Reused,
-    /// The host ended while it was at work.
+    /// The host ended while the request ran.
     Unknown,
 }
 
-/// Whoever holds it does what was asked.
+/// The right to do the request: one task has it.
 pub struct Ticket {
     key: Vec<u8>,
     request: String,
@@ -67,7 +67,7 @@ pub struct Ticket {
 }
 
 impl Service {
-    /// What a key of a caller stands for, in what is asked: a key is one token's and of no use to another one.
+    /// What a key of a caller stands for. A key belongs to one token and means nothing with another one.
     ///
     /// # Errors
     /// Where the store fails.
@@ -78,7 +78,8 @@ impl Service {
         key: &str,
         request: &[&[u8]],
     ) -> Result<Idempotent, ServiceError> {
-        // What is asked may hold a secret: nobody who reads the store can try values against the digest.
+        // The request may hold a secret: the digest is keyed, so that a reader of the store cannot try values against
+        // it.
         let mut digest = blake3::Hasher::new_keyed(&self.digest_key);
         for part in request {
             digest.update(&(part.len() as u64).to_le_bytes()).update(part);
@@ -103,12 +104,12 @@ impl Service {
         }
     }
 
-    /// Keeps the answer of what was done; none: it was not done, and the key is free again.
+    /// Keeps the answer to a request. None: the request was not done, and the key is free again.
     ///
     /// # Errors
     /// Where the store fails.
     pub async fn answered(&self, mut ticket: Ticket, answer: Option<KeptAnswer>) -> Result<(), ServiceError> {
-        // What is too large to be kept was done all the same.
+        // The request was done even where its answer is too large to be kept.
         let kept = answer.map(|answer| match answer.body.len() <= MAX_ANSWER {
             true => answer,
             false => KeptAnswer { body: String::new(), ..answer },
@@ -133,7 +134,7 @@ impl Service {
         Ok(())
     }
 
-    /// Forgets keys that are too old. Answers how many.
+    /// Deletes keys that are too old. Answers how many.
     pub(crate) fn sweep_keys(&self) -> Result<usize, ServiceError> {
         let (mut from, mut old) = (None, Vec::new());
         let now = self.clock.now();

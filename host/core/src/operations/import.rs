@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::privacy::private;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure, ImportAnswer};
 use memhost_types::{BindingKey, ImportRequest, ImportResponse, OperationId, OperationKind, Scope};
@@ -44,13 +44,7 @@ impl Step for Import {
     type Answer = ImportAnswer;
     type Response = ImportResponse;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.0.scope, self.0.binding_key.as_ref())
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.0.check()?)
-    }
+    asks_with!(0);
 
     async fn prepare(&mut self, _: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         private(serving, &mut self.0)

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::page_digest;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure, ListAnswer};
 use memhost_types::{ListPage, ListRequest, OperationId, OperationKind, QueryDigest};
@@ -46,13 +46,7 @@ impl Step for List {
     type Answer = ListAnswer;
     type Response = ListPage;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.request.scope, self.request.binding_key.as_ref())
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.request.check()?)
-    }
+    asks_with!(request);
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
         self.cursor = host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::privacy::private;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure, QueryAnswer};
 use memhost_types::{ContextBundle, HookContext, OperationId, OperationKind, QueryRequest, limits};
@@ -45,16 +45,10 @@ impl Step for Query<'_> {
     type Answer = QueryAnswer;
     type Response = ContextBundle;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.request.scope, self.request.binding_key.as_ref())
-    }
+    asks_with!(request);
 
     fn describe(&self, opened: &mut Opened) {
         opened.set_provenance(None, self.hook);
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.request.check()?)
     }
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {

@@ -5,15 +5,16 @@
 //!     Opened ──────────────────────────▶ Intended ──▶ Ending ──────────▶ Concluded
 //! ```
 //!
-//! What differs from operation to operation is a [`Step`]. Nothing returns between the provider's answer and the
-//! completion, and the types hold that, not care:
+//! What differs from operation to operation is a [`Step`]. The types make it impossible to return between the provider's
+//! answer and the completion:
 //!
-//! - [`Service::call_provider`] and [`Service::conclude`] hold the operation from the answer on. They return a
+//! - [`Service::call_provider`] and [`Service::conclude`] own the operation from the answer on. They return a
 //!   [`Concluded`], which is no `Result`: `?` does not compile in them.
-//! - Only [`Ending::complete`] makes a [`Concluded`], and it consumes the operation. An early `return` has nothing to
-//!   return.
-//! - A step sees the operation by reference ([`Answered`], `&mut Ending`). It may fail with `?`: that ends the step, and
+//! - Only [`Ending::complete`] makes a [`Concluded`], and it consumes the operation. An early `return` has no value.
+//! - A step gets the operation by reference ([`Answered`], `&mut Ending`). It may fail with `?`. That ends the step only:
 //!   the runner records the failure with the usage, the log and the records that are known by then.
+//!
+//! A caller that goes away drops the future. Then the operation's `Drop` records it as interrupted.
 
 use std::future::{Future, ready};
 use std::sync::Arc;
@@ -103,6 +104,20 @@ pub(crate) trait Step: Send + Sync {
     }
 }
 
+/// The methods of a step whose request says where it goes, and checks its own fields.
+macro_rules! asks_with {
+    ($request:tt) => {
+        fn target(&mut self) -> crate::operations::runner::Target<'_> {
+            (&mut self.$request.scope, self.$request.binding_key.as_ref())
+        }
+
+        fn check(&self, _: &crate::Service) -> Result<(), crate::error::Refusal> {
+            Ok(self.$request.check()?)
+        }
+    };
+}
+pub(crate) use asks_with;
+
 /// Rows that are written in one step with a record, and a lock that is held until they are on disk.
 #[derive(Default)]
 pub(crate) struct Writes<'h> {
@@ -126,7 +141,7 @@ pub(crate) struct Answered<'a> {
 
 impl Answered<'_> {
     pub(crate) fn id(&self) -> OperationId {
-        self.ending.operation().id
+        self.ending.id()
     }
 
     /// What providers have reported to have used so far.
@@ -170,7 +185,7 @@ impl Service {
         let (scope, named) = step.target();
         let serving = self.admit(opened, scope, named).await?;
         step.prepare(self, opened, &serving).await?;
-        let intent = step.intent(self, opened.operation().id).await?;
+        let intent = step.intent(self, opened.id()).await?;
         Ok((serving, intent))
     }
 

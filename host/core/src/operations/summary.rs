@@ -22,7 +22,7 @@ impl Answered<'_> {
             Err(failure) => {
                 self.ending.add_usage(failure.embedded);
                 self.ending.add_call(failure.log, failure.provider_us);
-                tracing::warn!(error = %failure.error, binding = %serving.binding.key, "a query goes without a summary");
+                tracing::warn!(error = %failure.error, binding = %serving.binding.key, "a query has no summary");
                 None
             }
         }

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::privacy::private;
 use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, Target};
+use crate::operations::runner::{Answered, Step, asks_with};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure, RecordsAnswer};
 use memhost_types::{OperationId, OperationKind, UpsertRequest, UpsertResponse};
@@ -39,17 +39,11 @@ impl Step for Upsert {
     type Answer = RecordsAnswer;
     type Response = UpsertResponse;
 
-    fn target(&mut self) -> Target<'_> {
-        (&mut self.request.scope, self.request.binding_key.as_ref())
-    }
+    asks_with!(request);
 
     fn describe(&self, opened: &mut Opened) {
         opened.set_provenance(self.request.source.as_ref(), None);
         opened.set_cited(self.request.records.iter().map(|record| record.metadata.as_ref()));
-    }
-
-    fn check(&self, _: &Service) -> Result<(), Refusal> {
-        Ok(self.request.check()?)
     }
 
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {

@@ -38,8 +38,8 @@ pub(crate) fn queued(text: &str) -> String {
 }
 
 impl Answered<'_> {
-    /// Takes out what must not be returned. A record that nobody has looked at is judged here: the capture that wrote it
-    /// may not have ended yet.
+    /// Takes out what must not be returned. A record that nobody has looked at is judged here: the capture that wrote
+    /// it may not have ended yet.
     pub(crate) async fn hide(&self, found: &mut Vec<Snippet>) -> Result<(), StoreError> {
         let (host, binding) = (self.host, &self.serving.binding);
         // What was held once stays so when the policy goes.
@@ -57,8 +57,8 @@ impl Answered<'_> {
         Ok(())
     }
 
-    /// Looks at the records that a capture or a job has made, so that they are in the queue before anybody asks for them.
-    /// It reads them from the provider as a part of the operation.
+    /// Looks at the records that a capture or a job has made, so that they are in the queue before anybody asks for
+    /// them. It reads them from the provider as a part of the operation.
     pub(crate) async fn judge_new(&mut self, scope: &Scope, records: &[RecordHandle]) -> Result<(), StoreError> {
         self.queue_provider_review(scope).await?;
         let serving = self.serving;

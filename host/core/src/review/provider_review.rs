@@ -75,8 +75,9 @@ impl Answered<'_> {
 }
 
 impl Service {
-    /// Tells the provider what was decided, as an operation of its own, and writes into the item what came of it. A record
-    /// that the provider no longer has, because it expired or was forgotten, cannot count any more: it ends as rejected.
+    /// Tells the provider what was decided, as an operation of its own, and writes into the item what came of it. A
+    /// record that the provider no longer has, because it expired or was forgotten, cannot count any more: it ends as
+    /// rejected.
     pub(crate) async fn send_decision(
         &self,
         caller: &Caller,

@@ -21,11 +21,12 @@ use memhost_types::{
 };
 
 impl Service {
-    /// Takes an event. Its deliveries are durable when this returns; `pre_run_hydrate` has also been answered by then.
+    /// Accepts an event. Its deliveries are on disk when this returns; `pre_run_hydrate` has also been answered by
+    /// then.
     ///
     /// # Errors
-    /// Where the event will not do, or names a binding that is not there. A provider's failure is none: it is in the
-    /// delivery.
+    /// Where the event is invalid, or names a binding that is not there. A provider's failure is no error here: the
+    /// delivery says it.
     pub async fn deliver(self: &Arc<Self>, caller: &Caller, mut event: HookEvent) -> Result<HookReceipt, ServiceError> {
         if let Err(denied) = caller.may_in(Act::Deliver, &mut event.scope) {
             let company = event.scope.company_id.clone();
@@ -55,7 +56,7 @@ impl Service {
         Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, context })
     }
 
-    /// Captures: the first attempt begins now, and whoever wants waits for what becomes of it.
+    /// Captures: the first attempt begins now, and a caller that asked for it waits for the result.
     async fn settle(
         self: &Arc<Self>,
         event: &HookEvent,
@@ -89,7 +90,7 @@ impl Service {
             status: DeliveryStatus::Pending,
             attempts: 0,
             received_at: now,
-            // Recall that nobody waits for any more is no use to anybody.
+            // Recall is not tried later: its caller has gone on by then.
             due_at: (event.hook_kind != HookKind::PreRunHydrate).then_some(now),
             finished_at: None,
             operation_id: None,
@@ -225,7 +226,7 @@ impl DeliveryAttempt<'_> {
         let policy = service.bindings.get(&before.company_id, &before.binding_key);
         let queues = policy.is_ok_and(|binding| binding.policy.on_budget == OnBudget::Queue);
         let (status, attempts, due_at) = match code {
-            // The binding keeps what its budget does not allow, for as long as that takes; so with what passes by itself.
+            // The binding keeps what its budget does not allow until the budget resets. A wait is no failed attempt.
             code if code.is_a_wait() || (code == OperationErrorCode::BudgetExceeded && queues) => {
                 let longest = asked.unwrap_or(retry.longest);
                 let patient = RetryPolicy { attempts: u32::MAX, first: retry.longest, longest };

@@ -1,5 +1,5 @@
-//! Extraction jobs: giving providers time for what captures left, and asking how far their own systems are. Each time is
-//! an operation, and the job changes in one step with its record.
+//! Extraction jobs: giving providers time for what captures left, and asking how far their own systems are. Each call
+//! is an operation, and the job changes in one step with the operation's record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -220,13 +220,15 @@ impl Step for Work<'_> {
             (Some(after), _) => after.clone(),
             (None, Ended::Failed(refusal)) => {
                 let failed = host.failed(self.before, now_is, refusal, self.serving.as_ref());
-                // The provider may have answered before the host failed, and names its records only once.
-                let records = ending.operation().records.iter().chain(&failed.records).cloned().collect();
-                Job { records, ..failed }
+                // The provider may have answered before the host failed, and it names its records only once.
+                match ending.operation().records.as_slice() {
+                    [] => failed,
+                    records => Job { records: records.to_vec(), ..failed },
+                }
             }
             (None, Ended::Succeeded(()) | Ended::Held((), _)) => now_is.clone(),
         };
-        let after = Job { last_operation_id: Some(ending.operation().id), ..after };
+        let after = Job { last_operation_id: Some(ending.id()), ..after };
         let lock = host.jobs.decide(after.id).await;
         let is_unchanged = host.jobs.get(&after.company_id, after.id).ok().as_ref() == Some(now_is);
         if is_unchanged || self.during.is_some() {
