@@ -1,6 +1,7 @@
 //! A host in a temporary directory, and short ways to ask it something.
 
 pub mod clock;
+pub mod faults;
 pub mod measure;
 pub mod operations;
 

@@ -18,7 +18,7 @@ pub use control::{AdmittedPlugin, PluginView};
 pub use feed::{Follower, HostEvent, Notice};
 pub use health::{Check, Health};
 pub use open::Service;
-pub use options::{Audit, ServiceOptions};
+pub use options::{Audit, ServiceOptions, WrapStore};
 pub use secrets::{SecretView, SetSecret};
 pub use vault::VaultError;
 pub use workbench::Workbench;

@@ -25,7 +25,7 @@ pub use companies::{Erased, Imported, Retention, Tombstone};
 pub use error::{OpenError, ServiceError};
 pub use host::{
     AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice, PluginView,
-    SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, check_backup, restore_backup,
+    SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore, check_backup, restore_backup,
 };
 pub use money::{Evaluation, EvaluationReport, GroupBy, Sums, SumsQuery, SumsRow, SumsView};
 pub use operations::{Idempotent, KeptAnswer, Ticket};

@@ -1,15 +1,25 @@
-//! The memory operations. Each is authorized, admitted, recorded, run and completed in the same way.
+//! The memory operations. Each is authorized, admitted, recorded, run and completed by one runner; a file per operation
+//! says what differs.
 
 mod admit;
-pub(crate) mod call;
+mod browse;
+mod call;
 pub(crate) mod capture;
+mod correct;
 mod discovered_jobs;
+mod explain;
+mod export;
+mod forget;
+mod get;
+mod guard;
 pub(crate) mod idempotency;
-mod inspect;
-pub(crate) mod pipeline;
+mod import;
+mod list;
 pub(crate) mod privacy;
+mod query;
 pub(crate) mod record;
-mod record_transfer;
+pub(crate) mod runner;
 mod summary;
+mod upsert;
 
 pub use idempotency::{Idempotent, KeptAnswer, Ticket};

@@ -20,7 +20,7 @@ impl Commit {
     }
 
     /// A write that failed before it began.
-    pub(crate) fn failed(error: StoreError) -> Self {
+    pub fn failed(error: StoreError) -> Self {
         let (sender, commit) = Self::pair();
         let _ = sender.send(Err(error));
         commit

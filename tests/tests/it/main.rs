@@ -23,6 +23,7 @@ mod egress;
 mod embeddings;
 mod examples;
 mod facts;
+mod faults;
 mod hooks;
 mod hostile;
 mod http;

@@ -10,8 +10,7 @@ use crate::bindings::BindingError;
 use crate::bindings::NewActivity;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::operations::pipeline;
-use crate::operations::record::OpenOperation;
+use crate::operations::record::Opened;
 use memhost_store::{Change, Transacted};
 use memhost_types::{
     ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token, TokenId,
@@ -130,11 +129,10 @@ impl Service {
         company: CompanyId,
         refusal: Refusal,
     ) -> Result<ServiceError, ServiceError> {
-        let open = OpenOperation::begin(&self.recorder, caller, kind, &Scope::company(company)).await?;
-        match pipeline::refuse::<()>(open, refusal).await {
-            Err(error @ ServiceError::Operation { .. }) => Ok(error),
-            Err(error) => Err(error),
-            Ok(()) => Err(ServiceError::Host("a refusal was not refused".to_owned())),
+        let opened = Opened::begin(&self.recorder, caller, kind, &Scope::company(company)).await?;
+        match opened.refuse(refusal).await {
+            error @ ServiceError::Operation { .. } => Ok(error),
+            error => Err(error),
         }
     }
 

@@ -86,6 +86,7 @@ impl Service {
             path: data_dir.clone(),
             message: error.to_string(),
         })??);
+        let store = options.wrap_store.map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
         import::undo_cut_imports(&*store, &data_dir).await?;
         let keys = Keys::open(&data_dir)?;
         let vault_file = options.vault_key_file.unwrap_or_else(|| data_dir.join("vault.key"));

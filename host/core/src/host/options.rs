@@ -10,7 +10,7 @@ use crate::work::retry::RetryPolicy;
 use memhost_embeddings::EmbeddingsOptions;
 use memhost_ports::{Clock, SystemClock};
 use memhost_sandbox::SandboxOptions;
-use memhost_store::SledOptions;
+use memhost_store::{SledOptions, Store};
 
 /// Whether the answer to a read waits until its record is on disk. The answer to a write always does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -22,6 +22,9 @@ pub enum Audit {
     /// It does not: a crash may lose the records of the last reads that were answered.
     Relaxed,
 }
+
+/// Puts something between a host and its store.
+pub type WrapStore = Arc<dyn Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync>;
 
 /// How a host is set up.
 #[derive(Clone)]
@@ -50,6 +53,8 @@ pub struct ServiceOptions {
     pub sandbox: SandboxOptions,
     /// How the embedded store is set up.
     pub store: SledOptions,
+    /// Put between the host and the embedded store when the host is opened, such as a store that fails on purpose.
+    pub wrap_store: Option<WrapStore>,
     /// When deliveries and jobs that failed are tried again.
     pub retry: RetryPolicy,
     /// Whether metrics tell companies apart. Every company is then a series of its own.
@@ -76,6 +81,7 @@ impl ServiceOptions {
             zero_config: true,
             sandbox: SandboxOptions::default(),
             store: SledOptions::default(),
+            wrap_store: None,
             retry: RetryPolicy::default(),
             metrics_company_label: false,
             embeddings: EmbeddingsOptions::default(),

@@ -1,4 +1,4 @@
-//! The way in: who asks, which binding answers, and whether it may, now.
+//! Admission: who asks, which binding answers, and whether it may answer now.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use crate::access::Act;
 use crate::access::Caller;
 use crate::error::Refusal;
 use crate::error::ServiceError;
-use crate::operations::record::OpenOperation;
+use crate::operations::record::Opened;
 use crate::versions::serving::Serving;
-use memhost_types::{AgentId, BindingKey, CompanyId, FieldError, OperationErrorCode, OperationKind, Scope};
+use memhost_types::{AgentId, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope};
 
 impl Service {
-    /// An operation of somebody who may do it. Whoever may not finds its refusal in its own company's log.
+    /// Begins an operation of a caller that may do it. A caller that may not gets a refusal in its own company's log.
     pub(crate) async fn begin(
         &self,
         caller: &Caller,
         kind: OperationKind,
         scope: &mut Scope,
-    ) -> Result<OpenOperation, ServiceError> {
+    ) -> Result<Opened, ServiceError> {
         match caller.may_in(Act::Operate(kind), scope) {
-            // A company that is on its way in has no number to spare: those of its operations come with it.
+            // Imported operations keep their sequence numbers, so none may be allocated until the import has ended.
             Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::system() => {
                 Err(ServiceError::Importing { company: scope.company_id.clone() })
             }
-            Ok(()) => OpenOperation::begin(&self.recorder, caller, kind, scope).await,
+            Ok(()) => Opened::begin(&self.recorder, caller, kind, scope).await,
             Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
         }
     }
 
-    /// How the rate of the binding that answers stands; none where it has no limit, or has not served yet.
+    /// The rate limit of the binding that answers; none where it has no limit, or has not served yet.
     pub fn rate(
         &self,
         company: &CompanyId,
@@ -43,17 +43,15 @@ impl Service {
         self.serving.warm(binding.id)?.rate.state()
     }
 
-    /// Which binding answers, and whether it may.
+    /// Finds the binding that answers, and whether it may.
     pub(crate) async fn admit(
         &self,
-        open: &mut OpenOperation,
-        checked: Result<(), FieldError>,
+        opened: &mut Opened,
         scope: &Scope,
         named: Option<&BindingKey>,
     ) -> Result<Arc<Serving>, Refusal> {
-        checked?;
-        // Whoever takes everything out or away is kept from it by nothing.
-        let is_system = open.operation().is_some_and(|operation| operation.principal == Caller::system().principal());
+        // The host's own exports and erasures are stopped by no policy.
+        let is_system = opened.operation().principal == Caller::system().principal();
         if self.is_erased(&scope.company_id) && !is_system {
             let message = format!("the company {} was erased; nothing is kept for it any more", scope.company_id);
             return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
@@ -63,16 +61,13 @@ impl Service {
             Ok(resolution) => resolution.binding,
             Err(error) => self.resolve_without_config(scope, named, error).await?.binding,
         };
-        if let Some(operation) = open.operation_mut() {
-            operation.binding_key = Some(binding.key.clone());
-            operation.provider_key = Some(binding.provider_key.clone());
-        }
+        opened.set_binding(&binding);
         if !binding.enabled && !is_system {
             let message = format!("the binding `{}` is disabled; enable it or name another one", binding.key);
             return Err(Refusal::new(OperationErrorCode::BindingDisabled, message));
         }
         let serving = self.serving.get(&binding).await?;
-        open.set_version(&serving.plugin.component.description().version);
+        opened.set_version(&serving);
         if is_system {
             return Ok(serving);
         }
@@ -84,13 +79,7 @@ impl Service {
             refusal.error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
             return Err(refusal);
         }
-        if let Some(exceeded) = self
-            .recorder
-            .ledger
-            .check(&scope.company_id, &binding.key)
-            .await
-            .map_err(|error| crate::versions::serving::host(&error))?
-        {
+        if let Some(exceeded) = self.recorder.ledger.check(&scope.company_id, &binding.key).await? {
             self.recorder.metrics.limit_hit("budget");
             let wait = exceeded.resets_at.duration_since(self.clock.now());
             let mut refusal = Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());

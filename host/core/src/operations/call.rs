@@ -2,64 +2,53 @@
 //! new build fails what that one can do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::Service;
 use crate::error::Refusal;
-use crate::operations::record::OpenOperation;
+use crate::operations::record::{Ending, Intended};
+use crate::operations::runner::Step;
 use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, CallError, Failure};
-use memhost_types::LogLine;
+use memhost_sandbox::CallError;
+use memhost_types::OperationErrorCode;
 
-/// A call that gave no answer, with what is known about it.
-pub(crate) struct CallFailed {
-    pub(crate) refusal: Refusal,
-    pub(crate) log: Vec<LogLine>,
-    pub(crate) provider_us: Option<u64>,
-}
-
-impl From<Failure> for CallFailed {
-    fn from(failure: Failure) -> Self {
-        let refusal = Refusal::from(&failure.error);
-        Self { refusal, log: failure.log, provider_us: Some(failure.provider_us) }
-    }
-}
-
-impl From<Refusal> for CallFailed {
-    fn from(refusal: Refusal) -> Self {
-        Self { refusal, log: Vec::new(), provider_us: None }
-    }
-}
+/// The build that answered, with its answer; or why there is none.
+pub(crate) type Called<T> = Result<(Arc<Serving>, T), Refusal>;
 
 impl Service {
-    pub(crate) async fn run<T, F, Called>(
+    pub(crate) async fn call<S: Step>(
         &self,
-        open: &mut OpenOperation,
+        step: &S,
+        mut intended: Intended,
+        serving: Arc<Serving>,
+    ) -> (Ending, Called<S::Answer>) {
+        let called = self.try_call(step, &mut intended, serving).await;
+        (intended.called(), called)
+    }
+
+    async fn try_call<S: Step>(
+        &self,
+        step: &S,
+        intended: &mut Intended,
         mut serving: Arc<Serving>,
-        call: F,
-    ) -> Result<Answer<T>, CallFailed>
-    where
-        F: Fn(Arc<Serving>) -> Called,
-        Called: Future<Output = Result<Answer<T>, Failure>>,
-    {
+    ) -> Called<S::Answer> {
+        let id = intended.id();
         loop {
-            let admitted = match serving.breaker.admit() {
-                Ok(admitted) => admitted,
-                Err(wait) => return Err(circuit_open(&serving, wait).into()),
-            };
-            let mut failure = match call(Arc::clone(&serving)).await {
-                Ok(mut answer) => {
-                    open.used(std::mem::take(&mut answer.embedded));
+            let admitted = serving.breaker.admit().map_err(|wait| circuit_open(&serving, wait))?;
+            let mut failure = match step.call(&serving, id).await {
+                Ok(answer) => {
+                    let value = intended.answered(answer);
                     admitted.succeeded();
                     serving.proved();
-                    return Ok(answer);
+                    return Ok((serving, value));
                 }
                 Err(failure) => failure,
             };
-            open.used(std::mem::take(&mut failure.embedded));
             if matches!(failure.error, CallError::Retired) {
+                intended.add_embedded(std::mem::take(&mut failure.embedded));
                 drop(admitted);
                 serving = self.serving.get(&serving.binding).await?;
-                open.set_version(&serving.plugin.component.description().version);
+                intended.set_version(&serving);
                 continue;
             }
             if let Some(limit) = failure.error.limit() {
@@ -69,35 +58,36 @@ impl Service {
                 if failure.error.is_providers_answer() {
                     admitted.succeeded();
                 }
-                return Err(failure.into());
+                return Err(intended.failed(failure));
             }
             admitted.failed();
             // Writes carry an operation id and are idempotent by it: the build before may be asked the same again.
             if let Some(previous) = serving.previous()
-                && let Ok(mut answer) = call(Arc::clone(&previous)).await
+                && let Ok(answer) = step.call(&previous, id).await
             {
-                open.used(std::mem::take(&mut answer.embedded));
+                intended.add_embedded(std::mem::take(&mut failure.embedded));
+                let value = intended.answered(answer);
+                intended.set_version(&previous);
                 let before = &previous.plugin.component.description().version;
                 let reason = format!("a call failed that version {before} could answer: {}", failure.error);
                 if let Err(refusal) = self.serving.roll_back(&serving, reason).await {
                     tracing::error!(error = %refusal.error.message, "a version could not be rolled back");
                 }
-                open.set_version(before);
-                return Ok(answer);
+                return Ok((previous, value));
             }
-            return Err(failure.into());
+            return Err(intended.failed(failure));
         }
     }
 }
 
-fn circuit_open(serving: &Serving, wait: std::time::Duration) -> Refusal {
+fn circuit_open(serving: &Serving, wait: Duration) -> Refusal {
     let (key, failures) = (&serving.binding.key, serving.breaker.failures());
     let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
     let message = format!(
         "the provider of the binding `{key}` failed {failures} times in a row and is left alone for another {ms} ms; \
          `memhost binding reset {key}` tries it at once"
     );
-    let mut refusal = Refusal::new(memhost_types::OperationErrorCode::Unavailable, message);
+    let mut refusal = Refusal::new(OperationErrorCode::Unavailable, message);
     refusal.error.retry_after_ms = Some(ms);
     refusal
 }

@@ -4,31 +4,28 @@ use std::sync::Arc;
 
 use crate::Service;
 use crate::access::Caller;
-use crate::error::Refusal;
-use crate::error::ServiceError;
-use crate::operations::call::CallFailed;
-use crate::operations::pipeline::closed;
-use crate::operations::pipeline::refuse_with;
-use crate::operations::privacy::must_wait;
-use crate::operations::privacy::private;
-use crate::operations::record::Completion;
-use crate::operations::record::OpenOperation;
-use memhost_sandbox::CaptureAnswer;
+use crate::error::{Refusal, ServiceError};
+use crate::operations::privacy::{must_wait, private};
+use crate::operations::record::{Completion, Ended, Ending, Opened};
+use crate::operations::runner::{Answered, Step, Writes, asks_with};
+use crate::versions::serving::Serving;
+use memhost_sandbox::{Answer, CaptureAnswer, Failure};
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    CaptureRequest, CaptureResponse, Delivery, Held, OnBudget, OperationErrorCode, OperationId, OperationKind, Outcome,
+    Binding, CaptureRequest, CaptureResponse, Delivery, Held, OnBudget, OperationErrorCode, OperationId, OperationKind,
+    Outcome,
 };
 
-/// What goes with an attempt to capture something. What it writes is written in one step with the operation's record.
+/// What goes with an attempt to capture something. Its rows are written in one step with the operation's record.
 pub(crate) trait Attempt: Sync {
     /// The id that the provider is told: the same for every attempt at one thing.
     fn told(&self, own: OperationId) -> OperationId {
         own
     }
 
-    /// Whether somebody has looked at it already.
-    fn is_approved(&self) -> bool {
-        false
+    /// Whether a person has approved it already.
+    fn is_approved(&self) -> impl Future<Output = bool> + Send {
+        std::future::ready(false)
     }
 
     /// Whether the host has it on disk, and need not keep it a second time.
@@ -42,19 +39,23 @@ pub(crate) trait Attempt: Sync {
     }
 
     /// It has ended.
-    fn ended(&self, _own: OperationId, _how: Result<&CaptureAnswer, &Refusal>) -> Result<Vec<TableWrite>, StoreError> {
+    fn ended(
+        &self,
+        _own: OperationId,
+        _how: Result<&CaptureResponse, &Refusal>,
+    ) -> Result<Vec<TableWrite>, StoreError> {
         Ok(Vec::new())
     }
 }
 
-/// Somebody asks, and asks again by itself.
+/// The attempt of a caller that asks again by itself.
 struct Once;
 
 impl Attempt for Once {}
 
 impl Service {
-    /// Takes in something that happened. Where a budget is used up or somebody must look at it first, and the binding says
-    /// so, the host keeps it and says where.
+    /// Captures something that happened. Where a budget is used up or a person must look at it first, and the binding
+    /// says so, the host keeps it and says where.
     ///
     /// # Errors
     /// As [`ServiceError`] says; the same for every operation.
@@ -65,106 +66,110 @@ impl Service {
     pub(crate) async fn capture_as(
         &self,
         caller: &Caller,
-        mut request: CaptureRequest,
-        attempt: &impl Attempt,
-    ) -> Result<CaptureResponse, ServiceError> {
-        let mut open = self.begin(caller, OperationKind::Capture, &mut request.scope).await?;
-        open.set_provenance(Some(&request.source), request.hook.as_ref());
-        open.set_cited([request.metadata.as_ref(), request.payload.metadata.as_ref()].into_iter());
-        let operation_id = open.id().map_err(closed)?;
-        let checked = request.check();
-        let serving = match self.admit(&mut open, checked, &request.scope, request.binding_key.as_ref()).await {
-            Ok(serving) => serving,
-            Err(refusal) => return self.refuse_capture(caller, open, refusal, request, attempt).await,
-        };
-        if !attempt.is_approved() {
-            if must_wait(&serving, &mut request) {
-                let message = "there is personal data in it, and somebody must look at it before it leaves for another \
-                               system; `memhost review list` shows it";
-                let refusal = Refusal::new(OperationErrorCode::ReviewRequired, message);
-                return self.refuse_capture(caller, open, refusal, request, attempt).await;
-            }
-            if let Err(refusal) = private(&serving, &mut request) {
-                return self.refuse_capture(caller, open, refusal, request, attempt).await;
-            }
-        }
-        open.keep_payload(serving.binding.policy.retention.snapshots, &request);
-        let begun = attempt.begun(operation_id).map_err(ServiceError::Audit)?;
-        open.write_intent(begun).await.map_err(ServiceError::Audit)?;
-        let (told, asked) = (attempt.told(operation_id), &request);
-        let called = self
-            .run(&mut open, Arc::clone(&serving), |serving| async move { serving.instances.capture(told, asked).await })
-            .await;
-        let answer = match called {
-            Ok(answer) => answer,
-            Err(unanswered) => return give_up(open, unanswered, attempt).await,
-        };
-        let judged = self.judge_new(&serving, &request.scope, operation_id, &answer.value.records).await?;
-        let jobs = self.new_jobs(&mut open, &serving, &answer.value.jobs).await?;
-        open.leaves(answer.value.jobs.clone(), &jobs).map_err(ServiceError::Audit)?;
-        let beside = attempt.ended(operation_id, Ok(&answer.value)).map_err(ServiceError::Audit)?;
-        let CaptureAnswer { records, jobs: left, usage } = answer.value;
-        let trace = Completion {
-            records: records.clone(),
-            record_count: records.len(),
-            usage: usage.iter().cloned().chain(judged).collect(),
-            log: answer.log,
-            provider_us: Some(answer.provider_us),
-            beside,
-        };
-        open.close(trace, None).await?;
-        Ok(CaptureResponse { operation_id, records, jobs: left, held: None, usage })
-    }
-
-    /// A capture that the provider is not called with: it is kept where the binding says so, and refused otherwise.
-    async fn refuse_capture(
-        &self,
-        caller: &Caller,
-        open: OpenOperation,
-        refusal: Refusal,
         request: CaptureRequest,
         attempt: &impl Attempt,
     ) -> Result<CaptureResponse, ServiceError> {
-        let operation_id = open.id().map_err(closed)?;
-        if attempt.is_kept() {
-            let beside = attempt.ended(operation_id, Err(&refusal)).map_err(ServiceError::Audit)?;
-            return refuse_with(open, refusal, beside).await;
+        let response = self.operate(caller, &mut Capture { caller, request, attempt, kept: None }).await?;
+        if response.held.is_some() {
+            self.wake.notify_one();
         }
-        let binding = open.operation().and_then(|operation| operation.binding_key.clone());
-        let binding = binding.and_then(|key| self.bindings.get(&request.scope.company_id, &key).ok());
-        let waits = |binding: &memhost_types::Binding| match refusal.error.code {
+        Ok(response)
+    }
+
+    /// The binding that keeps what it refuses for this reason.
+    fn keeping_binding(&self, opened: &Opened, refusal: &Refusal) -> Option<Arc<Binding>> {
+        let operation = opened.operation();
+        let binding = self.bindings.get(&operation.company_id, operation.binding_key.as_ref()?).ok()?;
+        let keeps = match refusal.error.code {
             OperationErrorCode::BudgetExceeded => binding.policy.on_budget == OnBudget::Queue,
             code => code == OperationErrorCode::ReviewRequired,
         };
-        let Some(binding) = binding.filter(|binding| waits(binding)) else {
-            return refuse_with(open, refusal, Vec::new()).await;
-        };
-        let delivery = self.kept(caller, &binding, operation_id, request, &refusal);
-        let reason = refusal.error.message.clone();
-        let beside = self.keep(&delivery).await?;
-        let refusal = Refusal { outcome: Outcome::Held, ..refusal };
-        open.close(Completion { beside, ..Completion::default() }, Some(refusal)).await?;
-        self.wake.notify_one();
-        let held = Some(Held { delivery_id: delivery.id, reason });
-        Ok(CaptureResponse { operation_id, records: Vec::new(), jobs: Vec::new(), held, usage: Vec::new() })
-    }
-
-    /// What is written for a capture that the host keeps: its delivery, and its place in the review queue.
-    async fn keep(&self, delivery: &Delivery) -> Result<Vec<TableWrite>, ServiceError> {
-        let mut beside = crate::work::hooks::Hooks::writes(None, delivery).map_err(ServiceError::Audit)?;
-        if let Some(item) = self.held_item(delivery) {
-            let change = crate::review::Reviews::change(&item).map_err(ServiceError::Audit)?;
-            beside.push(TableWrite { table: change.table, key: change.key, new: change.new });
-        }
-        Ok(beside)
+        keeps.then_some(binding)
     }
 }
 
-async fn give_up<T>(open: OpenOperation, unanswered: CallFailed, attempt: &impl Attempt) -> Result<T, ServiceError> {
-    let CallFailed { refusal, log, provider_us } = unanswered;
-    let operation_id = open.id().map_err(closed)?;
-    let (error, outcome) = (refusal.error.clone(), refusal.outcome);
-    let beside = attempt.ended(operation_id, Err(&refusal)).map_err(ServiceError::Audit)?;
-    open.close(Completion { log, provider_us, beside, ..Completion::default() }, Some(refusal)).await?;
-    Err(ServiceError::Operation { operation_id, outcome, error })
+struct Capture<'a, A> {
+    caller: &'a Caller,
+    request: CaptureRequest,
+    attempt: &'a A,
+    /// Made where the host keeps the capture instead of calling the provider.
+    kept: Option<Delivery>,
+}
+
+impl<A: Attempt> Step for Capture<'_, A> {
+    const KIND: OperationKind = OperationKind::Capture;
+    type Answer = CaptureAnswer;
+    type Response = CaptureResponse;
+
+    asks_with!(request);
+
+    fn describe(&self, opened: &mut Opened) {
+        let request = &self.request;
+        opened.set_provenance(Some(&request.source), request.hook.as_ref());
+        opened.set_cited([request.metadata.as_ref(), request.payload.metadata.as_ref()].into_iter());
+    }
+
+    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        if !self.attempt.is_approved().await {
+            if must_wait(serving, &mut self.request) {
+                let message = "there is personal data in it, and a person must look at it before it leaves for another \
+                               system; `memhost review list` shows it";
+                return Err(Refusal::new(OperationErrorCode::ReviewRequired, message));
+            }
+            private(serving, &mut self.request)?;
+        }
+        opened.keep_payload(serving, &self.request);
+        Ok(())
+    }
+
+    async fn intent<'h>(&mut self, _: &'h Service, id: OperationId) -> Result<Writes<'h>, Refusal> {
+        Ok(self.attempt.begun(id)?.into())
+    }
+
+    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<CaptureAnswer>, Failure> {
+        serving.instances.capture(self.attempt.told(id), &self.request).await
+    }
+
+    fn completion(&self, answer: &CaptureAnswer) -> Completion {
+        Completion::records(answer.records.clone(), &answer.usage)
+    }
+
+    async fn finish(&mut self, answered: &mut Answered<'_>, answer: CaptureAnswer) -> Result<CaptureResponse, Refusal> {
+        let CaptureAnswer { records, jobs, usage } = answer;
+        answered.ending.set_jobs(jobs.clone());
+        // Nothing but this answer tells of the jobs: they are registered even where the records could not be judged.
+        let judged = answered.judge_new(&self.request.scope, &records).await;
+        answered.register_jobs(&jobs).await?;
+        judged?;
+        Ok(CaptureResponse { operation_id: answered.id(), records, jobs, held: None, usage })
+    }
+
+    fn refused(&mut self, host: &Service, opened: &Opened, refusal: Refusal) -> Ended<CaptureResponse> {
+        let binding = (!self.attempt.is_kept()).then(|| host.keeping_binding(opened, &refusal)).flatten();
+        let Some(binding) = binding else { return Ended::Failed(refusal) };
+        let operation_id = opened.id();
+        let delivery = host.kept(self.caller, &binding, operation_id, self.request.clone(), &refusal);
+        let held = Some(Held { delivery_id: delivery.id, reason: refusal.error.message.clone() });
+        self.kept = Some(delivery);
+        let response = CaptureResponse { operation_id, records: Vec::new(), jobs: Vec::new(), held, usage: Vec::new() };
+        Ended::Held(response, Refusal { outcome: Outcome::Held, ..refusal })
+    }
+
+    async fn writes<'h>(
+        &mut self,
+        host: &'h Service,
+        ending: &mut Ending,
+        ended: &Ended<CaptureResponse>,
+    ) -> Result<Writes<'h>, Refusal> {
+        let own = ending.id();
+        let rows = match ended {
+            Ended::Succeeded(response) => self.attempt.ended(own, Ok(response))?,
+            Ended::Failed(refusal) => self.attempt.ended(own, Err(refusal))?,
+            Ended::Held(..) => {
+                let rows = self.kept.as_ref().map(|delivery| host.delivery_rows(None, delivery)).transpose()?;
+                rows.unwrap_or_default()
+            }
+        };
+        Ok(rows.into())
+    }
 }

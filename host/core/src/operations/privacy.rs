@@ -1,4 +1,4 @@
-//! Personal data before it leaves: only where the provider has somewhere to send it.
+//! Personal data in a request: held back or redacted where the provider can send it to another system.
 
 use serde_json::Value;
 
@@ -11,11 +11,11 @@ use memhost_types::{
     RecordWrite, UpsertRequest,
 };
 
-/// A request whose texts can be looked at and rewritten.
+/// A request whose texts can be read and rewritten.
 pub(crate) trait Texts {
     /// Calls `visit` with every text of the request that comes from people.
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String));
-    /// Whether it only asks.
+    /// Whether the request only reads.
     fn is_read(&self) -> bool {
         false
     }
@@ -67,7 +67,7 @@ impl Texts for QueryRequest {
 }
 
 impl Texts for ImportRequest {
-    /// Within the strings of each line: a line stays what it is, JSON.
+    /// Visits the strings of each line. A line stays JSON.
     fn texts(&mut self, visit: &mut dyn FnMut(&mut String)) {
         let mut changed = String::with_capacity(self.lines.len());
         let mut is_changed = false;
@@ -79,7 +79,7 @@ impl Texts for ImportRequest {
                 visit(text);
                 touched |= *text != before;
             });
-            // Numbers come back as they were written only where nothing had to be rewritten.
+            // A line is written anew only where a text changed: JSON numbers may come back in another form.
             changed.push_str(&if touched { value.to_string() } else { line.to_owned() });
             changed.push('\n');
             is_changed |= touched;
@@ -97,7 +97,7 @@ impl Texts for CorrectRequest {
     }
 }
 
-/// Whether what this binding's provider gets may go on to somebody else.
+/// Whether the binding's provider can send what it gets to another system.
 fn leaves(serving: &Serving) -> bool {
     !effective(&serving.binding.grants, &serving.plugin).http.is_empty()
 }
@@ -135,7 +135,7 @@ pub(crate) fn private(serving: &Serving, request: &mut impl Texts) -> Result<(),
     Ok(())
 }
 
-/// Replaces what is recognized by its kind.
+/// Replaces personal data by its kind, such as `[EMAIL]`.
 fn redact(request: &mut impl Texts) {
     request.texts(&mut |text| {
         if let std::borrow::Cow::Owned(redacted) = pii::redact(text) {

@@ -1,24 +1,27 @@
 //! One operation's record, from its opening to its end. Rule: no operation without a record.
 
+mod state;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-use crate::access::Caller;
+pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
 use crate::error::Refusal;
-use crate::error::ServiceError;
 use crate::host::Audit;
 use crate::host::feed::Feed;
 use crate::host::metrics::Metrics;
 use crate::money::Ledger;
+use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use memhost_ports::Clock;
+use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Store, StoreError, TableWrite};
 use memhost_types::{
-    ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError, OperationErrorCode, OperationId,
-    OperationKind, Outcome, PayloadSnapshot, RecordHandle, Scope, Snapshots, SourceKind, SourceRef, Usage, limits,
+    Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError, OperationErrorCode,
+    OperationId, Outcome, PayloadSnapshot, RecordHandle, Snapshots, SourceRef, Usage, limits,
 };
 
 /// Where operations are recorded.
@@ -29,273 +32,237 @@ pub(crate) struct Recorder {
     pub(crate) metrics: Metrics,
     pub(crate) ledger: Ledger,
     pub(crate) feed: Arc<Feed>,
-    /// Whoever begins what is due waits for this.
+    /// The background work waits for this, and begins what is due.
     pub(crate) wake: Arc<Notify>,
 }
 
-/// An operation that has begun. Dropping it without [`OpenOperation::close`] records that the caller went away.
-pub(crate) struct OpenOperation {
-    recorder: Arc<Recorder>,
-    /// Shared with the log only while the log writes it: a change meanwhile is a change of a copy.
-    operation: Option<Arc<Operation>>,
-    started: Instant,
-    /// What the host's own imports used for it.
-    embedded: Vec<Usage>,
-    /// Jobs that it left at the provider, or worked on.
-    left: Vec<ExtractionJob>,
-    /// Those of them that the host did not know, written in one step with the record.
-    new_jobs: Vec<TableWrite>,
-    /// Kept from others until the record is on disk.
-    held: Option<OwnedMutexGuard<()>>,
+/// How far an operation has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Open,
+    /// The provider answered: what it did is done.
+    Answered,
+    /// The completion was handed to the store.
+    Ended,
 }
 
-/// What an operation leaves in its record beside its outcome.
+/// What an operation has in every state. Dropping it before its end records it as interrupted, with everything that is
+/// known by then.
+pub(crate) struct Record {
+    recorder: Arc<Recorder>,
+    /// Shared with the log only while the log writes it: a change meanwhile changes a copy.
+    operation: Arc<Operation>,
+    started: Instant,
+    stage: Stage,
+    /// What the host's own imports used. It stands behind what the provider reports.
+    embedded: Vec<Usage>,
+    /// Written in one step with the completion.
+    beside: Vec<TableWrite>,
+    has_new_jobs: bool,
+    /// Nobody else writes down jobs of the binding until the record is on disk.
+    leaving: Option<OwnedMutexGuard<()>>,
+}
+
+/// What a provider's answer says about itself.
 #[derive(Default)]
 pub(crate) struct Completion {
     pub(crate) records: Vec<RecordHandle>,
     pub(crate) record_count: usize,
     pub(crate) usage: Vec<Usage>,
-    pub(crate) log: Vec<LogLine>,
-    pub(crate) provider_us: Option<u64>,
-    /// Written in one step with the record.
-    pub(crate) beside: Vec<TableWrite>,
 }
 
-impl OpenOperation {
-    pub(crate) async fn begin(
-        recorder: &Arc<Recorder>,
-        caller: &Caller,
-        kind: OperationKind,
-        scope: &Scope,
-    ) -> Result<Self, ServiceError> {
-        let started = Instant::now();
-        let sequence = memhost_store::next_sequence(&*recorder.store, &scope.company_id).await?;
-        let now = recorder.clock.now();
-        let unix_ms = u64::try_from(now.as_millisecond()).unwrap_or(0);
-        let random = u64::try_from(recorder.clock.random() & u128::from(u64::MAX)).unwrap_or(0);
-        let operation = Operation {
-            id: OperationId::new(unix_ms, sequence, random),
-            company_id: scope.company_id.clone(),
-            kind,
-            outcome: Outcome::InProgress,
-            principal: caller.principal().to_owned(),
-            binding_key: None,
-            provider_key: None,
-            provider_version: None,
-            scope: scope.clone(),
-            source: caller.via().map(|via| by_hand(scope, via)),
-            hook: None,
-            started_at: now,
-            finished_at: None,
-            latency_us: None,
-            provider_us: None,
-            record_count: 0,
-            records: Vec::new(),
-            jobs: Vec::new(),
-            usage: Vec::new(),
-            attribution_mode: None,
-            cost_event_ids: Vec::new(),
-            error: None,
-            log: Vec::new(),
-            cited: Vec::new(),
-            payload: None,
-        };
-        Ok(Self {
-            recorder: Arc::clone(recorder),
-            operation: Some(Arc::new(operation)),
-            started,
-            embedded: Vec::new(),
-            left: Vec::new(),
-            new_jobs: Vec::new(),
-            held: None,
-        })
+impl Completion {
+    pub(crate) fn records(records: Vec<RecordHandle>, usage: &[Usage]) -> Self {
+        Self { record_count: records.len(), records, usage: usage.to_vec() }
+    }
+
+    pub(crate) fn usage(usage: &[Usage]) -> Self {
+        Self { usage: usage.to_vec(), ..Self::default() }
+    }
+}
+
+impl Record {
+    pub(crate) fn id(&self) -> OperationId {
+        self.operation.id
+    }
+
+    pub(crate) fn operation(&self) -> &Operation {
+        &self.operation
     }
 
     pub(crate) fn set_provenance(&mut self, source: Option<&SourceRef>, hook: Option<&HookContext>) {
-        if let Some(operation) = self.operation_mut() {
-            operation.source = source.cloned().or(operation.source.take());
-            operation.hook = hook.cloned();
-        }
-    }
-
-    pub(crate) fn operation_mut(&mut self) -> Option<&mut Operation> {
-        self.operation.as_mut().map(Arc::make_mut)
-    }
-
-    /// The version that answers.
-    pub(crate) fn set_version(&mut self, version: &semver::Version) {
-        if let Some(operation) = self.operation_mut() {
-            operation.provider_version = Some(version.to_string());
-        }
+        let operation = self.change();
+        operation.source = source.cloned().or(operation.source.take());
+        operation.hook = hook.cloned();
     }
 
     /// Records that the request says it builds on.
     pub(crate) fn set_cited<'a>(&mut self, metadata: impl Iterator<Item = Option<&'a JsonObject>>) {
-        let cited: Vec<RecordHandle> = metadata
+        let cited = metadata
             .filter_map(|metadata| metadata?.get("citedRecords")?.as_array())
             .flatten()
-            .filter_map(|handle| serde_json::from_value(handle.clone()).ok())
-            .take(limits::MAX_RECORDED_HANDLES)
-            .collect();
-        if let Some(operation) = self.operation_mut() {
-            operation.cited = cited;
-        }
+            .filter_map(|handle| serde_json::from_value(handle.clone()).ok());
+        self.change().cited = cited.take(limits::MAX_RECORDED_HANDLES).collect();
     }
 
-    /// As much of the request as the binding keeps.
-    pub(crate) fn keep_payload(&mut self, snapshots: Snapshots, request: &impl Serialize) {
-        let most = match snapshots {
+    pub(crate) fn set_binding(&mut self, binding: &Binding) {
+        let operation = self.change();
+        operation.binding_key = Some(binding.key.clone());
+        operation.provider_key = Some(binding.provider_key.clone());
+    }
+
+    pub(crate) fn set_version(&mut self, serving: &Serving) {
+        self.change().provider_version = Some(serving.plugin.component.description().version.to_string());
+    }
+
+    /// Keeps as much of the request as the binding's policy says.
+    pub(crate) fn keep_payload(&mut self, serving: &Serving, request: &impl Serialize) {
+        let most = match serving.binding.policy.retention.snapshots {
             Snapshots::Off => return,
             Snapshots::Bounded => limits::MAX_BOUNDED_SNAPSHOT_BYTES,
             Snapshots::Full => usize::MAX,
         };
-        let Some(operation) = self.operation_mut() else { return };
         let Ok(mut text) = serde_json::to_string(request) else { return };
         let bytes = text.len() as u64;
         text.truncate(text.floor_char_boundary(most));
-        operation.payload = Some(PayloadSnapshot { text, bytes });
+        self.change().payload = Some(PayloadSnapshot { text, bytes });
     }
 
-    /// What the host's own imports used for it, beside what its provider reports.
-    pub(crate) fn used(&mut self, usage: Vec<Usage>) {
+    /// Takes what is known about a call out of the provider's answer.
+    pub(crate) fn answered<T>(&mut self, answer: Answer<T>) -> T {
+        self.stage = Stage::Answered;
+        self.embedded.extend(answer.embedded);
+        self.called(answer.log, answer.provider_us);
+        answer.value
+    }
+
+    /// A call gave no answer, and there will be no other.
+    pub(crate) fn failed(&mut self, failure: Failure) -> Refusal {
+        let refusal = Refusal::from(&failure.error);
+        self.embedded.extend(failure.embedded);
+        self.called(failure.log, failure.provider_us);
+        refusal
+    }
+
+    /// The records that the operation wrote or returns. The count may be larger than what is listed.
+    pub(crate) fn set_records(&mut self, mut records: Vec<RecordHandle>, count: usize) {
+        records.truncate(limits::MAX_RECORDED_HANDLES);
+        let operation = self.change();
+        operation.records = records;
+        operation.record_count = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+
+    /// What providers report to have used.
+    pub(crate) fn add_usage(&mut self, usage: Vec<Usage>) {
+        self.change().usage.extend(usage);
+    }
+
+    /// What the host's own imports used.
+    pub(crate) fn add_embedded(&mut self, usage: Vec<Usage>) {
         self.embedded.extend(usage);
     }
 
-    /// It left jobs; those that are `new` to the host are written with its record, and begun then.
-    pub(crate) fn leaves(&mut self, left: Vec<ExtractionJob>, new: &[Job]) -> Result<(), StoreError> {
+    /// A further call of the provider belongs to the same operation.
+    pub(crate) fn add_call(&mut self, log: Vec<LogLine>, provider_us: u64) {
+        let operation = self.change();
+        operation.log.extend(log);
+        operation.provider_us = Some(operation.provider_us.unwrap_or(0) + provider_us);
+    }
+
+    /// Jobs at the provider, as the record shows them.
+    pub(crate) fn set_jobs(&mut self, jobs: Vec<ExtractionJob>) {
+        self.change().jobs = jobs;
+    }
+
+    /// Jobs that the host did not know. They are due once the operation has ended.
+    pub(crate) fn add_new_jobs(&mut self, new: &[Job]) -> Result<(), StoreError> {
         for job in new {
-            self.new_jobs.extend(Jobs::writes(None, job)?);
+            self.beside.extend(Jobs::writes(None, job)?);
+            self.has_new_jobs = true;
         }
-        self.left.extend(left);
         Ok(())
     }
 
-    /// Nobody else gets this before the operation is closed.
-    pub(crate) fn hold(&mut self, guard: OwnedMutexGuard<()>) {
-        self.held = Some(guard);
+    /// Nobody else gets this before the completion is on disk.
+    pub(crate) fn hold(&mut self, leaving: OwnedMutexGuard<()>) {
+        self.leaving = Some(leaving);
     }
 
-    /// The record as it is so far.
-    pub(crate) fn operation(&self) -> Option<&Operation> {
-        self.operation.as_deref()
+    /// Names the host's own failure as what it is. After the answer it undoes nothing at the provider.
+    pub(crate) fn failure(&self, mut failure: Refusal) -> Refusal {
+        if self.stage == Stage::Answered && failure.error.code == OperationErrorCode::Host {
+            let Operation { id, kind, .. } = &*self.operation;
+            let advice = match kind.is_write() {
+                true => format!("; `memhost operation show {id}` lists the records that the provider wrote"),
+                false => String::new(),
+            };
+            failure.outcome = Outcome::Failed;
+            failure.error.message =
+                format!("the provider answered, and then the host failed: {}{advice}", failure.error.message);
+        }
+        failure
     }
 
-    /// Writes the intent of a write, durably, in one step with `beside`. Nothing else may happen before.
-    pub(crate) async fn write_intent(&self, beside: Vec<TableWrite>) -> Result<(), StoreError> {
-        match &self.operation {
-            Some(operation) if operation.kind.is_write() => {
-                self.recorder.store.write_operation(Arc::clone(operation), beside.clone()).await?;
-                self.recorder.feed.jobs(&beside);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn id(&self) -> Result<OperationId, Refusal> {
-        self.operation
-            .as_ref()
-            .map(|operation| operation.id)
-            .ok_or_else(|| Refusal::new(OperationErrorCode::Host, "the operation is closed"))
-    }
-
-    /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
-    pub(crate) async fn close(mut self, trace: Completion, refusal: Option<Refusal>) -> Result<(), ServiceError> {
-        let Some(mut operation) = self.operation.take() else { return Ok(()) };
-        let beside = self.complete(Arc::make_mut(&mut operation), trace, refusal)?;
-        let commit = self.recorder.store.write_operation(Arc::clone(&operation), beside.clone());
-        let answer = || match operation.error.clone() {
-            None => Ok(()),
-            // What is held was taken: nothing failed.
-            Some(_) if operation.outcome == Outcome::Held => Ok(()),
-            Some(error) => {
-                Err(ServiceError::Operation { operation_id: operation.id, outcome: operation.outcome, error })
-            }
-        };
-        // Only an answer is not waited for: whoever floods the host with calls that are refused is slowed down by the
-        // disk, and not the neighbours by the flood.
-        let may_go_on =
-            self.recorder.audit == Audit::Relaxed && !operation.kind.is_write() && operation.error.is_none();
-        if may_go_on && !self.recorder.store.is_behind(&operation.company_id) {
-            self.recorder.feed.operation(&operation);
-            return answer();
-        }
-        let begin_jobs = || {
-            if !self.new_jobs.is_empty() {
-                self.recorder.wake.notify_one();
-            }
-        };
-        let committed = commit.await;
-        if committed.is_ok() {
-            self.recorder.feed.operation(&operation);
-            self.recorder.feed.jobs(&beside);
-        }
-        match committed {
-            Ok(()) => {
-                begin_jobs();
-                answer()
-            }
-            // The provider has done the write and its intent is on disk: failing the request at once would make the
-            // caller repeat it. What is not on disk after a second try may be lost with the next crash, and the
-            // record will say `interrupted`: the caller must know.
-            Err(error) if operation.kind.is_write() && operation.outcome == Outcome::Succeeded => {
-                tracing::error!(%error, operation = %operation.id, "a completion could not be recorded; trying again");
-                match self.recorder.store.write_operation(Arc::clone(&operation), beside).await {
-                    Ok(()) => {
-                        begin_jobs();
-                        answer()
-                    }
-                    Err(error) => Err(ServiceError::Unrecorded { operation_id: operation.id, error }),
-                }
-            }
-            Err(error) => Err(ServiceError::Audit(error)),
-        }
-    }
-
-    /// Fills the record in; answers what is to be written with it.
-    fn complete(
-        &self,
-        operation: &mut Operation,
-        mut trace: Completion,
-        refusal: Option<Refusal>,
-    ) -> Result<Vec<TableWrite>, ServiceError> {
-        operation.finished_at = Some(self.recorder.clock.now());
-        operation.latency_us = Some(u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX));
-        operation.provider_us = trace.provider_us;
-        operation.record_count = u32::try_from(trace.record_count).unwrap_or(u32::MAX);
-        trace.records.truncate(limits::MAX_RECORDED_HANDLES);
-        operation.records = trace.records;
-        operation.jobs.clone_from(&self.left);
-        trace.beside.extend_from_slice(&self.new_jobs);
-        trace.usage.extend_from_slice(&self.embedded);
-        operation.attribution_mode = trace.usage.first().map(Usage::attribution);
-        operation.usage = trace.usage;
-        operation.log = trace.log;
-        match refusal {
-            None => operation.outcome = Outcome::Succeeded,
-            Some(refusal) => {
-                operation.outcome = refusal.outcome;
-                operation.error = Some(refusal.error);
-            }
-        }
-        // What it cost is counted before anybody is answered, so that the next call is looked at with it.
-        let charged = self.recorder.ledger.charge(operation)?;
-        operation.cost_event_ids = charged.events.into_iter().map(|event| event.id).collect();
-        trace.beside.extend(charged.writes);
+    /// Counts what the operation cost before anybody is answered, so that the next call is checked against it.
+    pub(crate) async fn charge(&mut self) -> Result<(), StoreError> {
+        self.merge_embedded();
+        let charged = self.recorder.ledger.charge(&self.operation)?;
+        self.change().cost_event_ids = charged.events.into_iter().map(|event| event.id).collect();
+        self.beside.extend(charged.writes);
         charged.turned.into_iter().for_each(|budget| self.recorder.feed.budget(budget));
-        self.recorder.metrics.observe(operation);
-        log_end(operation);
-        Ok(trace.beside)
+        Ok(())
+    }
+
+    fn change(&mut self) -> &mut Operation {
+        Arc::make_mut(&mut self.operation)
+    }
+
+    fn called(&mut self, log: Vec<LogLine>, provider_us: u64) {
+        let operation = self.change();
+        operation.log = log;
+        operation.provider_us = Some(provider_us);
+    }
+
+    fn merge_embedded(&mut self) {
+        let embedded = std::mem::take(&mut self.embedded);
+        self.change().usage.extend(embedded);
+    }
+
+    /// Fills in how it ended. From here on the record is only written.
+    fn end(&mut self, outcome: Outcome, error: Option<OperationError>) {
+        self.stage = Stage::Ended;
+        self.merge_embedded();
+        let now = self.recorder.clock.now();
+        let operation = self.change();
+        operation.finished_at = Some(now);
+        operation.attribution_mode = operation.usage.first().map(Usage::attribution);
+        operation.outcome = outcome;
+        operation.error = error;
+        self.recorder.metrics.observe(&self.operation);
+        log_end(&self.operation);
+    }
+
+    /// Nobody waits for it any more: it is flushed with the next group.
+    fn write_unawaited(&mut self) {
+        self.recorder.feed.operation(&self.operation);
+        let beside = std::mem::take(&mut self.beside);
+        drop(self.recorder.store.write_operation(Arc::clone(&self.operation), beside));
     }
 }
 
-/// The provenance of what somebody asked for with a tool of theirs: nothing happened that it would come from.
-fn by_hand(scope: &Scope, via: &str) -> SourceRef {
-    SourceRef {
-        issue_id: scope.issue_id.clone(),
-        run_id: scope.run_id.clone(),
-        external_ref: Some(via.to_owned()),
-        ..SourceRef::new(SourceKind::ManualNote, scope.company_id.clone())
+impl Drop for Record {
+    fn drop(&mut self) {
+        let message = match self.stage {
+            Stage::Ended => return,
+            Stage::Open => "the caller went away before the provider answered; whether a write happened is not known",
+            Stage::Answered => {
+                "the caller went away after the provider answered; what the provider wrote is there, and the host did \
+                 not finish the steps that follow"
+            }
+        };
+        let error = OperationErrorCode::Interrupted;
+        self.end(Outcome::Interrupted, Some(Refusal::new(error, message).error));
+        self.write_unawaited();
     }
 }
 
@@ -310,22 +277,9 @@ fn log_end(operation: &Operation) {
     );
 }
 
-impl Drop for OpenOperation {
-    fn drop(&mut self) {
-        let Some(mut shared) = self.operation.take() else { return };
-        let operation = Arc::make_mut(&mut shared);
-        operation.outcome = Outcome::Interrupted;
-        operation.finished_at = Some(self.recorder.clock.now());
-        operation.error = Some(OperationError {
-            code: OperationErrorCode::Interrupted,
-            message: "the caller went away before the provider answered; whether a write happened is not known"
-                .to_owned(),
-            field: None,
-            retry_after_ms: None,
-        });
-        self.recorder.metrics.observe(operation);
-        self.recorder.feed.operation(&shared);
-        // Nobody waits for it any more; it is flushed with the next group.
-        drop(self.recorder.store.write_operation(shared, Vec::new()));
+/// The store failed: the operation is refused before its provider is called, and failed after that.
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::new(OperationErrorCode::Host, error.to_string())
     }
 }

@@ -1,32 +1,31 @@
-//! What a person must see first: hiding it, queueing it, deciding about it.
-
-use std::sync::Arc;
+//! Records that a person must see first: hiding them, queueing them, deciding about them.
 
 use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
+use crate::operations::runner::Answered;
 use crate::paging::Page;
 use crate::review;
 use crate::review::ReviewError;
 use crate::review::Verdict;
-use crate::versions::serving::Serving;
 use memhost_ports::new_id;
+use memhost_store::StoreError;
 use memhost_types::{
     ActivityAction, Binding, CompanyId, CorrectRequest, CorrectionPatch, Decision, Delivery, DeliveryStatus,
     FieldError, ForgetRequest, GetRequest, OperationErrorCode, OperationId, RecordHandle, RecordWrite, ReviewDecision,
     ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet,
-    UpsertRequest, Usage, limits,
+    UpsertRequest, limits,
 };
 
-/// As much of a text as the queue keeps, in bytes.
+/// The largest text that the queue keeps, in bytes; longer ones are cut.
 const MAX_QUEUED_TEXT: usize = 16 << 10;
 
 pub(crate) fn digest(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-/// Everything of a record that somebody may be shown: a summary is read in the place of its text.
+/// Everything of a record that a reader may be shown: a reader may see the summary in the place of the text.
 pub(crate) fn whole(text: &str, summary: Option<&str>) -> String {
     match summary {
         Some(summary) => format!("{text}\n\nSummary: {summary}"),
@@ -36,6 +35,49 @@ pub(crate) fn whole(text: &str, summary: Option<&str>) -> String {
 
 pub(crate) fn queued(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_QUEUED_TEXT)].to_owned()
+}
+
+impl Answered<'_> {
+    /// Takes out what must not be returned. A record that nobody has looked at is judged here: the capture that wrote
+    /// it may not have ended yet.
+    pub(crate) async fn hide(&self, found: &mut Vec<Snippet>) -> Result<(), StoreError> {
+        let (host, binding) = (self.host, &self.serving.binding);
+        // What was held once stays so when the policy goes.
+        let policy = binding.policy.review.as_ref();
+        if policy.is_none() && !host.reviews.withholds(binding.id) {
+            return Ok(());
+        }
+        let mut shown = Vec::with_capacity(found.len());
+        for snippet in found.drain(..) {
+            if host.counts(binding, policy, self.id(), &snippet).await? {
+                shown.push(snippet);
+            }
+        }
+        *found = shown;
+        Ok(())
+    }
+
+    /// Looks at the records that a capture or a job has made, so that they are in the queue before anybody asks for
+    /// them. It reads them from the provider as a part of the operation.
+    pub(crate) async fn judge_new(&mut self, scope: &Scope, records: &[RecordHandle]) -> Result<(), StoreError> {
+        self.queue_provider_review(scope).await?;
+        let serving = self.serving;
+        let Some(policy) = &serving.binding.policy.review else { return Ok(()) };
+        for handle in records {
+            let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
+            // What cannot be read now is judged when it turns up.
+            let (snippet, usage, embedded) = match serving.instances.get(&request).await {
+                Ok(answer) => (answer.value.0, answer.value.1, answer.embedded),
+                Err(failure) => (None, Vec::new(), failure.embedded),
+            };
+            self.ending.add_usage(usage);
+            self.ending.add_usage(embedded);
+            if let Some(snippet) = snippet {
+                self.host.counts(&serving.binding, Some(policy), self.id(), &snippet).await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Service {
@@ -48,29 +90,6 @@ impl Service {
         wanted.saturating_add(hidden).min(limits::MAX_PAGE).max(wanted)
     }
 
-    /// Takes out what must not be returned. A record that nobody has looked at is judged here: it may come from a capture
-    /// that is still at work.
-    pub(crate) async fn hide(
-        &self,
-        binding: &Binding,
-        operation_id: OperationId,
-        found: &mut Vec<Snippet>,
-    ) -> Result<(), ServiceError> {
-        // What was held once stays so when the policy goes.
-        let policy = binding.policy.review.as_ref();
-        if policy.is_none() && !self.reviews.withholds(binding.id) {
-            return Ok(());
-        }
-        let mut shown = Vec::with_capacity(found.len());
-        for snippet in found.drain(..) {
-            if self.counts(binding, policy, operation_id, &snippet).await? {
-                shown.push(snippet);
-            }
-        }
-        *found = shown;
-        Ok(())
-    }
-
     /// Whether a record may be returned; puts it into the queue where it is the first time that it may not.
     async fn counts(
         &self,
@@ -78,7 +97,7 @@ impl Service {
         policy: Option<&ReviewPolicy>,
         operation_id: OperationId,
         snippet: &Snippet,
-    ) -> Result<bool, ServiceError> {
+    ) -> Result<bool, StoreError> {
         let text = whole(&snippet.text, snippet.summary.as_deref());
         let digest = digest(&text);
         let standing = self.reviews.standing(binding.id, &snippet.handle.provider_record_id);
@@ -126,39 +145,13 @@ impl Service {
         }
     }
 
-    /// Looks at the records that a capture or a job has made, so that they are in the queue before anybody asks for them.
-    /// It reads them from the provider as a part of that operation; answers what that used.
-    pub(crate) async fn judge_new(
-        &self,
-        serving: &Arc<Serving>,
-        scope: &Scope,
-        operation_id: OperationId,
-        records: &[RecordHandle],
-    ) -> Result<Vec<Usage>, ServiceError> {
-        let mut used = self.queue_provider_review(serving, scope, operation_id).await?;
-        let Some(policy) = &serving.binding.policy.review else { return Ok(used) };
-        for handle in records {
-            let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
-            // What cannot be read now is judged when it turns up.
-            let (snippet, usage, embedded) = match serving.instances.get(&request).await {
-                Ok(answer) => (answer.value.0, answer.value.1, answer.embedded),
-                Err(failure) => (None, Vec::new(), failure.embedded),
-            };
-            used.extend(usage.into_iter().chain(embedded));
-            if let Some(snippet) = snippet {
-                self.counts(&serving.binding, Some(policy), operation_id, &snippet).await?;
-            }
-        }
-        Ok(used)
-    }
-
-    /// What somebody writes as it is needs nobody else's look: where the policy would hold it, it is approved already.
+    /// Approves records that a caller writes as they are, where the policy would hold them: no other person must look.
     pub(crate) async fn curated(
         &self,
         binding: &Binding,
         records: &[RecordHandle],
         request: &UpsertRequest,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), StoreError> {
         let Some(policy) = &binding.policy.review else { return Ok(()) };
         for (handle, record) in records.iter().zip(&request.records) {
             let text = whole(&record.text, record.summary.as_deref());
@@ -208,7 +201,7 @@ impl Service {
         })
     }
 
-    /// Whether somebody let a held delivery go.
+    /// Whether a person approved a held delivery.
     pub(crate) async fn is_approved(&self, delivery: &Delivery) -> bool {
         let item = self.reviews.get(&delivery.company_id, ReviewId(delivery.id.0)).await;
         item.is_ok_and(|item| item.status == ReviewStatus::Approved)
@@ -238,7 +231,7 @@ impl Service {
         Ok(self.reviews.get(company, id).await?)
     }
 
-    /// Decides about something that waits. The same decision twice is one.
+    /// Decides about an item that waits. The same decision twice counts once.
     ///
     /// # Errors
     /// Where there is none of this id, it was decided otherwise, or the provider fails to do it.

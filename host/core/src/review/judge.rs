@@ -1,5 +1,5 @@
-//! Whether a record may count without a person: a function of the record and the policy, so that a record that nobody has
-//! looked at yet is judged wherever it turns up first.
+//! Whether a record may count without a person: a function of the record and the policy, so that a record that nobody
+//! has looked at yet is judged wherever it turns up first.
 
 use memhost_pii as pii;
 use memhost_types::{JsonObject, ReviewPolicy};

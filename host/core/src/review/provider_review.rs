@@ -1,92 +1,83 @@
-//! What a provider itself holds until a person decides: shown in the host's queue beside what the host holds, and decided
-//! there, so that a person has one place to look. The provider is told through its interface `review`.
-
-use std::sync::Arc;
-
-use crate::operations::pipeline::closed;
-
-use crate::operations::pipeline::end;
+//! Records that a provider itself holds until a person decides. The host's queue shows them beside its own, so that a
+//! person decides everything in one place. The provider is told through its interface `review`.
 
 use crate::Service;
 use crate::access::Caller;
-use crate::error::ServiceError;
-use crate::operations::pipeline::refuse;
+use crate::error::{Refusal, ServiceError};
 use crate::operations::record::Completion;
+use crate::operations::runner::{Answered, Step, Target};
 use crate::review;
 use crate::review::Standing;
-use crate::review::control::digest;
-use crate::review::control::queued;
-use crate::review::control::whole;
+use crate::review::control::{digest, queued, whole};
 use crate::versions::serving::Serving;
-use memhost_sandbox::OptionalInterface;
+use memhost_sandbox::{Answer, Failure, OptionalInterface};
+use memhost_store::StoreError;
 use memhost_types::{
-    JsonObject, OperationErrorCode, OperationId, OperationKind, Pages, RecordHandle, RecordWrite, ReviewDecision,
-    ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Usage,
+    Decision, JsonObject, OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordId, RecordWrite,
+    ReviewDecision, ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Snippet,
 };
 
-/// Records that one look at what waits reads at most: what came later is seen when some of them are decided.
+/// The most records that are read at once; later ones are seen when some of these are decided.
 const MOST_PENDING: usize = 1_000;
-/// Records of one page of it.
+/// Records of one page of them.
 const PENDING_PAGE: u32 = 100;
-/// Metadata that the queue keeps, in bytes of JSON; larger ones are not shown.
+/// The largest metadata that the queue keeps, in bytes of JSON; larger ones are not shown.
 const MAX_QUEUED_METADATA: usize = 16 << 10;
 
-impl Service {
-    /// Puts what waits at the provider into the queue, as a part of the operation after which it may have become more.
-    /// A provider that cannot say what waits is asked again after the next one.
-    pub(crate) async fn queue_provider_review(
-        &self,
-        serving: &Arc<Serving>,
-        scope: &Scope,
-        operation_id: OperationId,
-    ) -> Result<Vec<Usage>, ServiceError> {
-        let mut used = Vec::new();
+impl Answered<'_> {
+    /// Puts what waits at the provider into the queue, as a part of an operation that may have added to it. A provider
+    /// that cannot say what waits is asked again after the next one.
+    pub(crate) async fn queue_provider_review(&mut self, scope: &Scope) -> Result<(), StoreError> {
+        let serving = self.serving;
         if !serving.plugin.component.exports(OptionalInterface::Review) {
-            return Ok(used);
+            return Ok(());
         }
-        let (mut pages, mut seen) = (Pages::default(), 0);
-        while let Some(cursor) = pages.next().filter(|_| seen < MOST_PENDING) {
+        let (mut cursor, mut seen) = (None, 0);
+        while seen < MOST_PENDING {
             let page = match serving.instances.pending(scope, cursor.as_deref(), PENDING_PAGE).await {
                 Ok(answer) => {
-                    used.extend(answer.embedded);
+                    self.ending.add_usage(answer.embedded);
                     answer.value
                 }
                 Err(failure) => {
-                    used.extend(failure.embedded);
+                    self.ending.add_usage(failure.embedded);
                     tracing::warn!(error = %failure.error, binding = %serving.binding.key, "what waits is not known");
                     break;
                 }
             };
-            used.extend(page.usage);
+            self.ending.add_usage(page.usage);
             seen += page.items.len();
             for snippet in &page.items {
-                let text = whole(&snippet.text, snippet.summary.as_deref());
-                let standing = self.reviews.standing(serving.binding.id, &snippet.handle.provider_record_id);
-                let is_queued =
-                    |known: &Standing| known.status == ReviewStatus::Pending && known.digest == digest(&text);
-                if standing.as_ref().is_some_and(is_queued) {
-                    continue;
-                }
-                let mut verdict = review::judge(&ReviewPolicy::default(), &text, snippet.metadata.as_ref());
-                verdict.reasons.insert(0, "the provider holds it until a person approves it".to_owned());
-                let item = self.item(
-                    &serving.binding,
-                    Some(operation_id),
-                    &snippet.handle,
-                    &text,
-                    verdict,
-                    ReviewStatus::Pending,
-                );
-                let metadata = snippet.metadata.clone().filter(is_small);
-                self.reviews.put(&ReviewItem { holder: ReviewHolder::Provider, metadata, ..item }).await?;
+                self.queue_one(snippet).await?;
             }
-            pages.go_on(page.next);
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => break,
+            }
         }
-        Ok(used)
+        Ok(())
     }
 
-    /// Tells the provider what was decided, as an operation of its own, and writes into the item what came of it. What
-    /// the provider no longer has, because it expired or was forgotten, cannot count any more: it ends as rejected.
+    async fn queue_one(&self, snippet: &Snippet) -> Result<(), StoreError> {
+        let (host, binding) = (self.host, &self.serving.binding);
+        let text = whole(&snippet.text, snippet.summary.as_deref());
+        let standing = host.reviews.standing(binding.id, &snippet.handle.provider_record_id);
+        let is_queued = |known: &Standing| known.status == ReviewStatus::Pending && known.digest == digest(&text);
+        if standing.as_ref().is_some_and(is_queued) {
+            return Ok(());
+        }
+        let mut verdict = review::judge(&ReviewPolicy::default(), &text, snippet.metadata.as_ref());
+        verdict.reasons.insert(0, "the provider holds it until a person approves it".to_owned());
+        let item = host.item(binding, Some(self.id()), &snippet.handle, &text, verdict, ReviewStatus::Pending);
+        let metadata = snippet.metadata.clone().filter(is_small);
+        host.reviews.put(&ReviewItem { holder: ReviewHolder::Provider, metadata, ..item }).await
+    }
+}
+
+impl Service {
+    /// Tells the provider what was decided, as an operation of its own, and writes into the item what came of it. A
+    /// record that the provider no longer has, because it expired or was forgotten, cannot count any more: it ends as
+    /// rejected.
     pub(crate) async fn send_decision(
         &self,
         caller: &Caller,
@@ -94,45 +85,57 @@ impl Service {
         decision: &ReviewDecision,
         item: &mut ReviewItem,
     ) -> Result<(), ServiceError> {
-        let mut scope = self.scope_of(item).await?;
-        let mut open = self.begin(caller, OperationKind::Review, &mut scope).await?;
-        let id = open.id().map_err(closed)?;
-        let serving = match self.admit(&mut open, Ok(()), &scope, Some(&item.binding_key)).await {
-            Ok(serving) => serving,
-            Err(refusal) => return refuse(open, refusal).await,
-        };
-        open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
         let edited = decision.text.as_ref().map(|text| RecordWrite {
             id: None,
             text: text.clone(),
             summary: None,
             metadata: item.metadata.clone(),
         });
-        let (at, record, edited) = (&scope, &handle.provider_record_id, edited.as_ref());
-        let called = self
-            .run(&mut open, serving, |serving| async move {
-                serving.instances.decide(at, record, decision.decision, edited).await
-            })
-            .await;
-        let decided = end(open, called, |answer| Completion {
-            records: answer.iter().map(|snippet| snippet.handle.clone()).collect(),
-            record_count: usize::from(answer.is_some()),
-            ..Completion::default()
-        })
-        .await;
-        match decided {
+        let record = &handle.provider_record_id;
+        let mut step = Decide { scope: self.scope_of(item).await?, item, record, decision: decision.decision, edited };
+        match self.operate(caller, &mut step).await {
             Ok(Some(snippet)) => {
                 let text = whole(&snippet.text, snippet.summary.as_deref());
                 (item.text, item.digest) = (queued(&text), digest(&text));
             }
             Ok(None) => {}
-            Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::NotFound => {
+            Err(ServiceError::Operation { operation_id, error, .. }) if error.code == OperationErrorCode::NotFound => {
                 item.status = ReviewStatus::Rejected;
-                item.reasons.push(format!("the provider no longer has it, as the operation {id} says"));
+                item.reasons.push(format!("the provider no longer has it, as the operation {operation_id} says"));
             }
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+}
+
+struct Decide<'a> {
+    scope: Scope,
+    item: &'a ReviewItem,
+    record: &'a RecordId,
+    decision: Decision,
+    edited: Option<RecordWrite>,
+}
+
+impl Step for Decide<'_> {
+    const KIND: OperationKind = OperationKind::Review;
+    type Answer = Option<Snippet>;
+    type Response = Option<Snippet>;
+
+    fn target(&mut self) -> Target<'_> {
+        (&mut self.scope, Some(&self.item.binding_key))
+    }
+
+    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<Option<Snippet>>, Failure> {
+        serving.instances.decide(&self.scope, self.record, self.decision, self.edited.as_ref()).await
+    }
+
+    fn completion(&self, answer: &Option<Snippet>) -> Completion {
+        Completion::records(answer.iter().map(|snippet| snippet.handle.clone()).collect(), &[])
+    }
+
+    async fn finish(&mut self, _: &mut Answered<'_>, answer: Option<Snippet>) -> Result<Option<Snippet>, Refusal> {
+        Ok(answer)
     }
 }
 

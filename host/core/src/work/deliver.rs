@@ -14,19 +14,19 @@ use crate::work::hooks;
 use crate::work::hooks::Hooks;
 use crate::work::retry::RetryPolicy;
 use memhost_ports::new_id;
-use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus, HookEvent, HookKind,
-    HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourceRef,
+    Binding, CaptureRequest, CaptureResponse, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus, HookEvent,
+    HookKind, HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourceRef,
 };
 
 impl Service {
-    /// Takes an event. Its deliveries are durable when this returns; `pre_run_hydrate` has also been answered by then.
+    /// Accepts an event. Its deliveries are on disk when this returns; `pre_run_hydrate` has also been answered by
+    /// then.
     ///
     /// # Errors
-    /// Where the event will not do, or names a binding that is not there. A provider's failure is none: it is in the
-    /// delivery.
+    /// Where the event is invalid, or names a binding that is not there. A provider's failure is no error here: the
+    /// delivery says it.
     pub async fn deliver(self: &Arc<Self>, caller: &Caller, mut event: HookEvent) -> Result<HookReceipt, ServiceError> {
         if let Err(denied) = caller.may_in(Act::Deliver, &mut event.scope) {
             let company = event.scope.company_id.clone();
@@ -42,11 +42,7 @@ impl Service {
         let accepted = self.hooks.accept(deliveries).await?;
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
         let deliveries = match event.hook_kind {
-            HookKind::PreRunHydrate => {
-                // While the providers work: `render` counts what they answer.
-                memhost_tokens::preload();
-                self.hydrate(&event, accepted).await?
-            }
+            HookKind::PreRunHydrate => self.hydrate(&event, accepted).await?,
             _ => self.settle(&event, accepted).await?,
         };
         let context = (event.hook_kind == HookKind::PreRunHydrate).then(|| {
@@ -60,7 +56,7 @@ impl Service {
         Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, context })
     }
 
-    /// Captures: the first attempt begins now, and whoever wants waits for what becomes of it.
+    /// Captures: the first attempt begins now, and a caller that asked for it waits for the result.
     async fn settle(
         self: &Arc<Self>,
         event: &HookEvent,
@@ -94,7 +90,7 @@ impl Service {
             status: DeliveryStatus::Pending,
             attempts: 0,
             received_at: now,
-            // Recall that nobody waits for any more is no use to anybody.
+            // Recall is not tried later: its caller has gone on by then.
             due_at: (event.hook_kind != HookKind::PreRunHydrate).then_some(now),
             finished_at: None,
             operation_id: None,
@@ -145,12 +141,25 @@ impl Service {
         }
     }
 
+    /// What is written for a delivery to be as it is now: its rows, and its place in the review queue where it is held.
+    pub(crate) fn delivery_rows(
+        &self,
+        before: Option<&Delivery>,
+        after: &Delivery,
+    ) -> Result<Vec<TableWrite>, StoreError> {
+        let mut rows = Hooks::writes(before, after)?;
+        if let Some(item) = self.held_item(after) {
+            let change = crate::review::Reviews::change(&item)?;
+            rows.push(TableWrite { table: change.table, key: change.key, new: change.new });
+        }
+        Ok(rows)
+    }
+
     /// Tries a delivery once.
     pub(crate) async fn attempt(self: Arc<Self>, taken: Taken<Delivery>) {
         let delivery = &taken.item;
         let (Some(source), Some(payload)) = (&delivery.source, &delivery.payload) else { return };
-        let is_approved = self.is_approved(delivery).await;
-        let attempt = DeliveryAttempt { before: delivery, service: &self, is_approved };
+        let attempt = DeliveryAttempt { before: delivery, service: &self };
         let binding = self.bindings.get(&delivery.company_id, &delivery.binding_key);
         if !binding.is_ok_and(|binding| binding.id == delivery.binding_id) {
             let message = format!("the binding `{}` was deleted", delivery.binding_key);
@@ -205,8 +214,6 @@ fn request(
 struct DeliveryAttempt<'a> {
     before: &'a Delivery,
     service: &'a Service,
-    /// Whether a person let it go.
-    is_approved: bool,
 }
 
 impl DeliveryAttempt<'_> {
@@ -219,7 +226,7 @@ impl DeliveryAttempt<'_> {
         let policy = service.bindings.get(&before.company_id, &before.binding_key);
         let queues = policy.is_ok_and(|binding| binding.policy.on_budget == OnBudget::Queue);
         let (status, attempts, due_at) = match code {
-            // The binding keeps what its budget does not allow, for as long as that takes; so with what passes by itself.
+            // The binding keeps what its budget does not allow until the budget resets. A wait is no failed attempt.
             code if code.is_a_wait() || (code == OperationErrorCode::BudgetExceeded && queues) => {
                 let longest = asked.unwrap_or(retry.longest);
                 let patient = RetryPolicy { attempts: u32::MAX, first: retry.longest, longest };
@@ -250,8 +257,8 @@ impl Attempt for DeliveryAttempt<'_> {
         self.before.operation_id.unwrap_or(own)
     }
 
-    fn is_approved(&self) -> bool {
-        self.is_approved
+    async fn is_approved(&self) -> bool {
+        self.service.is_approved(self.before).await
     }
 
     fn is_kept(&self) -> bool {
@@ -266,9 +273,9 @@ impl Attempt for DeliveryAttempt<'_> {
         }
     }
 
-    fn ended(&self, own: OperationId, how: Result<&CaptureAnswer, &Refusal>) -> Result<Vec<TableWrite>, StoreError> {
+    fn ended(&self, own: OperationId, how: Result<&CaptureResponse, &Refusal>) -> Result<Vec<TableWrite>, StoreError> {
         let after = match how {
-            Ok(answer) => Delivery {
+            Ok(response) => Delivery {
                 status: DeliveryStatus::Delivered,
                 attempts: self.before.attempts + 1,
                 due_at: None,
@@ -276,20 +283,13 @@ impl Attempt for DeliveryAttempt<'_> {
                 operation_id: Some(self.told(own)),
                 last_operation_id: Some(own),
                 payload: None,
-                records: answer.records.clone(),
-                jobs: answer.jobs.clone(),
+                records: response.records.clone(),
+                jobs: response.jobs.clone(),
                 error: None,
                 ..self.before.clone()
             },
             Err(refusal) => self.failed(Some(own), refusal),
         };
-        let mut writes = Hooks::writes(Some(self.before), &after)?;
-        if after.status == DeliveryStatus::Held
-            && let Some(item) = self.service.held_item(&after)
-        {
-            let change = crate::review::Reviews::change(&item)?;
-            writes.push(TableWrite { table: change.table, key: change.key, new: change.new });
-        }
-        Ok(writes)
+        self.service.delivery_rows(Some(self.before), &after)
     }
 }

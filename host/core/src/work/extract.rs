@@ -1,5 +1,5 @@
-//! Extraction jobs: giving providers time for what captures left, and asking how far their own systems are. Each time is
-//! an operation, and the job changes in one step with its record.
+//! Extraction jobs: giving providers time for what captures left, and asking how far their own systems are. Each call
+//! is an operation, and the job changes in one step with the operation's record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,16 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
 use crate::access::Caller;
-use crate::error::Refusal;
-use crate::error::ServiceError;
-use crate::operations::call::CallFailed;
-use crate::operations::record::Completion;
-use crate::operations::record::OpenOperation;
+use crate::error::{Refusal, ServiceError};
+use crate::operations::record::{Completion, Ended, Ending, Opened};
+use crate::operations::runner::{Answered, Step, Target, Writes};
 use crate::versions::serving::Serving;
 use crate::work::due_queue::Taken;
 use crate::work::jobs::Jobs;
-
-use memhost_sandbox::{Answer, JobAnswer};
+use memhost_sandbox::{Answer, Failure, JobAnswer};
 use memhost_types::{
-    ExtractionJob, HookContext, Job, JobRunner, JobStatus, OperationErrorCode, OperationKind, Outcome, limits,
+    ExtractionJob, HookContext, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind, Outcome,
+    Scope, limits,
 };
 
 /// How long a job is leased beyond the longest call of its binding.
@@ -28,144 +26,40 @@ const LEASE_MARGIN_MS: u64 = 5_000;
 const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST_POLL: SignedDuration = SignedDuration::from_mins(1);
 
-/// What a call about a job gave.
-type Called = Result<Answer<JobAnswer>, CallFailed>;
-
 impl Service {
     /// Works on a job once: as far as one call gets.
     pub(crate) async fn work_on(self: Arc<Self>, taken: Taken<Job>) {
-        if let Err(error) = self.work(&taken.item).await {
+        let job = &taken.item;
+        // What the host was running when it ended may have been done: the provider knows.
+        let asks = job.runner == JobRunner::Provider || job.lease_until.is_some();
+        let mut step = Work { before: job, scope: job.scope.clone(), asks, serving: None, during: None, after: None };
+        if let Err(error) = recorded(self.operate(&Caller::worker(), &mut step).await) {
             // Nothing was recorded: it is still due, and the disk should get a moment.
-            tracing::error!(%error, job = %taken.item.id.0, "a job could not be worked on");
+            tracing::error!(%error, job = %job.id.0, "a job could not be worked on");
             tokio::time::sleep(self.retry.first).await;
         }
         drop(taken);
         self.wake.notify_one();
     }
 
-    async fn work(&self, before: &Job) -> Result<(), ServiceError> {
-        let mut open = self.begin_work(before).await?;
-        let serving = match self.admit_work(&mut open, before).await {
-            Ok(serving) => serving,
-            Err(refusal) => return self.end_work(open, before, before, Err(refusal.into()), None).await,
-        };
-        // A job that somebody was at when the host ended may have been done: the provider knows.
-        let asks = before.runner == JobRunner::Provider || before.lease_until.is_some();
-        let now = self.clock.now();
-        let lease = i64::try_from(serving.binding.limits.call_timeout_ms + LEASE_MARGIN_MS).unwrap_or(i64::MAX);
-        let during = Job {
-            status: JobStatus::Running,
-            attempts: before.attempts + u32::from(!asks),
-            started_at: before.started_at.or(Some(now)),
-            lease_until: now.checked_add(SignedDuration::from_millis(lease)).ok(),
-            last_operation_id: open.operation().map(|operation| operation.id),
-            ..before.clone()
-        };
-        {
-            let _decided = self.jobs.decide(before.id).await;
-            // Somebody cancelled it a moment ago, or it was erased.
-            if self.jobs.get(&before.company_id, before.id).await.ok().as_ref() != Some(before) {
-                let refusal = Refusal::new(OperationErrorCode::Busy, "the job was changed by somebody else meanwhile");
-                return meant(open.close(Completion::default(), Some(refusal)).await);
-            }
-            open.write_intent(Jobs::writes(Some(before), &during)?).await.map_err(ServiceError::Audit)?;
-        }
-        let (id, instances) = (before.provider_job_id.as_str(), Arc::clone(&serving));
-        let called = match asks {
-            true => self.run(&mut open, instances, |serving| async move { serving.instances.get_job(id).await }).await,
-            false => self.run(&mut open, instances, |serving| async move { serving.instances.run_job(id).await }).await,
-        };
-        self.end_work(open, before, &during, called, Some(&serving)).await
-    }
-
-    async fn begin_work(&self, job: &Job) -> Result<OpenOperation, ServiceError> {
-        let mut scope = job.scope.clone();
-        let mut open = self.begin(&Caller::worker(), OperationKind::Extraction, &mut scope).await?;
-        let hook = job.hook_kind.as_ref().map(|kind| HookContext {
-            hook_kind: kind.clone(),
-            hook_id: job.operation_id.to_string(),
-            triggered_at: job.submitted_at,
-            actor_agent_id: None,
-            heartbeat_run_id: job.scope.run_id.clone(),
-        });
-        open.set_provenance(job.source.as_ref(), hook.as_ref());
-        Ok(open)
-    }
-
-    async fn admit_work(&self, open: &mut OpenOperation, job: &Job) -> Result<Arc<Serving>, Refusal> {
-        let binding = self.bindings.get(&job.company_id, &job.binding_key);
-        if !binding.is_ok_and(|binding| binding.id == job.binding_id) {
-            let message = format!("the binding `{}` was deleted", job.binding_key);
-            return Err(Refusal::new(OperationErrorCode::NoBinding, message));
-        }
-        self.admit(open, Ok(()), &job.scope, Some(&job.binding_key)).await
-    }
-
     /// Tells the provider that nobody wants a job any more.
     pub(crate) async fn send_cancellation(&self, job: &Job) -> Result<(), ServiceError> {
-        let mut open = self.begin_work(job).await?;
-        let (id, called) = (job.provider_job_id.as_str(), self.admit_work(&mut open, job).await);
-        let called: Called = match called {
-            Err(refusal) => Err(refusal.into()),
-            Ok(serving) => {
-                open.write_intent(Vec::new()).await.map_err(ServiceError::Audit)?;
-                self.run(&mut open, serving, |serving| async move { serving.instances.cancel_job(id).await }).await
-            }
-        };
-        let (trace, refusal) = match called {
-            Ok(answer) => {
-                (Completion { log: answer.log, provider_us: Some(answer.provider_us), ..Completion::default() }, None)
-            }
-            Err(CallFailed { refusal, log, provider_us }) => {
-                (Completion { log, provider_us, ..Completion::default() }, Some(refusal))
-            }
-        };
-        open.leaves(vec![shown(job)], &[])?;
-        meant(open.close(trace, refusal).await)
+        let mut step = Cancel { job, scope: job.scope.clone() };
+        recorded(self.operate(&Caller::worker(), &mut step).await)
     }
 
-    /// Records what a call about a job gave, and the job with it. Where somebody cancelled the job meanwhile, it stays so.
-    async fn end_work(
-        &self,
-        mut open: OpenOperation,
-        before: &Job,
-        during: &Job,
-        called: Called,
-        serving: Option<&Arc<Serving>>,
-    ) -> Result<(), ServiceError> {
-        let (mut after, refusal, mut trace) = match called {
-            Ok(answer) => {
-                let (after, refusal) = self.moved_on(before, during, &answer.value, serving);
-                let JobAnswer { records, usage, .. } = answer.value;
-                let (log, provider_us, record_count) = (answer.log, Some(answer.provider_us), records.len());
-                (after, refusal, Completion { records, record_count, usage, log, provider_us, ..Completion::default() })
-            }
-            Err(CallFailed { refusal, log, provider_us }) => (
-                self.failed(before, during, &refusal, serving),
-                Some(refusal),
-                Completion { log, provider_us, ..Completion::default() },
-            ),
-        };
-        after.last_operation_id = open.operation().map(|operation| operation.id).or(after.last_operation_id);
-        if let (Some(serving), Some(id)) = (serving, after.last_operation_id) {
-            trace.usage.extend(self.judge_new(serving, &during.scope, id, &trace.records).await?);
+    /// Refuses a job whose binding was deleted, even where another one has its key now.
+    fn check_binding(&self, job: &Job) -> Result<(), Refusal> {
+        let binding = self.bindings.get(&job.company_id, &job.binding_key);
+        if binding.is_ok_and(|binding| binding.id == job.binding_id) {
+            return Ok(());
         }
-        open.leaves(vec![shown(&after)], &[])?;
-        let _decided = self.jobs.decide(during.id).await;
-        if self.jobs.get(&during.company_id, during.id).await.ok().as_ref() == Some(during) {
-            trace.beside = Jobs::writes(Some(during), &after)?;
-        }
-        meant(open.close(trace, refusal).await)
+        let message = format!("the binding `{}` was deleted", job.binding_key);
+        Err(Refusal::new(OperationErrorCode::NoBinding, message))
     }
 
     /// The job after the provider has answered.
-    fn moved_on(
-        &self,
-        before: &Job,
-        during: &Job,
-        answer: &JobAnswer,
-        serving: Option<&Arc<Serving>>,
-    ) -> (Job, Option<Refusal>) {
+    fn moved_on(&self, before: &Job, during: &Job, answer: &JobAnswer, serving: &Serving) -> (Job, Option<Refusal>) {
         let now = self.clock.now();
         let came_back = Job { heartbeat_at: Some(now), lease_until: None, failures: 0, error: None, ..during.clone() };
         let asked = before.runner == JobRunner::Host && before.lease_until.is_some();
@@ -184,7 +78,7 @@ impl Service {
             after.record_count = after.record_count.or(u32::try_from(answer.records.len()).ok());
         }
         match found.status {
-            // Nobody is at it any more: what did not succeed is run again.
+            // A crash ended its run: what did not succeed is run again.
             status if asked && status != JobStatus::Succeeded => {
                 (Job { status: JobStatus::Queued, due_at: Some(now), ..after }, None)
             }
@@ -197,9 +91,7 @@ impl Service {
             }
             status @ (JobStatus::Succeeded | JobStatus::Cancelled) => (ended(after, status, now, None), None),
             JobStatus::Queued | JobStatus::Running => {
-                if let Some(late) =
-                    serving.and_then(|serving| too_late(&after, now, serving.binding.limits.job_timeout_ms))
-                {
+                if let Some(late) = too_late(&after, now, serving.binding.limits.job_timeout_ms) {
                     let refusal =
                         Refusal { outcome: Outcome::TimedOut, ..Refusal::new(OperationErrorCode::TimedOut, late) };
                     return (ended(after, JobStatus::Failed, now, Some(refusal.error.message.clone())), Some(refusal));
@@ -220,12 +112,13 @@ impl Service {
         let now = self.clock.now();
         let code = refusal.error.code;
         let asked = refusal.error.retry_after_ms.map(Duration::from_millis);
-        // Nothing was tried: that is no failure of the job's.
+        // Nothing was tried: that counts as no failure of the job.
         let waits = code.is_a_wait() || code == OperationErrorCode::BudgetExceeded;
         let failures = if waits { during.failures } else { during.failures + 1 };
         let error = Some(refusal.error.message.clone());
-        // As long as the provider has not said how the job stands, it is asked before the job is run again.
-        let is_unknown = before.lease_until.is_some() || refusal.outcome != Outcome::Failed && serving.is_some();
+        // Until the host has written down what the provider says of the job, it asks before it runs the job again.
+        let is_unwritten = refusal.outcome != Outcome::Failed || code == OperationErrorCode::Host;
+        let is_unknown = before.lease_until.is_some() || is_unwritten && serving.is_some();
         let lease_until = during.lease_until.filter(|_| is_unknown);
         let came_back = Job { heartbeat_at: Some(now), lease_until, failures, ..during.clone() };
         let late = serving.and_then(|serving| too_late(during, now, serving.binding.limits.job_timeout_ms));
@@ -238,6 +131,162 @@ impl Service {
             None => ended(came_back, JobStatus::Failed, now, late.or(error)),
         }
     }
+}
+
+/// Works on a job: runs it, or asks the provider how it stands.
+struct Work<'a> {
+    before: &'a Job,
+    scope: Scope,
+    asks: bool,
+    /// Set once the operation was admitted.
+    serving: Option<Arc<Serving>>,
+    /// The job as the intent describes it.
+    during: Option<Job>,
+    /// The job as the provider's answer describes it.
+    after: Option<Job>,
+}
+
+impl Step for Work<'_> {
+    const KIND: OperationKind = OperationKind::Extraction;
+    type Answer = JobAnswer;
+    type Response = ();
+
+    fn target(&mut self) -> Target<'_> {
+        (&mut self.scope, Some(&self.before.binding_key))
+    }
+
+    fn describe(&self, opened: &mut Opened) {
+        describe(self.before, opened);
+    }
+
+    fn check(&self, host: &Service) -> Result<(), Refusal> {
+        host.check_binding(self.before)
+    }
+
+    async fn prepare(&mut self, _: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        self.serving = Some(Arc::clone(serving));
+        Ok(())
+    }
+
+    async fn intent<'h>(&mut self, host: &'h Service, id: OperationId) -> Result<Writes<'h>, Refusal> {
+        let (before, now) = (self.before, host.clock.now());
+        let call_ms = self.serving.as_ref().map_or(0, |serving| serving.binding.limits.call_timeout_ms);
+        let lease = i64::try_from(call_ms + LEASE_MARGIN_MS).unwrap_or(i64::MAX);
+        let during = Job {
+            status: JobStatus::Running,
+            attempts: before.attempts + u32::from(!self.asks),
+            started_at: before.started_at.or(Some(now)),
+            lease_until: now.checked_add(SignedDuration::from_millis(lease)).ok(),
+            last_operation_id: Some(id),
+            ..before.clone()
+        };
+        let lock = host.jobs.decide(before.id).await;
+        // Somebody cancelled it a moment ago, or it was erased.
+        if host.jobs.get(&before.company_id, before.id).await.ok().as_ref() != Some(before) {
+            return Err(Refusal::new(OperationErrorCode::Busy, "the job was changed by somebody else meanwhile"));
+        }
+        let rows = Jobs::writes(Some(before), &during)?;
+        self.during = Some(during);
+        Ok(Writes { rows, lock: Some(lock) })
+    }
+
+    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<JobAnswer>, Failure> {
+        match self.asks {
+            true => serving.instances.get_job(&self.before.provider_job_id).await,
+            false => serving.instances.run_job(&self.before.provider_job_id).await,
+        }
+    }
+
+    fn completion(&self, answer: &JobAnswer) -> Completion {
+        Completion::records(answer.records.clone(), &answer.usage)
+    }
+
+    async fn finish(&mut self, answered: &mut Answered<'_>, answer: JobAnswer) -> Result<(), Refusal> {
+        answered.judge_new(&self.scope, &answer.records).await?;
+        let during = self.during.as_ref().unwrap_or(self.before);
+        let (after, refusal) = answered.host.moved_on(self.before, during, &answer, answered.serving);
+        self.after = Some(after);
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// Writes the job with the record. Where somebody cancelled the job meanwhile, it stays so.
+    async fn writes<'h>(
+        &mut self,
+        host: &'h Service,
+        ending: &mut Ending,
+        ended: &Ended<()>,
+    ) -> Result<Writes<'h>, Refusal> {
+        let now_is = self.during.as_ref().unwrap_or(self.before);
+        let after = match (&self.after, ended) {
+            (Some(after), _) => after.clone(),
+            (None, Ended::Failed(refusal)) => {
+                let failed = host.failed(self.before, now_is, refusal, self.serving.as_ref());
+                // The provider may have answered before the host failed, and it names its records only once.
+                match ending.operation().records.as_slice() {
+                    [] => failed,
+                    records => Job { records: records.to_vec(), ..failed },
+                }
+            }
+            (None, Ended::Succeeded(()) | Ended::Held((), _)) => now_is.clone(),
+        };
+        let after = Job { last_operation_id: Some(ending.id()), ..after };
+        let lock = host.jobs.decide(after.id).await;
+        let is_unchanged = host.jobs.get(&after.company_id, after.id).await.ok().as_ref() == Some(now_is);
+        if is_unchanged || self.during.is_some() {
+            ending.set_jobs(vec![shown(&after)]);
+        }
+        let rows = if is_unchanged { Jobs::writes(Some(now_is), &after)? } else { Vec::new() };
+        Ok(Writes { rows, lock: Some(lock) })
+    }
+}
+
+/// Tells the provider that a job was cancelled.
+struct Cancel<'a> {
+    job: &'a Job,
+    scope: Scope,
+}
+
+impl Step for Cancel<'_> {
+    const KIND: OperationKind = OperationKind::Extraction;
+    type Answer = JobAnswer;
+    type Response = ();
+
+    fn target(&mut self) -> Target<'_> {
+        (&mut self.scope, Some(&self.job.binding_key))
+    }
+
+    fn describe(&self, opened: &mut Opened) {
+        describe(self.job, opened);
+        opened.set_jobs(vec![shown(self.job)]);
+    }
+
+    fn check(&self, host: &Service) -> Result<(), Refusal> {
+        host.check_binding(self.job)
+    }
+
+    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<JobAnswer>, Failure> {
+        serving.instances.cancel_job(&self.job.provider_job_id).await
+    }
+
+    fn completion(&self, answer: &JobAnswer) -> Completion {
+        Completion::usage(&answer.usage)
+    }
+
+    async fn finish(&mut self, _: &mut Answered<'_>, _: JobAnswer) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+/// Notes in an operation about a job where the job comes from.
+fn describe(job: &Job, opened: &mut Opened) {
+    let hook = job.hook_kind.as_ref().map(|kind| HookContext {
+        hook_kind: kind.clone(),
+        hook_id: job.operation_id.to_string(),
+        triggered_at: job.submitted_at,
+        actor_agent_id: None,
+        heartbeat_run_id: job.scope.run_id.clone(),
+    });
+    opened.set_provenance(job.source.as_ref(), hook.as_ref());
 }
 
 fn too_late(job: &Job, now: Timestamp, most_ms: u64) -> Option<String> {
@@ -264,10 +313,10 @@ pub(crate) fn shown(job: &Job) -> ExtractionJob {
     }
 }
 
-/// What was refused is recorded as that, and nobody waits for an answer.
-pub(crate) fn meant(closed: Result<(), ServiceError>) -> Result<(), ServiceError> {
-    match closed {
+/// The operation's record says how it ended: an error is only what left no record.
+fn recorded(ended: Result<(), ServiceError>) -> Result<(), ServiceError> {
+    match ended {
         Err(ServiceError::Operation { .. }) => Ok(()),
-        closed => closed,
+        ended => ended,
     }
 }

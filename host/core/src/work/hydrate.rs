@@ -11,7 +11,7 @@ use crate::error::ServiceError;
 use memhost_types::{DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest, Recall};
 
 impl Service {
-    /// Recall: every binding is asked at once, and nobody waits longer than the deadline.
+    /// Recall: all bindings are asked at the same time, and the caller waits no longer than the deadline.
     pub(crate) async fn hydrate(
         self: &Arc<Self>,
         event: &HookEvent,
@@ -25,7 +25,7 @@ impl Service {
             asked.push(tokio::spawn(async move {
                 match is_new {
                     true => service.recall(&event, delivery, until, deadline).await,
-                    // Somebody else asks, or has asked.
+                    // The first delivery of the event asks, or has asked.
                     false => {
                         let left = until.saturating_duration_since(tokio::time::Instant::now());
                         Ok(service.hooks.wait(&delivery.company_id, delivery.id, left).await?)
@@ -60,7 +60,7 @@ impl Service {
             intent: Intent::AgentPreamble,
             metadata_filter: None,
         };
-        // Only the waiting is cut off: what the provider does and costs is recorded however long it takes.
+        // The deadline ends the waiting and not the query: what the provider does and costs is recorded.
         let (service, hook) = (Arc::clone(self), before.hook.clone());
         let asking = tokio::spawn(async move { service.query_for(&Caller::worker(), query, Some(&hook)).await });
         let asked = tokio::time::timeout_at(until, asking).await;

@@ -36,7 +36,7 @@ impl Service {
         Ok(self.jobs.get(company, id).await?)
     }
 
-    /// Cancels a job. What is at it may come to its end, and changes nothing about the job any more; the provider is told.
+    /// Cancels a job, and tells the provider. A call that runs may end, and does not change the job any more.
     ///
     /// # Errors
     /// Where there is none of this id, or it has ended otherwise.
@@ -61,7 +61,7 @@ impl Service {
             after
         };
         let (service, job) = (Arc::clone(self), cancelled.clone());
-        // Whether the provider can be told makes no difference to the job.
+        // The job is cancelled whether or not the provider can be told.
         tokio::spawn(async move {
             if let Err(error) = service.send_cancellation(&job).await {
                 tracing::warn!(%error, job = %job.id.0, "the provider could not be told that a job was cancelled");
@@ -86,7 +86,7 @@ impl Service {
             due_at: Some(self.clock.now()),
             started_at: None,
             finished_at: None,
-            // What somebody was at when it was cancelled may have been done: the provider is asked first.
+            // A run that was going on at the cancellation may have succeeded: the provider is asked first.
             lease_until: before.lease_until,
             error: None,
             ..before.clone()

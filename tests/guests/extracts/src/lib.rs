@@ -1,7 +1,7 @@
 //! `extracts` does what the text of a capture says: it leaves jobs of all kinds, charges money, fails for a while, and
 //! keeps candidates with a confidence. It counts every call that had an effect, so that a test can tell once from twice.
 //!
-//! A capture's first word says what: `job`, `elsewhere`, `metered`, `flaky`, anything else is a record. A text that is
+//! A capture's first word says what: `job`, `elsewhere`, `metered`, `paid`, `flaky`, anything else is a record. A text that is
 //! JSON is a record with `text`, and the rest of it is its metadata.
 
 use memhost_sdk::storage::{Batch, Collection};
@@ -155,6 +155,13 @@ impl Provider for Extracts {
                 jobs: Vec::new(),
                 usage: vec![charge(number(&text) * 1_000_000)],
             }),
+            // A record that costs something, with a line in the log.
+            "paid" => {
+                eprintln!("one record was charged");
+                self.keep(&id, &text, &calls)?;
+                let usage = vec![charge(number(&text) * 1_000_000)];
+                Ok(CaptureResponse { records: vec![id], jobs: Vec::new(), usage })
+            }
             "included" => {
                 let usage = Usage { attribution_mode: Some(AttributionMode::IncludedInRun), ..charge(1_000_000) };
                 Ok(CaptureResponse { records: Vec::new(), jobs: Vec::new(), usage: vec![usage] })

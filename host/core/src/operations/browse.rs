@@ -1,0 +1,66 @@
+//! Browse: the provider's own tree.
+
+use std::sync::Arc;
+
+use crate::Service;
+use crate::access::Caller;
+use crate::error::{Refusal, ServiceError};
+use crate::operations::guard::page_digest;
+use crate::operations::record::{Completion, Opened};
+use crate::operations::runner::{Answered, Step, asks_with};
+use crate::versions::serving::Serving;
+use memhost_sandbox::{Answer, BrowseAnswer, Failure};
+use memhost_types::{BrowsePage, BrowseRequest, OperationId, OperationKind, QueryDigest, limits};
+
+impl Service {
+    /// One page of the children of a node of the provider's own tree.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says; `not_found` for a path that is gone; `unsupported` as with [`Service::explain`], for
+    /// the interface `browse`; a cursor that is not of this node is an invalid `cursor`.
+    pub async fn browse(&self, caller: &Caller, request: BrowseRequest) -> Result<BrowsePage, ServiceError> {
+        self.operate(caller, &mut Browse { request, cursor: None }).await
+    }
+}
+
+struct Browse {
+    request: BrowseRequest,
+    /// The provider's own cursor.
+    cursor: Option<String>,
+}
+
+impl Browse {
+    fn digest(&self, serving: &Serving) -> QueryDigest {
+        page_digest("browse", serving, &self.request.scope, self.request.path.as_bytes())
+    }
+}
+
+impl Step for Browse {
+    const KIND: OperationKind = OperationKind::Browse;
+    type Answer = BrowseAnswer;
+    type Response = BrowsePage;
+
+    asks_with!(request);
+
+    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        host.holds_nothing(serving)?;
+        self.cursor = host.provider_cursor(&self.digest(serving), self.request.cursor.as_deref())?;
+        opened.keep_payload(serving, &self.request);
+        Ok(())
+    }
+
+    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<BrowseAnswer>, Failure> {
+        serving.instances.browse(&self.request, self.cursor.as_deref()).await
+    }
+
+    fn completion(&self, answer: &BrowseAnswer) -> Completion {
+        let records = answer.nodes.iter().filter_map(|node| node.record.clone()).take(limits::MAX_RECORDED_HANDLES);
+        Completion { records: records.collect(), record_count: answer.nodes.len(), ..Completion::default() }
+    }
+
+    async fn finish(&mut self, answered: &mut Answered<'_>, answer: BrowseAnswer) -> Result<BrowsePage, Refusal> {
+        let digest = self.digest(answered.serving);
+        let next_cursor = answer.next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
+        Ok(BrowsePage { operation_id: answered.id(), nodes: answer.nodes, next_cursor })
+    }
+}

@@ -1,0 +1,58 @@
+//! Get: one record.
+
+use std::sync::Arc;
+
+use crate::Service;
+use crate::access::Caller;
+use crate::error::{Refusal, ServiceError};
+use crate::operations::guard::own_handles;
+use crate::operations::record::{Completion, Opened};
+use crate::operations::runner::{Answered, Step, asks_with};
+use crate::versions::serving::Serving;
+use memhost_sandbox::{Answer, Failure};
+use memhost_types::{GetRequest, GetResponse, OperationId, OperationKind, Snippet, Usage};
+
+impl Service {
+    /// One record, if it is there.
+    ///
+    /// # Errors
+    /// As [`ServiceError`] says.
+    pub async fn get(&self, caller: &Caller, request: GetRequest) -> Result<GetResponse, ServiceError> {
+        self.operate(caller, &mut Get(request)).await
+    }
+}
+
+struct Get(GetRequest);
+
+impl Step for Get {
+    const KIND: OperationKind = OperationKind::Get;
+    type Answer = (Option<Snippet>, Vec<Usage>);
+    type Response = GetResponse;
+
+    asks_with!(0);
+
+    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        own_handles(serving, "handle", std::slice::from_ref(&self.0.handle))?;
+        opened.keep_payload(serving, &self.0);
+        Ok(())
+    }
+
+    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<Self::Answer>, Failure> {
+        serving.instances.get(&self.0).await
+    }
+
+    fn completion(&self, (_, usage): &Self::Answer) -> Completion {
+        Completion::usage(usage)
+    }
+
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        (record, usage): Self::Answer,
+    ) -> Result<GetResponse, Refusal> {
+        let mut found: Vec<Snippet> = record.into_iter().collect();
+        answered.hide(&mut found).await?;
+        answered.returns(&found);
+        Ok(GetResponse { operation_id: answered.id(), record: found.pop(), usage })
+    }
+}

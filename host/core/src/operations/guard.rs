@@ -1,0 +1,47 @@
+//! Checks that several operations make before the call, and the digests that bind a cursor to its query.
+
+use crate::Service;
+use crate::error::Refusal;
+use crate::versions::serving::Serving;
+use memhost_types::{FieldError, OperationErrorCode, QueryDigest, RecordHandle, Scope};
+
+/// A handle of another provider names nothing here, whatever its record id.
+pub(crate) fn own_handles(serving: &Serving, field: &str, handles: &[RecordHandle]) -> Result<(), Refusal> {
+    let own = &serving.binding.provider_key;
+    match handles.iter().find(|handle| handle.provider_key != *own) {
+        None => Ok(()),
+        Some(foreign) => Err(FieldError::new(
+            field,
+            format!(
+                "is a record of the provider `{}`, and the binding `{}` is served by `{own}`; name the binding that \
+                 the record came from",
+                foreign.provider_key, serving.binding.key
+            ),
+        )
+        .into()),
+    }
+}
+
+/// What a cursor belongs to: a kind of list, of a binding, in a scope, with what else makes it another list.
+pub(crate) fn page_digest(list: &str, serving: &Serving, scope: &Scope, rest: &[u8]) -> QueryDigest {
+    let scope = serde_json::to_vec(scope).unwrap_or_default();
+    let binding = &serving.binding;
+    QueryDigest::new([list.as_bytes(), binding.company_id.as_str().as_bytes(), binding.id.0.as_bytes(), &scope, rest])
+}
+
+impl Service {
+    /// Refuses a read that would tell of records that wait for a person. The labels of a tree and the parts of a score
+    /// repeat a record's text, and no single record can be taken out of them.
+    pub(crate) fn holds_nothing(&self, serving: &Serving) -> Result<(), Refusal> {
+        let binding = &serving.binding;
+        if binding.policy.review.is_none() && self.reviews.hidden(binding.id) == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "the binding `{}` holds records until a person approves them, and this would tell of them; query it \
+             instead",
+            binding.key
+        );
+        Err(Refusal::new(OperationErrorCode::Unsupported, message))
+    }
+}

@@ -1,0 +1,226 @@
+//! The three states of an operation that is being run, and the only way from each to the next.
+
+use std::convert::Infallible;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Record, Recorder, Stage};
+use crate::access::Caller;
+use crate::error::{Refusal, ServiceError};
+use crate::host::Audit;
+use memhost_store::TableWrite;
+use memhost_types::{Operation, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef};
+
+macro_rules! states {
+    ($($(#[$doc:meta])* $state:ident),+) => {$(
+        $(#[$doc])*
+        pub(crate) struct $state(Record);
+
+        impl Deref for $state {
+            type Target = Record;
+
+            fn deref(&self) -> &Record {
+                &self.0
+            }
+        }
+
+        impl DerefMut for $state {
+            fn deref_mut(&mut self) -> &mut Record {
+                &mut self.0
+            }
+        }
+    )+};
+}
+
+states! {
+    /// It has an id, and nothing has been asked of a provider.
+    Opened,
+    /// What must be on disk before the provider is called is on disk.
+    Intended,
+    /// The provider was called, or the host refused the operation before. Only the completion is missing.
+    Ending
+}
+
+/// How an operation ends.
+pub(crate) enum Ended<R> {
+    Succeeded(R),
+    /// The host keeps the request. The record says why, and the caller gets an answer.
+    Held(R, Refusal),
+    Failed(Refusal),
+}
+
+impl<R> Ended<R> {
+    /// The same after the host failed. The first failure stays the reason.
+    pub(crate) fn or_failed(self, failure: Refusal) -> Self {
+        match self {
+            Self::Failed(first) => {
+                tracing::error!(error = %failure.error.message, "the host failed while it ended an operation");
+                Self::Failed(first)
+            }
+            Self::Succeeded(_) | Self::Held(..) => Self::Failed(failure),
+        }
+    }
+}
+
+/// The answer to the caller of an operation whose completion was written. Only [`Ending::complete`] makes one.
+#[must_use]
+pub(crate) struct Concluded<R>(Result<R, ServiceError>);
+
+impl<R> Concluded<R> {
+    pub(crate) fn into_result(self) -> Result<R, ServiceError> {
+        self.0
+    }
+}
+
+impl Opened {
+    pub(crate) async fn begin(
+        recorder: &Arc<Recorder>,
+        caller: &Caller,
+        kind: OperationKind,
+        scope: &Scope,
+    ) -> Result<Self, ServiceError> {
+        let started = Instant::now();
+        let sequence = memhost_store::next_sequence(&*recorder.store, &scope.company_id).await?;
+        let now = recorder.clock.now();
+        let unix_ms = u64::try_from(now.as_millisecond()).unwrap_or(0);
+        let random = u64::try_from(recorder.clock.random() & u128::from(u64::MAX)).unwrap_or(0);
+        let operation = Operation {
+            id: OperationId::new(unix_ms, sequence, random),
+            company_id: scope.company_id.clone(),
+            kind,
+            outcome: Outcome::InProgress,
+            principal: caller.principal().to_owned(),
+            binding_key: None,
+            provider_key: None,
+            provider_version: None,
+            scope: scope.clone(),
+            source: caller.via().map(|via| by_hand(scope, via)),
+            hook: None,
+            started_at: now,
+            finished_at: None,
+            latency_us: None,
+            provider_us: None,
+            record_count: 0,
+            records: Vec::new(),
+            jobs: Vec::new(),
+            usage: Vec::new(),
+            attribution_mode: None,
+            cost_event_ids: Vec::new(),
+            error: None,
+            log: Vec::new(),
+            cited: Vec::new(),
+            payload: None,
+        };
+        Ok(Self(Record {
+            recorder: Arc::clone(recorder),
+            operation: Arc::new(operation),
+            started,
+            stage: Stage::Open,
+            embedded: Vec::new(),
+            beside: Vec::new(),
+            has_new_jobs: false,
+            leaving: None,
+        }))
+    }
+
+    /// Writes the intent of a write, durably, in one step with `beside`. A read leaves none.
+    pub(crate) async fn write_intent(mut self, beside: Vec<TableWrite>) -> Result<Intended, ServiceError> {
+        let Record { recorder, operation, .. } = &self.0;
+        if !operation.kind.is_write() {
+            return Ok(Intended(self.0));
+        }
+        if let Err(error) = recorder.store.write_operation(Arc::clone(operation), beside.clone()).await {
+            let error = ServiceError::Audit(error);
+            let refusal = Refusal::new(OperationErrorCode::Host, error.to_string());
+            self.0.end(refusal.outcome, Some(refusal.error));
+            self.0.write_unawaited();
+            return Err(error);
+        }
+        recorder.feed.jobs(&beside);
+        Ok(Intended(self.0))
+    }
+
+    /// No provider will be called.
+    pub(crate) fn without_a_call(self) -> Ending {
+        Ending(self.0)
+    }
+
+    /// Records a refusal and answers with it.
+    pub(crate) async fn refuse(self, refusal: Refusal) -> ServiceError {
+        let ended = Ended::<Infallible>::Failed(refusal);
+        let Err(error) = self.without_a_call().complete(ended, Vec::new()).await.into_result();
+        error
+    }
+}
+
+impl Intended {
+    /// The provider was called, and will not be called again.
+    pub(crate) fn called(self) -> Ending {
+        Ending(self.0)
+    }
+}
+
+impl Ending {
+    /// Ends the operation. With durable audit, and always for a write, its record is on disk when this returns.
+    pub(crate) async fn complete<R>(self, ended: Ended<R>, beside: Vec<TableWrite>) -> Concluded<R> {
+        let mut record = self.0;
+        record.beside.extend(beside);
+        let has_answered = record.stage == Stage::Answered;
+        let latency = u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        record.change().latency_us = Some(latency);
+        let operation_id = record.id();
+        let (answer, outcome, error) = match ended {
+            Ended::Succeeded(answer) => (Ok(answer), Outcome::Succeeded, None),
+            // What is held was taken: nothing failed.
+            Ended::Held(answer, Refusal { outcome, error }) => (Ok(answer), outcome, Some(error)),
+            Ended::Failed(Refusal { outcome, error }) => {
+                (Err(ServiceError::Operation { operation_id, outcome, error: error.clone() }), outcome, Some(error))
+            }
+        };
+        record.end(outcome, error);
+        let recorder = Arc::clone(&record.recorder);
+        let operation = Arc::clone(&record.operation);
+        let is_write = operation.kind.is_write();
+        let write = || recorder.store.write_operation(Arc::clone(&operation), record.beside.clone());
+        let commit = write();
+        // Only an answer is not waited for: whoever floods the host with calls that are refused is slowed down by the
+        // disk, and not the neighbours by the flood.
+        let may_go_on = recorder.audit == Audit::Relaxed && !is_write && operation.error.is_none();
+        if may_go_on && !recorder.store.is_behind(&operation.company_id) {
+            recorder.feed.operation(&operation);
+            return Concluded(answer);
+        }
+        let mut committed = commit.await;
+        // The provider has done the write and its intent is on disk: failing the request at once would make the caller
+        // repeat it. What is not on disk after a second try may be lost with the next crash, and the record will say
+        // `interrupted`: the caller must know.
+        let is_done = is_write && has_answered;
+        if let (Err(error), true) = (&committed, is_done) {
+            tracing::error!(%error, operation = %operation_id, "a completion could not be recorded; trying again");
+            committed = write().await;
+        }
+        Concluded(match committed {
+            Ok(()) => {
+                recorder.feed.operation(&operation);
+                recorder.feed.jobs(&record.beside);
+                if record.has_new_jobs {
+                    recorder.wake.notify_one();
+                }
+                answer
+            }
+            Err(error) if is_done => Err(ServiceError::Unrecorded { operation_id, error }),
+            Err(error) => Err(ServiceError::Audit(error)),
+        })
+    }
+}
+
+/// The provenance of what somebody asked for with a tool of theirs: nothing happened that it would come from.
+fn by_hand(scope: &Scope, via: &str) -> SourceRef {
+    SourceRef {
+        issue_id: scope.issue_id.clone(),
+        run_id: scope.run_id.clone(),
+        external_ref: Some(via.to_owned()),
+        ..SourceRef::new(SourceKind::ManualNote, scope.company_id.clone())
+    }
+}

@@ -1,0 +1,236 @@
+//! The one path that every operation goes through.
+//!
+//! ```text
+//! authorize ─ admit ─ prepare ─ write the intent ─ call ─ finish ─ charge ─ complete
+//!     Opened ──────────────────────────▶ Intended ──▶ Ending ──────────▶ Concluded
+//! ```
+//!
+//! What differs from operation to operation is a [`Step`]. The types make it impossible to return between the provider's
+//! answer and the completion:
+//!
+//! - [`Service::call_provider`] and [`Service::conclude`] own the operation from the answer on. They return a
+//!   [`Concluded`], which is no `Result`: `?` does not compile in them.
+//! - Only [`Ending::complete`] makes a [`Concluded`], and it consumes the operation. An early `return` has no value.
+//! - A step gets the operation by reference ([`Answered`], `&mut Ending`). It may fail with `?`. That ends the step only:
+//!   the runner records the failure with the usage, the log and the records that are known by then.
+//!
+//! A caller that goes away drops the future. Then the operation's `Drop` records it as interrupted.
+
+use std::future::{Future, ready};
+use std::sync::Arc;
+
+use tokio::sync::MutexGuard;
+
+use crate::Service;
+use crate::access::Caller;
+use crate::error::Refusal;
+use crate::error::ServiceError;
+use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
+use crate::versions::serving::Serving;
+use memhost_sandbox::{Answer, Failure};
+use memhost_store::TableWrite;
+use memhost_types::{BindingKey, OperationId, OperationKind, Scope, Snippet, Usage, limits};
+
+/// The scope that a caller asks in, and the binding that it names.
+pub(crate) type Target<'a> = (&'a mut Scope, Option<&'a BindingKey>);
+
+/// What one kind of operation does differently from the others. The runner calls the methods in their order here.
+pub(crate) trait Step: Send + Sync {
+    const KIND: OperationKind;
+    /// What the provider answers.
+    type Answer: Send;
+    /// What the caller gets.
+    type Response: Send + Sync;
+
+    fn target(&mut self) -> Target<'_>;
+
+    /// Notes in the record where the request comes from.
+    fn describe(&self, _opened: &mut Opened) {}
+
+    /// Checks what can be checked without a binding.
+    fn check(&self, _host: &Service) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Checks and changes the request for the binding that serves it.
+    fn prepare(
+        &mut self,
+        _host: &Service,
+        _opened: &mut Opened,
+        _serving: &Arc<Serving>,
+    ) -> impl Future<Output = Result<(), Refusal>> + Send {
+        ready(Ok(()))
+    }
+
+    /// What is written in one step with the intent of a write.
+    fn intent<'h>(
+        &mut self,
+        _host: &'h Service,
+        _id: OperationId,
+    ) -> impl Future<Output = Result<Writes<'h>, Refusal>> + Send {
+        ready(Ok(Writes::default()))
+    }
+
+    /// Calls the provider. It is called again with another build where the first one fails.
+    fn call(
+        &self,
+        serving: &Serving,
+        id: OperationId,
+    ) -> impl Future<Output = Result<Answer<Self::Answer>, Failure>> + Send;
+
+    /// What the answer says about itself. The record has it even where [`Step::finish`] fails.
+    fn completion(&self, answer: &Self::Answer) -> Completion;
+
+    /// Makes the response of the answer.
+    fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: Self::Answer,
+    ) -> impl Future<Output = Result<Self::Response, Refusal>> + Send;
+
+    /// What a refusal before the call leads to.
+    fn refused(&mut self, _host: &Service, _opened: &Opened, refusal: Refusal) -> Ended<Self::Response> {
+        Ended::Failed(refusal)
+    }
+
+    /// What is written in one step with the completion, however the operation ended.
+    fn writes<'h>(
+        &mut self,
+        _host: &'h Service,
+        _ending: &mut Ending,
+        _ended: &Ended<Self::Response>,
+    ) -> impl Future<Output = Result<Writes<'h>, Refusal>> + Send {
+        ready(Ok(Writes::default()))
+    }
+}
+
+/// The methods of a step whose request says where it goes, and checks its own fields.
+macro_rules! asks_with {
+    ($request:tt) => {
+        fn target(&mut self) -> crate::operations::runner::Target<'_> {
+            (&mut self.$request.scope, self.$request.binding_key.as_ref())
+        }
+
+        fn check(&self, _: &crate::Service) -> Result<(), crate::error::Refusal> {
+            Ok(self.$request.check()?)
+        }
+    };
+}
+pub(crate) use asks_with;
+
+/// Rows that are written in one step with a record, and a lock that is held until they are on disk.
+#[derive(Default)]
+pub(crate) struct Writes<'h> {
+    pub(crate) rows: Vec<TableWrite>,
+    pub(crate) lock: Option<MutexGuard<'h, ()>>,
+}
+
+impl From<Vec<TableWrite>> for Writes<'_> {
+    fn from(rows: Vec<TableWrite>) -> Self {
+        Self { rows, lock: None }
+    }
+}
+
+/// What the steps after a provider's answer work with. They cannot end the operation.
+pub(crate) struct Answered<'a> {
+    pub(crate) host: &'a Service,
+    /// The build that answered.
+    pub(crate) serving: &'a Arc<Serving>,
+    pub(crate) ending: &'a mut Ending,
+}
+
+impl Answered<'_> {
+    pub(crate) fn id(&self) -> OperationId {
+        self.ending.id()
+    }
+
+    /// What providers have reported to have used so far.
+    pub(crate) fn usage(&self) -> Vec<Usage> {
+        self.ending.operation().usage.clone()
+    }
+
+    /// Records that these snippets, at most so many of them, are what the caller gets.
+    pub(crate) fn returns(&mut self, snippets: &[Snippet]) {
+        let handles = snippets.iter().take(limits::MAX_RECORDED_HANDLES).map(|found| found.handle.clone()).collect();
+        self.ending.set_records(handles, snippets.len());
+    }
+}
+
+impl Service {
+    /// Runs an operation of a caller.
+    pub(crate) async fn operate<S: Step>(&self, caller: &Caller, step: &mut S) -> Result<S::Response, ServiceError> {
+        let mut opened = self.begin(caller, S::KIND, step.target().0).await?;
+        step.describe(&mut opened);
+        let concluded = match self.ready(step, &mut opened).await {
+            Err(refusal) => {
+                let ended = step.refused(self, &opened, refusal);
+                self.conclude(step, opened.without_a_call(), ended).await
+            }
+            Ok((serving, Writes { rows, lock })) => {
+                let intended = opened.write_intent(rows).await?;
+                drop(lock);
+                self.call_provider(step, intended, serving).await
+            }
+        };
+        concluded.into_result()
+    }
+
+    /// Everything that may refuse an operation before its provider is called.
+    async fn ready<'h, S: Step>(
+        &'h self,
+        step: &mut S,
+        opened: &mut Opened,
+    ) -> Result<(Arc<Serving>, Writes<'h>), Refusal> {
+        step.check(self)?;
+        let (scope, named) = step.target();
+        let serving = self.admit(opened, scope, named).await?;
+        step.prepare(self, opened, &serving).await?;
+        let intent = step.intent(self, opened.id()).await?;
+        Ok((serving, intent))
+    }
+
+    async fn call_provider<S: Step>(
+        &self,
+        step: &mut S,
+        intended: Intended,
+        serving: Arc<Serving>,
+    ) -> Concluded<S::Response> {
+        let (mut ending, called) = self.call(step, intended, serving).await;
+        let ended = match called {
+            Err(refusal) => Ended::Failed(refusal),
+            Ok((serving, answer)) => {
+                let Completion { records, record_count, usage } = step.completion(&answer);
+                ending.set_records(records, record_count);
+                ending.add_usage(usage);
+                let mut answered = Answered { host: self, serving: &serving, ending: &mut ending };
+                match step.finish(&mut answered, answer).await {
+                    Ok(response) => Ended::Succeeded(response),
+                    Err(failure) => Ended::Failed(ending.failure(failure)),
+                }
+            }
+        };
+        self.conclude(step, ending, ended).await
+    }
+
+    async fn conclude<S: Step>(
+        &self,
+        step: &mut S,
+        mut ending: Ending,
+        mut ended: Ended<S::Response>,
+    ) -> Concluded<S::Response> {
+        if let Err(error) = ending.charge().await {
+            ended = ended.or_failed(ending.failure(error.into()));
+        }
+        let Writes { rows, lock } = match step.writes(self, &mut ending, &ended).await {
+            Ok(writes) => writes,
+            Err(failure) => {
+                // The step may have something else to write for a failure, such as when to try again.
+                ended = ended.or_failed(ending.failure(failure));
+                step.writes(self, &mut ending, &ended).await.unwrap_or_default()
+            }
+        };
+        let concluded = ending.complete(ended, rows).await;
+        drop(lock);
+        concluded
+    }
+}

@@ -1,0 +1,234 @@
+//! A store that fails on purpose: reads and changes of chosen tables, and the next writes of operations.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use memhost_core::WrapStore;
+use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
+use memhost_store::{
+    BackupReport, Change, ChangeFeed, Commit, Coordination, DueKind, Leases, LogPage, Maintenance, OperationLog,
+    Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables, Transacted,
+};
+use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey};
+
+/// What fails from now on. Nothing does at first.
+#[derive(Default)]
+pub struct Faults {
+    tables: Mutex<HashSet<Table>>,
+    intents: AtomicU32,
+    completions: AtomicU32,
+}
+
+impl Faults {
+    /// Faults, and the option of a host that has them.
+    pub fn new() -> (Arc<Self>, WrapStore) {
+        let faults = Arc::<Self>::default();
+        let shared = Arc::clone(&faults);
+        (faults, Arc::new(move |inner| Arc::new(FaultyStore { inner, faults: Arc::clone(&shared) })))
+    }
+
+    /// Every read and change of a table fails. [`Table::Sums`] stands for the sums of what was spent.
+    pub fn break_table(&self, table: Table) {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner).insert(table);
+    }
+
+    /// All tables work again.
+    pub fn repair(&self) {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// So many of the next intents fail.
+    pub fn break_intents(&self, count: u32) {
+        self.intents.store(count, Ordering::SeqCst);
+    }
+
+    /// So many of the next completions fail.
+    pub fn break_completions(&self, count: u32) {
+        self.completions.store(count, Ordering::SeqCst);
+    }
+
+    fn check(&self, table: Table) -> Result<(), StoreError> {
+        match self.tables.lock().unwrap_or_else(PoisonError::into_inner).contains(&table) {
+            true => Err(broken()),
+            false => Ok(()),
+        }
+    }
+
+    fn takes_one(&self, is_completion: bool) -> bool {
+        let left = if is_completion { &self.completions } else { &self.intents };
+        left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+fn broken() -> StoreError {
+    StoreError::Io { action: "writing on purpose", message: "the disk is broken".to_owned() }
+}
+
+struct FaultyStore {
+    inner: Arc<dyn Store>,
+    faults: Arc<Faults>,
+}
+
+#[async_trait]
+impl OperationLog for FaultyStore {
+    fn take_sequence(&self, company: &CompanyId) -> Option<u64> {
+        self.inner.take_sequence(company)
+    }
+
+    async fn reserve_sequences(&self, company: &CompanyId) -> Result<(), StoreError> {
+        self.inner.reserve_sequences(company).await
+    }
+
+    fn write_operation(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
+        let is_completion = operation.outcome != Outcome::InProgress;
+        if self.faults.takes_one(is_completion) {
+            return Commit::failed(broken());
+        }
+        self.inner.write_operation(operation, beside)
+    }
+
+    fn is_behind(&self, company: &CompanyId) -> bool {
+        self.inner.is_behind(company)
+    }
+
+    fn is_settled(&self, company: &CompanyId) -> bool {
+        self.inner.is_settled(company)
+    }
+
+    async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Option<Operation>, StoreError> {
+        self.inner.operation(company, id).await
+    }
+
+    async fn operations(
+        &self,
+        company: &CompanyId,
+        filter: &OperationFilter,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<LogPage, StoreError> {
+        self.inner.operations(company, filter, before, limit).await
+    }
+
+    async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
+        self.inner.operation_range(company).await
+    }
+
+    async fn first_operation_at(&self, company: &CompanyId, moment: Timestamp) -> Result<u64, StoreError> {
+        self.inner.first_operation_at(company, moment).await
+    }
+
+    async fn rollups(
+        &self,
+        company: &CompanyId,
+        since: Date,
+        until: Date,
+    ) -> Result<Vec<(RollupKey, Rollup)>, StoreError> {
+        self.faults.check(Table::Sums)?;
+        self.inner.rollups(company, since, until).await
+    }
+
+    async fn trim_operations(&self, company: &CompanyId, below: u64) -> Result<u64, StoreError> {
+        self.inner.trim_operations(company, below).await
+    }
+
+    async fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError> {
+        self.inner.begin_numbers(company).await
+    }
+
+    async fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
+        self.inner.import_operation(operation).await
+    }
+}
+
+#[async_trait]
+impl Tables for FaultyStore {
+    async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.faults.check(table)?;
+        self.inner.get(table, key).await
+    }
+
+    async fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        cursor: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<TablePage, StoreError> {
+        self.faults.check(table)?;
+        self.inner.scan(table, prefix, cursor, limit).await
+    }
+
+    async fn transact(&self, changes: &[Change]) -> Result<Transacted, StoreError> {
+        changes.iter().try_for_each(|change| self.faults.check(change.table))?;
+        self.inner.transact(changes).await
+    }
+}
+
+#[async_trait]
+impl Partitions for FaultyStore {
+    async fn binding_storage(
+        &self,
+        partition: &[u8],
+        limit: StorageSize,
+    ) -> Result<Arc<dyn BindingStorage>, StoreError> {
+        self.inner.binding_storage(partition, limit).await
+    }
+
+    async fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.partition_state(partition).await
+    }
+
+    async fn write_partition_state(
+        &self,
+        partition: &[u8],
+        limit: StorageSize,
+        state: &[u8],
+        writes: Vec<StorageWrite>,
+    ) -> Result<Commit, StoreError> {
+        self.inner.write_partition_state(partition, limit, state, writes).await
+    }
+
+    async fn remove_partition(&self, partition: &[u8]) -> Result<Commit, StoreError> {
+        self.inner.remove_partition(partition).await
+    }
+}
+
+#[async_trait]
+impl Maintenance for FaultyStore {
+    async fn companies(&self) -> Result<BTreeSet<CompanyId>, StoreError> {
+        self.inner.companies().await
+    }
+
+    async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        self.inner.erase_company(company).await
+    }
+
+    async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError> {
+        self.inner.backup(file, at_the_end).await
+    }
+
+    async fn verify(&self) -> Result<Vec<String>, StoreError> {
+        self.inner.verify().await
+    }
+}
+
+impl Coordination for FaultyStore {
+    fn leases(&self, kind: DueKind) -> Arc<dyn Leases> {
+        self.inner.leases(kind)
+    }
+
+    fn changes(&self) -> Option<Box<dyn ChangeFeed>> {
+        self.inner.changes()
+    }
+}
+
+impl Store for FaultyStore {
+    fn commit(&self) -> Commit {
+        self.inner.commit()
+    }
+}
