@@ -72,6 +72,15 @@ impl Codes for OperationCodes {
     }
 }
 
+/// Codes of deciding a review, which writes to the provider where a record is decided.
+pub(crate) struct ReviewCodes;
+
+impl Codes for ReviewCodes {
+    fn codes() -> impl Iterator<Item = ProblemCode> {
+        OperationCodes::codes().chain([ProblemCode::AlreadyDecided])
+    }
+}
+
 macro_rules! code_sets {
     ($($(#[$doc:meta])* $name:ident = [$($code:ident),+];)+) => {$(
         $(#[$doc])*
@@ -87,6 +96,8 @@ macro_rules! code_sets {
 code_sets! {
     /// Codes of creating or changing a binding. Its provider checks the configuration.
     BindingCodes = [NoProvider, NoVersion, BindingExists, Conflict, InvalidConfig, ProviderFailed];
+    /// Codes of importing a company, whose bindings must be served by this host's providers.
+    ImportCodes = [NoProvider, NoVersion, InvalidConfig, ProviderFailed];
     /// Codes of setting grants.
     GrantCodes = [NoProvider, NoVersion, Conflict];
     /// Codes of deleting or resetting a binding.
@@ -101,8 +112,6 @@ code_sets! {
     DeliveryCodes = [DeliveryStatus];
     /// Codes of cancelling or retrying a job.
     JobCodes = [JobStatus];
-    /// Codes of deciding a review.
-    ReviewCodes = [AlreadyDecided];
     /// Codes of reading a tombstone.
     TombstoneCodes = [NoTombstone];
 }

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::describe;
-use crate::failure::TombstoneCodes;
+use crate::failure::{ImportCodes, TombstoneCodes};
 use crate::{
     Authorized, Body, Company, Created, Failure, HostAuthorized, NdjsonAnswer, Problem, ProblemCode, document,
     permission,
@@ -148,7 +148,7 @@ async fn import(
     State(service): State<Arc<Service>>,
     allowed: Authorized<permission::Erase>,
     Import(body): Import,
-) -> Result<Created<Imported>, Problem> {
+) -> Result<Created<Imported>, Failure<ImportCodes>> {
     let (lines, receiver) = mpsc::channel(64);
     let reading = tokio::spawn(read_lines(body, lines));
     let done = service.import(&allowed.caller, &allowed.company, receiver).await;
