@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::kit::{Asked, Page, View, empty, pager, short_id, time};
 use super::pieces;
 use memhost_core::Service;
-use memhost_http::{Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{Activity, ActivityAction};
 
 /// More changed fields than this are folded away.
@@ -28,7 +28,7 @@ pub(super) struct ActivityQuery {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<ActivityQuery>,
 ) -> Result<Markup, Problem> {
     let page = service.activity(&allowed.company, asked.query.cursor.as_deref()).await?;

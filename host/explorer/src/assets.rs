@@ -4,12 +4,11 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use memhost_http::Problem;
+use memhost_http::{Problem, ProblemCode};
 
 /// Names, media types and contents.
 const ASSETS: [(&str, &str, &str); 3] = [
@@ -38,6 +37,6 @@ async fn asset(Path(name): Path<String>) -> Response {
         Some((_, media, text)) => {
             ([(CONTENT_TYPE, *media), (CACHE_CONTROL, "public, max-age=31536000, immutable")], *text).into_response()
         }
-        None => Problem::new(StatusCode::NOT_FOUND, "no_route", format!("there is no asset {name}")).into_response(),
+        None => Problem::new(ProblemCode::NoRoute, format!("there is no asset {name}")).into_response(),
     }
 }

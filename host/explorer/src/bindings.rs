@@ -21,7 +21,7 @@ pub(super) use show::show;
 use super::kit::{Asked, Col, Filter, Page, Row, Tone, View, badge, empty, table};
 use super::pieces;
 use memhost_core::{Act, BindingView, BreakerState, Service};
-use memhost_http::{Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{AgentId, BindingKey};
 
 /// How a binding does, as one word.
@@ -51,7 +51,7 @@ fn answers_for(view: &BindingView) -> String {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Markup, Problem> {
     let bindings = service.bindings(&allowed.company).await?;
     let columns = [
@@ -106,7 +106,7 @@ pub(super) struct ResolveQuery {
 pub(super) async fn resolve(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<ResolveQuery>,
 ) -> Result<Markup, Problem> {
     let ResolveQuery { agent_id, binding_key } = &asked.query;

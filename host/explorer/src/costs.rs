@@ -20,7 +20,7 @@ pub(super) use events::{charges, events};
 use super::kit::{Asked, Col, Filter, Page, Plot, Row, View, count, duration_us, empty, money, table};
 use super::pieces;
 use memhost_core::{GroupBy, Service, Sums, SumsQuery, SumsRow, SumsView};
-use memhost_http::{Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BindingKey, CompanyId, Microcents};
 
 /// The pages of this section.
@@ -88,7 +88,7 @@ fn counted(sums: &SumsView, field: &str) -> u64 {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<CostQuery>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;
@@ -243,7 +243,7 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
 /// The same sums for a spreadsheet.
 pub(super) async fn export(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<CostQuery>,
 ) -> Result<Response, Problem> {
     let query = &asked.query;

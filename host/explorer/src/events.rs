@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::kit::{Asked, Col, Filter, Page, Row, Tone, View, badge, duration_us, empty, pager, table, time};
 use super::pieces::{self, ROWS};
 use memhost_core::Service;
-use memhost_http::{Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{Event, EventFilter, EventType};
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ fn what(r#type: EventType) -> Markup {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<EventQuery>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;

@@ -32,7 +32,7 @@ pub(super) async fn require(
     let Some(known) = cookie(headers, session::COOKIE).and_then(|id| explorer.sessions.find(&id, now)) else {
         return ask(&request);
     };
-    let caller = match memhost_http::caller_of(&explorer.admin, &service, &known.token).await {
+    let caller = match memhost_http::authenticate(&explorer.admin, &service, &known.token).await {
         Ok(Some(caller)) => caller,
         Ok(None) => {
             explorer.sessions.end(known.key);

@@ -14,7 +14,7 @@ use super::kit::{
 };
 use super::pieces::{self, ROWS};
 use memhost_core::{Act, Service};
-use memhost_http::{Administering, Authorized, Problem, Viewing, parse};
+use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{
     BindingKey, CaptureMode, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookKind, SubscribedWhen,
 };
@@ -43,7 +43,7 @@ fn status(status: DeliveryStatus) -> Markup {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<DeliveryQuery>,
 ) -> Result<Markup, Problem> {
     let DeliveryQuery { status: wanted, binding_key, hook_kind, hook_id, cursor } = &asked.query;
@@ -138,7 +138,7 @@ pub(super) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, delivery)): Path<(String, String)>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Markup, Problem> {
     let delivery = service.delivery_of(&allowed.company, id(&delivery)?).await?;
     let action = html! {
@@ -256,7 +256,7 @@ pub(super) async fn replay(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, delivery)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {
     let delivery = service.replay_delivery(&allowed.caller, &allowed.company, id(&delivery)?).await?;

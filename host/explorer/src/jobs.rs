@@ -15,7 +15,7 @@ use super::kit::{
 };
 use super::pieces::{self, ROWS};
 use memhost_core::{Act, Service};
-use memhost_http::{Administering, Authorized, Problem, Viewing, parse};
+use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{BindingKey, HookKind, Job, JobFilter, JobId, JobRunner, JobStatus, SourceKind};
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ pub(super) struct JobQuery {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<JobQuery>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;
@@ -104,7 +104,7 @@ pub(super) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, job)): Path<(String, String)>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Markup, Problem> {
     let job = service.job(&allowed.company, id(&job)?).await?;
     let body = html! {
@@ -204,7 +204,7 @@ pub(super) async fn ask_cancel(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, job)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
 ) -> Result<Markup, Problem> {
     let job = service.job(&allowed.company, id(&job)?).await?;
     let here = view.at(&["jobs", &job.id.0.to_string()]);
@@ -219,7 +219,7 @@ pub(super) async fn cancel(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, job)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {
     let job = service.cancel_job(&allowed.caller, &allowed.company, id(&job)?).await?;
@@ -231,7 +231,7 @@ pub(super) async fn retry(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, job)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {
     let job = service.retry_job(&allowed.caller, &allowed.company, id(&job)?).await?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::kit::Asked;
 use memhost_core::{HostEvent, Notice, Service};
-use memhost_http::{Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 
 /// What happens within this time is told once: four times a second at most.
 const TOGETHER: Duration = Duration::from_millis(250);
@@ -44,7 +44,7 @@ fn wanted(kinds: Option<&str>) -> Result<BTreeSet<&'static str>, Problem> {
         let known = KINDS.iter().find(|(known, _)| *known == name).map(|(_, notice)| *notice);
         known.ok_or_else(|| {
             let detail = format!("`{name}` is none of {}", KINDS.map(|(known, _)| known).join(", "));
-            Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("kinds")
+            Problem::invalid(detail).at("kinds")
         })
     };
     kinds.split(',').map(find).collect()
@@ -52,7 +52,7 @@ fn wanted(kinds: Option<&str>) -> Result<BTreeSet<&'static str>, Problem> {
 
 pub(super) async fn follow(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     headers: HeaderMap,
     asked: Asked<LiveQuery>,
 ) -> Result<Response, Problem> {

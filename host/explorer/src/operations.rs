@@ -14,7 +14,7 @@ pub(super) use show::show;
 use super::kit::{Asked, Col, Filter, Page, Row, View, duration_us, empty, money, outcome, pager, table, time, words};
 use super::pieces;
 use memhost_core::Service;
-use memhost_http::{Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BindingKey, HookKind, Microcents, Operation, OperationFilter, OperationKind, Outcome, SourceKind};
 
 /// Rows of one page.
@@ -61,7 +61,7 @@ impl OperationQuery {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<OperationQuery>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;

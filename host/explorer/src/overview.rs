@@ -17,7 +17,7 @@ use super::kit::{
 use super::operations;
 use super::pieces;
 use memhost_core::{Act, BindingView, Evaluation, GroupBy, Health, Service, ServiceError, Sums, SumsQuery};
-use memhost_http::{Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{AgentId, CompanyId, OperationFilter};
 
 /// So many of the latest operations are shown.
@@ -36,7 +36,7 @@ pub(super) struct OverviewQuery {
 pub(super) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<OverviewQuery>,
 ) -> Result<Markup, Problem> {
     let company = &allowed.company;

@@ -12,7 +12,7 @@ use super::pieces;
 use super::records::{address, asks, clipped, fields, no_binding, object, place};
 use memhost_core::work::hooks;
 use memhost_core::{Act, Service, ServiceError};
-use memhost_http::{Authorized, Problem, Querying};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{
     BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent, OperationKind,
     QueryRequest, Recall, RecordHandle, Scope, ScoreKind, Snippet,
@@ -47,7 +47,7 @@ struct Answer {
 pub(super) async fn page(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Querying>,
+    allowed: Authorized<permission::Query>,
     asked: Asked<Question>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -14,7 +13,7 @@ use super::kit::{Col, Facts, Page, Row, Signed, Tone, View, badge, bytes, form, 
 use super::pieces;
 use memhost_core::plugins::{PluginSource, Signed as Signature};
 use memhost_core::{AdmittedPlugin, Service};
-use memhost_http::{Host, Hosting, Problem, parse};
+use memhost_http::{HostAuthorized, Problem, ProblemCode, parse};
 use memhost_types::{CompanyId, Digest};
 
 fn signature(signed: &Signature) -> Markup {
@@ -47,7 +46,7 @@ async fn served(service: &Service) -> Vec<(CompanyId, String, String, Option<Dig
     all
 }
 
-pub(super) async fn list(State(service): State<Arc<Service>>, view: View, _: Host<Hosting>) -> Markup {
+pub(super) async fn list(State(service): State<Arc<Service>>, view: View, _: HostAuthorized) -> Markup {
     let plugins = service.plugins();
     let served = served(&service).await;
     let columns = [
@@ -103,7 +102,7 @@ pub(super) struct Nothing {}
 pub(super) async fn scan(
     State(service): State<Arc<Service>>,
     view: View,
-    _: Host<Hosting>,
+    _: HostAuthorized,
     _: Signed<Nothing>,
 ) -> Response {
     service.scan_plugins().await;
@@ -116,12 +115,11 @@ pub(super) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path(digest): Path<String>,
-    _: Host<Hosting>,
+    _: HostAuthorized,
 ) -> Result<Markup, Problem> {
     let digest: Digest = parse("digest", &digest)?;
     let found = service.plugins().admitted.into_iter().find(|plugin| plugin.inspection.digest == digest);
-    let missing =
-        || Problem::new(StatusCode::NOT_FOUND, "no_version", "no build has this digest; look at the list again");
+    let missing = || Problem::new(ProblemCode::NoVersion, "no build has this digest; look at the list again");
     let plugin = found.ok_or_else(missing)?;
     let description = &plugin.inspection.description;
     let body = html! {

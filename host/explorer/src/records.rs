@@ -19,7 +19,7 @@ pub(super) use write::{create, new};
 use super::kit::{Asked, Col, Filter, Page, Row, View, empty, pager, source_link, table, time};
 use super::pieces::ROWS;
 use memhost_core::{Act, Service};
-use memhost_http::{Authorized, Listing, Problem};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BindingKey, ListRequest, OperationKind, RecordId, Scope, Snippet};
 
 asks! {
@@ -46,7 +46,7 @@ pub(super) fn clipped(text: &str, most: usize) -> String {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Listing>,
+    allowed: Authorized<permission::List>,
     asked: Asked<RecordQuery>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;

@@ -14,7 +14,7 @@ use super::kit::{
 };
 use super::pieces::{self, ROWS};
 use memhost_core::{Act, Service};
-use memhost_http::{Administering, Authorized, Problem, Viewing, parse};
+use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{
     BindingKey, Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject, SourceRef,
 };
@@ -48,7 +48,7 @@ fn status(status: ReviewStatus) -> Markup {
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<ReviewQuery>,
 ) -> Result<Markup, Problem> {
     let ReviewQuery { status: wanted, binding_key, kind, pii_risk, cursor } = &asked.query;
@@ -122,7 +122,7 @@ pub(super) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, item)): Path<(String, String)>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Markup, Problem> {
     let item = service.review(&allowed.company, id(&item)?).await?;
     let source = source(&service, &item).await;
@@ -211,7 +211,7 @@ pub(super) async fn decide(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, item)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(decided): Signed<Decided>,
 ) -> Result<Response, Problem> {
     let Decided { decision, text } = decided;

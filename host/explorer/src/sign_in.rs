@@ -15,7 +15,7 @@ use super::kit::{Asked, Signed, Theme, View, bare, deserialize, forged, read};
 use super::session::{COOKIE, is_same, no_cookie, secret};
 use super::{Explorer, session};
 use memhost_core::{Act, Service};
-use memhost_http::Problem;
+use memhost_http::{Problem, ProblemCode};
 
 /// Ties the form to the browser that it was shown in: nobody is signed in as somebody else by another site's form.
 const FORM: &str = "memhost_sign_in";
@@ -36,7 +36,7 @@ pub(super) async fn page(headers: HeaderMap, asked: Asked<Wanted>) -> Result<Res
 }
 
 fn shown(headers: &HeaderMap, next: Option<&str>, wrong: Option<&str>) -> Result<Response, Problem> {
-    let no_randomness = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "host", "the system has no randomness");
+    let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
     let tie = secret().ok_or_else(no_randomness)?;
     let status = if wrong.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
     let mut response = (status, form(&tie, next, wrong)).into_response();
@@ -83,12 +83,12 @@ pub(super) async fn sign_in(
     }
     let Given { token, next } = deserialize(&fields).await?;
     let token = token.trim().to_owned();
-    let Some(caller) = memhost_http::caller_of(&explorer.admin, &service, &token).await? else {
+    let Some(caller) = memhost_http::authenticate(&explorer.admin, &service, &token).await? else {
         let wrong = "This token is not accepted: it was never one, has expired or was revoked.";
         return shown(&headers, next.as_deref(), Some(wrong));
     };
     let id = explorer.sessions.begin(token, service.now());
-    let no_randomness = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "host", "the system has no randomness");
+    let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
     let id = id.ok_or_else(no_randomness)?;
     // The cookie of a session before this one means nothing any more.
     if let Some(before) = cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.now())) {

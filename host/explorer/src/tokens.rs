@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
@@ -17,7 +16,7 @@ use super::kit::{
 };
 use super::pieces::{again, choose, tick};
 use memhost_core::{Act, Caller, CreateToken, Service};
-use memhost_http::{Administering, Authorized, Host, Hosting, Problem, Viewing, parse};
+use memhost_http::{Authorized, HostAuthorized, Problem, ProblemCode, parse, permission};
 use memhost_types::{CompanyId, NewToken, OperationKind, Role, Token, TokenId};
 
 /// How long a token may be good for: what the form sends, what it is called, and hours.
@@ -44,11 +43,15 @@ fn may(view: &View) -> bool {
     view.allows(if view.company.is_some() { Act::Administer } else { Act::Host })
 }
 
-pub(super) async fn list(State(service): State<Arc<Service>>, view: View, allowed: Authorized<Viewing>) -> Markup {
+pub(super) async fn list(
+    State(service): State<Arc<Service>>,
+    view: View,
+    allowed: Authorized<permission::View>,
+) -> Markup {
     listed(&view, &service.tokens(Some(&allowed.company)))
 }
 
-pub(super) async fn list_operators(State(service): State<Arc<Service>>, view: View, _: Host<Hosting>) -> Markup {
+pub(super) async fn list_operators(State(service): State<Arc<Service>>, view: View, _: HostAuthorized) -> Markup {
     listed(&view, &service.tokens(None))
 }
 
@@ -128,11 +131,11 @@ fn changes(view: &View, token: &Token) -> Markup {
     }
 }
 
-pub(super) async fn new(view: View, _: Authorized<Administering>) -> Markup {
+pub(super) async fn new(view: View, _: Authorized<permission::Administer>) -> Markup {
     fresh(&view, &BTreeMap::new(), None)
 }
 
-pub(super) async fn new_operator(view: View, _: Host<Hosting>) -> Markup {
+pub(super) async fn new_operator(view: View, _: HostAuthorized) -> Markup {
     fresh(&view, &BTreeMap::new(), None)
 }
 
@@ -170,7 +173,7 @@ fn fresh(view: &View, given: &BTreeMap<String, String>, wrong: Option<&str>) -> 
 pub(super) async fn create(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(given): Signed<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
     make(&service, &view, &allowed.caller, Some(&allowed.company), &given).await
@@ -179,7 +182,7 @@ pub(super) async fn create(
 pub(super) async fn create_operator(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Host<Hosting>,
+    allowed: HostAuthorized,
     Signed(given): Signed<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
     make(&service, &view, &allowed.caller, None, &given).await
@@ -260,7 +263,7 @@ pub(super) struct Nothing {}
 fn known(service: &Service, company: Option<&CompanyId>, text: &str) -> Result<Token, Problem> {
     let id = id(text)?;
     let found = service.tokens(company).into_iter().find(|token| token.id == id);
-    let missing = || Problem::new(StatusCode::NOT_FOUND, "no_token", "there is no such token; look at the list again");
+    let missing = || Problem::new(ProblemCode::NoToken, "there is no such token; look at the list again");
     found.ok_or_else(missing)
 }
 
@@ -296,7 +299,7 @@ macro_rules! asks {
             State(service): State<Arc<Service>>,
             view: View,
             Path((_, token)): Path<(String, String)>,
-            allowed: Authorized<Administering>,
+            allowed: Authorized<permission::Administer>,
         ) -> Result<Markup, Problem> {
             Ok(ask(&view, &known(&service, Some(&allowed.company), &token)?, $is_rotation))
         }
@@ -305,7 +308,7 @@ macro_rules! asks {
             State(service): State<Arc<Service>>,
             view: View,
             Path(token): Path<String>,
-            _: Host<Hosting>,
+            _: HostAuthorized,
         ) -> Result<Markup, Problem> {
             Ok(ask(&view, &known(&service, None, &token)?, $is_rotation))
         }
@@ -321,7 +324,7 @@ pub(super) async fn rotate(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, token)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     _: Signed<Nothing>,
 ) -> Result<Markup, Problem> {
     let made = service.rotate_token(&allowed.caller, Some(&allowed.company), id(&token)?).await?;
@@ -332,7 +335,7 @@ pub(super) async fn rotate_operator(
     State(service): State<Arc<Service>>,
     view: View,
     Path(token): Path<String>,
-    allowed: Host<Hosting>,
+    allowed: HostAuthorized,
     _: Signed<Nothing>,
 ) -> Result<Markup, Problem> {
     let made = service.rotate_token(&allowed.caller, None, id(&token)?).await?;
@@ -343,7 +346,7 @@ pub(super) async fn revoke(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, token)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {
     let token = service.revoke_token(&allowed.caller, Some(&allowed.company), id(&token)?).await?;
@@ -355,7 +358,7 @@ pub(super) async fn revoke_operator(
     State(service): State<Arc<Service>>,
     view: View,
     Path(token): Path<String>,
-    allowed: Host<Hosting>,
+    allowed: HostAuthorized,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {
     let token = service.revoke_token(&allowed.caller, None, id(&token)?).await?;

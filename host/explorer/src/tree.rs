@@ -9,7 +9,7 @@ use super::kit::{Asked, Col, Filter, Page, Row, View, empty, pager, table};
 use super::pieces::ROWS;
 use super::records::{address, asks, fields, no_binding, place};
 use memhost_core::Service;
-use memhost_http::{Authorized, Browsing, Problem};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BindingKey, BrowseNode, BrowseRequest, OperationKind, Scope};
 
 asks! {
@@ -20,7 +20,7 @@ asks! {
 pub(super) async fn page(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Browsing>,
+    allowed: Authorized<permission::Browse>,
     asked: Asked<Node>,
 ) -> Result<Markup, Problem> {
     let query = &asked.query;

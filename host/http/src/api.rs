@@ -1,5 +1,5 @@
-//! HTTP: the runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`, bindings, operation
-//! log, plugins). Turns a request into one call of `service`, and its answer or error back.
+//! The runtime plane (`/runtime/v1`, memory traffic) and the control plane (`/control/v1`, bindings, operation
+//! log, plugins). Turns a request into one call of `core`, and its answer or error into a response.
 
 mod batch;
 mod binding;
@@ -19,15 +19,16 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use aide::transform::TransformOperation;
 
+use crate::document;
 use memhost_core::Service;
 
 /// Memory traffic.
 pub fn runtime() -> ApiRouter<Arc<Service>> {
     let routes = runtime::routes().merge(batch::routes()).merge(hook::runtime_routes()).merge(event::runtime_routes());
-    ApiRouter::new().nest("/runtime/v1/companies/{company}", routes)
+    ApiRouter::new().nest("/runtime/v1/companies/{company}", routes).with_path_items(document::plane("runtime"))
 }
 
-/// Governance, and what an operator looks at.
+/// Governance and views for operators.
 pub fn control() -> ApiRouter<Arc<Service>> {
     let company = control::company_routes()
         .merge(binding::routes())
@@ -40,11 +41,12 @@ pub fn control() -> ApiRouter<Arc<Service>> {
         .merge(stream::company_routes())
         .merge(company::company_routes());
     let host = control::routes().merge(token::routes()).merge(company::routes()).merge(stream::routes());
-    ApiRouter::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host)
+    let planes = ApiRouter::new().nest("/control/v1/companies/{company}", company).nest("/control/v1", host);
+    planes.with_path_items(document::plane("control"))
 }
 
-/// What an operation is called, what it does in a few words, and what else is to be known; nothing where that is empty.
-fn about(
+/// Sets an operation's id, its summary, and its description unless that is empty.
+fn describe(
     id: &'static str,
     summary: &'static str,
     description: &'static str,

@@ -1,5 +1,5 @@
-//! The operator's own token (from the environment, or made at the first start, shown once and kept as a digest), and
-//! asking everybody for theirs.
+//! Authentication: the operator's token (from the environment, or made at the first start, shown once and stored as a
+//! digest), and the layer that requires a token.
 
 use std::fs;
 use std::io::Write;
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::HeaderValue;
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::problem::Problem;
+use super::problem::{Problem, ProblemCode};
 use memhost_core::{Authentication, Caller, Service, ServiceError};
 
 const FILE: &str = "admin-token";
-/// A token that somebody chose has at least this many characters.
+/// The least characters of a token that a person chose.
 const MIN_LENGTH: usize = 16;
 
-/// Why there is no token.
+/// Why the operator's token could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// The token given is too easy to guess.
@@ -45,7 +45,7 @@ pub enum AuthError {
 pub struct AdminToken(blake3::Hash);
 
 impl AdminToken {
-    /// A token that is known.
+    /// A token that the operator chose.
     ///
     /// # Errors
     /// Where it is too short.
@@ -61,8 +61,8 @@ impl AdminToken {
         Self(blake3::hash(token.as_bytes()))
     }
 
-    /// The token of a data directory. Where there is none, or `renew` asks for another, one is made; it is answered
-    /// here, this once.
+    /// The token of a data directory. Where there is none, or with `renew`, a new one is made and returned in clear
+    /// this one time.
     ///
     /// # Errors
     /// Where its file cannot be read or written.
@@ -83,7 +83,7 @@ impl AdminToken {
         Ok((Self(digest), Some(token)))
     }
 
-    /// Whether this is the token. Takes the same time wherever it differs.
+    /// Whether this is the token. The comparison takes constant time.
     fn accepts(&self, token: &str) -> bool {
         blake3::hash(token.as_bytes()) == self.0
     }
@@ -98,11 +98,11 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Whose token this is: the operator's, or one that was made. None where it is nobody's or no longer good.
+/// The caller of a token. None where the token is unknown, expired or revoked.
 ///
 /// # Errors
-/// Where the refusal of a void token cannot be recorded.
-pub async fn caller_of(admin: &AdminToken, service: &Service, token: &str) -> Result<Option<Caller>, ServiceError> {
+/// Where the refusal of an expired or revoked token cannot be recorded.
+pub async fn authenticate(admin: &AdminToken, service: &Service, token: &str) -> Result<Option<Caller>, ServiceError> {
     if admin.accepts(token) {
         return Ok(Some(Caller::operator()));
     }
@@ -112,8 +112,8 @@ pub async fn caller_of(admin: &AdminToken, service: &Service, token: &str) -> Re
     })
 }
 
-/// Lets through who has a token, and says who that is.
-pub async fn require(
+/// The layer that refuses requests without a valid token, and sets the caller of the others.
+pub async fn require_token(
     State((admin, service)): State<(AdminToken, Arc<Service>)>,
     mut request: Request,
     next: Next,
@@ -124,7 +124,7 @@ pub async fn require(
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     });
     let caller = match bearer {
-        Some(given) => match caller_of(&admin, &service, given).await {
+        Some(given) => match authenticate(&admin, &service, given).await {
             Ok(caller) => caller,
             Err(error) => return Problem::from(error).into_response(),
         },
@@ -136,12 +136,12 @@ pub async fn require(
             return next.run(request).await;
         }
         (None, Some(_)) => {
-            "the token is not accepted: it was never one, has expired or was revoked; `memhost token create` makes one, \
-             and `memhost serve --new-token` another one for the operator"
+            "the token is not accepted: it is unknown, has expired or was revoked; make one with `memhost token create`, \
+             or a new one for the operator with `memhost serve --new-token`"
         }
         (None, None) => "send a token as `authorization: Bearer …`",
     };
-    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail).into_response();
+    let mut response = Problem::new(ProblemCode::Unauthenticated, detail).into_response();
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }

@@ -1,35 +1,32 @@
-//! What extractors and answers say of themselves in the OpenAPI document.
+//! How types describe themselves in the OpenAPI document: each extractor and each answer adds the parameters, bodies,
+//! problems and headers that it causes, next to its own code.
 //!
-//! A request is described as it is read and an answer as it is written: a field with a default may be left out of the
-//! one and is always in the other. Schemas of requests are kept apart by the end of their name until the document is
-//! finished; then those that are the same become one.
+//! Requests are described by how they are read and answers by how they are written: a field with a default is optional
+//! in a request and always present in an answer. Names of request schemas have a suffix until the document is complete;
+//! then equal schemas are merged.
 
 use std::cell::Cell;
 
-use aide::OperationInput;
 use aide::generate::{self, GenContext};
 use aide::openapi::{
-    HeaderStyle, MediaType, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathStyle, QueryStyle,
-    ReferenceOr, RequestBody, SchemaObject,
+    HeaderStyle, MediaType, Operation, Parameter, ParameterData, ParameterSchemaOrContent, PathItem, PathStyle,
+    QueryStyle, ReferenceOr, RequestBody, Response, SchemaObject, StatusCode,
 };
+use aide::transform::TransformPathItem;
 use schemars::generate::{Contract, SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-use super::allowed::{Authenticated, Authorized, Doing, Host};
-use super::answer::JsonLines;
-use super::extract::{Body, Company, Lines, Query};
-use super::part::{Part, PathParam};
+use super::problem::ProblemCode;
 use memhost_core::Act;
-use memhost_types::CompanyId;
 
-/// Where schemas are.
+/// The prefix of references to schemas.
 pub const SCHEMAS: &str = "#/components/schemas/";
-/// The end of a request's schema's name, until the document is finished.
+/// The suffix of a request schema's name until the document is complete.
 pub const AS_REQUEST: &str = ".request";
 
 thread_local! {
-    /// Whether what is built now is for the document. A host that serves asks nobody to describe itself.
+    /// Whether routes are being built for the document. Routes that serve requests skip the descriptions.
     static WRITING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -43,7 +40,7 @@ fn generator(contract: Contract, inline: bool) -> SchemaGenerator {
     settings.into_generator()
 }
 
-/// Builds routes for the document: whatever is in them describes itself.
+/// Builds routes for the document, with descriptions.
 pub fn documented<T>(build: impl FnOnce() -> T) -> T {
     generate::reset_context();
     generate::in_context(|ctx| ctx.schema = generator(Contract::Serialize, false));
@@ -54,7 +51,7 @@ pub fn documented<T>(build: impl FnOnce() -> T) -> T {
     built
 }
 
-/// Builds routes to serve them.
+/// Builds routes that serve requests, without descriptions.
 pub fn undocumented<T>(build: impl FnOnce() -> T) -> T {
     generate::infer_responses(false);
     let built = build();
@@ -66,7 +63,7 @@ fn object(json_schema: Schema) -> SchemaObject {
     SchemaObject { json_schema, example: None, external_docs: None }
 }
 
-/// Does something with every member of this name, at any depth.
+/// Changes every string member of this name, at any depth.
 pub fn each_member(value: &mut Value, name: &str, change: &mut impl FnMut(&mut Value)) {
     match value {
         Value::Object(members) => {
@@ -83,7 +80,7 @@ pub fn each_member(value: &mut Value, name: &str, change: &mut impl FnMut(&mut V
     }
 }
 
-/// The schema of something that is read.
+/// The schema of a request body.
 fn as_request<T: JsonSchema>(ctx: &mut GenContext) -> Schema {
     let mut generator = generator(Contract::Deserialize, false);
     let mut mark = |reference: &mut Value| {
@@ -102,7 +99,7 @@ fn as_request<T: JsonSchema>(ctx: &mut GenContext) -> Schema {
     Schema::try_from(schema).unwrap_or_default()
 }
 
-/// The schema of a parameter: an address and a header hold no null.
+/// The schema of a parameter. Addresses and headers cannot hold null.
 fn as_parameter<T: JsonSchema>() -> Value {
     let mut schema = generator(Contract::Deserialize, true).subschema_for::<T>().to_value();
     without_null(&mut schema);
@@ -137,7 +134,7 @@ fn without_null(schema: &mut Value) {
     }
 }
 
-/// A parameter of this schema, whose description becomes the parameter's.
+/// A parameter of this schema. The schema's description becomes the parameter's.
 fn data(name: &str, mut schema: Value, required: bool) -> ParameterData {
     let description = schema.as_object_mut().and_then(|members| members.remove("description"));
     ParameterData {
@@ -157,7 +154,7 @@ fn push(operation: &mut Operation, parameter: Parameter) {
     operation.parameters.push(ReferenceOr::Item(parameter));
 }
 
-/// Describes a header that a request may have.
+/// Adds an optional request header.
 pub fn header<T: JsonSchema>(operation: &mut Operation, name: &str, description: &str) {
     if !WRITING.get() {
         return;
@@ -167,77 +164,143 @@ pub fn header<T: JsonSchema>(operation: &mut Operation, name: &str, description:
     push(operation, Parameter::Header { parameter_data, style: HeaderStyle::Simple });
 }
 
-fn in_path<T: JsonSchema>(operation: &mut Operation, name: &str) {
+/// Adds a parameter of the path.
+pub(crate) fn path_parameter<T: JsonSchema>(operation: &mut Operation, name: &str) {
     if WRITING.get() {
         let parameter_data = data(name, as_parameter::<T>(), true);
         push(operation, Parameter::Path { parameter_data, style: PathStyle::Simple });
     }
 }
 
-/// Says which roles may do something.
-pub fn for_whom(operation: &mut Operation, act: Act) {
+/// Adds one parameter for each property of a query.
+pub(crate) fn query_parameters<T: JsonSchema>(operation: &mut Operation) {
+    if !WRITING.get() {
+        return;
+    }
+    let schema = as_parameter::<T>();
+    let required = |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let mut member = member.clone();
+        without_null(&mut member);
+        let parameter_data = data(name, member, required(name));
+        let style = QueryStyle::Form;
+        push(operation, Parameter::Query { parameter_data, allow_reserved: false, style, allow_empty_value: None });
+    }
+}
+
+/// Sets a JSON body.
+pub(crate) fn json_body<T: JsonSchema>(ctx: &mut GenContext, operation: &mut Operation) {
+    if WRITING.get() {
+        let media = MediaType { schema: Some(object(as_request::<T>(ctx))), ..MediaType::default() };
+        body(operation, "application/json", media);
+    }
+}
+
+/// Sets a body of a media type.
+pub(crate) fn body(operation: &mut Operation, name: &str, media: MediaType) {
+    let content = std::iter::once((name.to_owned(), media)).collect();
+    let body = RequestBody { description: None, content, required: true, extensions: Default::default() };
+    operation.request_body = Some(ReferenceOr::Item(body));
+}
+
+/// Sets the roles that may do something.
+pub(crate) fn roles(operation: &mut Operation, act: Act) {
     let roles: Vec<&str> = act.roles().map(|role| role.as_str()).collect();
     operation.extensions.insert("x-roles".to_owned(), roles.into());
 }
 
-impl<T: JsonSchema> OperationInput for Body<T> {
-    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
-        if !WRITING.get() {
-            return;
+/// Adds the answers of problems, one for each status of these codes.
+pub(crate) fn problems(operation: &mut Operation, codes: impl IntoIterator<Item = ProblemCode>) {
+    if !WRITING.get() {
+        return;
+    }
+    let responses = &mut operation.responses.get_or_insert_default().responses;
+    for status in codes.into_iter().map(ProblemCode::status) {
+        let key = StatusCode::Code(status.http().as_u16());
+        responses.entry(key).or_insert_with(|| component("responses", status.component()));
+    }
+}
+
+/// Adds a header to an answer: the header's name, and its name below `components.headers`.
+pub(crate) fn answer_header(answer: &mut Response, name: &str, key: &str) {
+    answer.headers.insert(name.to_owned(), component("headers", key));
+}
+
+fn component<T>(kind: &str, key: &str) -> ReferenceOr<T> {
+    ReferenceOr::ref_(&format!("#/components/{kind}/{key}"))
+}
+
+/// The operations of a path, each with whether it only reads.
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (bool, &mut Operation)> {
+    let writes = [&mut item.post, &mut item.put, &mut item.patch, &mut item.delete];
+    let writes = writes.into_iter().flatten().map(|operation| (false, operation));
+    item.get.as_mut().map(|operation| (true, operation)).into_iter().chain(writes)
+}
+
+/// The answers of an operation that are no problems.
+fn answers(operation: &mut Operation) -> impl Iterator<Item = &mut Response> {
+    let responses = operation.responses.as_mut().map(|responses| responses.responses.values_mut());
+    responses.into_iter().flatten().filter_map(|response| match response {
+        ReferenceOr::Item(answer) => Some(answer),
+        ReferenceOr::Reference { .. } => None,
+    })
+}
+
+/// What every request and answer has: the request's id, and a problem where something else fails.
+pub fn every_request(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
+    for (_, operation) in operations(item.inner_mut()) {
+        operation.parameters.push(component("parameters", "RequestId"));
+        for answer in answers(operation) {
+            if answer.description.is_empty() {
+                answer.description = "As asked.".to_owned();
+            }
+            answer_header(answer, "x-request-id", "RequestId");
         }
-        let media = MediaType { schema: Some(object(as_request::<T>(ctx))), ..MediaType::default() };
-        let content = std::iter::once(("application/json".to_owned(), media)).collect();
-        let body = RequestBody { description: None, content, required: true, extensions: Default::default() };
-        operation.request_body = Some(ReferenceOr::Item(body));
+        operation.responses.get_or_insert_default().default = Some(component("responses", "Problem"));
     }
+    item
 }
 
-impl<T: JsonSchema> OperationInput for Query<T> {
-    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        if !WRITING.get() {
-            return;
+/// What the idempotency layer adds to writes: its header, its problems, and the mark of a repeated answer.
+pub fn idempotent(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
+    for (_, operation) in operations(item.inner_mut()).filter(|(is_read, _)| !is_read) {
+        operation.parameters.push(component("parameters", "IdempotencyKey"));
+        for answer in answers(operation) {
+            answer_header(answer, "idempotency-replayed", "IdempotencyReplayed");
         }
-        let schema = as_parameter::<T>();
-        let required = |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
-        for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-            let mut member = member.clone();
-            without_null(&mut member);
-            let parameter_data = data(name, member, required(name));
-            let style = QueryStyle::Form;
-            push(operation, Parameter::Query { parameter_data, allow_reserved: false, style, allow_empty_value: None });
+        let codes = [ProblemCode::InvalidRequest, ProblemCode::IdempotencyKeyReused, ProblemCode::IdempotencyUnknown];
+        problems(operation, codes);
+        // The layer reads a body as a whole before it passes it on.
+        if operation.request_body.is_some() {
+            problems(operation, [ProblemCode::BodyTooLarge]);
         }
     }
+    item
 }
 
-impl OperationInput for Authenticated {}
-
-impl OperationInput for Lines {
-    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
-        JsonLines::operation_input(ctx, operation);
+/// What the token layer adds.
+pub fn behind_the_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
+    for (_, operation) in operations(item.inner_mut()) {
+        problems(operation, [ProblemCode::Unauthenticated, ProblemCode::Host]);
     }
+    item
 }
 
-impl OperationInput for Company {
-    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        in_path::<CompanyId>(operation, "company");
+/// What is served without a token.
+pub fn without_a_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
+    for (_, operation) in operations(item.inner_mut()) {
+        // Not the field `security`: it is left out where it is empty, and only `[]` overrides that of the document.
+        operation.extensions.insert("security".to_owned(), Value::Array(Vec::new()));
     }
+    item
 }
 
-impl<T: Part> OperationInput for PathParam<T> {
-    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        in_path::<T>(operation, T::NAME);
-    }
-}
-
-impl<D: Doing> OperationInput for Authorized<D> {
-    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
-        Company::operation_input(ctx, operation);
-        for_whom(operation, D::ACT);
-    }
-}
-
-impl<D: Doing> OperationInput for Host<D> {
-    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        for_whom(operation, D::ACT);
+/// The plane of a group of routes: `runtime`, `control` or `host`.
+pub fn plane(name: &'static str) -> impl FnMut(TransformPathItem<'_>) -> TransformPathItem<'_> {
+    move |mut item| {
+        for (_, operation) in operations(item.inner_mut()) {
+            operation.extensions.insert("x-plane".to_owned(), name.into());
+        }
+        item
     }
 }

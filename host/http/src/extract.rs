@@ -1,14 +1,17 @@
-//! What comes in: bodies, paths and queries, with errors that name the field.
+//! Extractors of bodies, the company and queries, with errors that name the field.
 
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::{MediaType, Operation};
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::MAX_BODY_BYTES;
-use super::problem::Problem;
+use super::document;
+use super::problem::{Problem, ProblemCode};
 use memhost_types::CompanyId;
 
 fn expect_media(request: &Request, expected: &[&str], what: &str) -> Result<(), Problem> {
@@ -18,7 +21,7 @@ fn expect_media(request: &Request, expected: &[&str], what: &str) -> Result<(), 
         return Ok(());
     }
     let detail = format!("the body is `{media}`; send {what} with `content-type: {}`", expected.join("` or `"));
-    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail))
+    Err(Problem::new(ProblemCode::UnsupportedMediaType, detail))
 }
 
 /// A JSON body of a known type. Unknown fields are errors.
@@ -33,37 +36,43 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
+/// Problems of every extractor that reads a body.
+const BODY_CODES: [ProblemCode; 4] = [
+    ProblemCode::InvalidRequest,
+    ProblemCode::UnreadableBody,
+    ProblemCode::BodyTooLarge,
+    ProblemCode::UnsupportedMediaType,
+];
+
+impl<T: JsonSchema> OperationInput for Body<T> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        document::json_body::<T>(ctx, operation);
+        document::problems(operation, BODY_CODES);
+    }
+}
+
 async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
-    Bytes::from_request(request, state).await.map_err(|rejection| {
-        let status = rejection.status();
-        if status == StatusCode::PAYLOAD_TOO_LARGE {
-            let max = MAX_BODY_BYTES;
-            let detail = format!("the body is larger than {max} bytes; send it in parts");
-            return Problem::new(status, "body_too_large", detail);
-        }
-        Problem::new(status, "unreadable_body", rejection.to_string())
-    })
+    Bytes::from_request(request, state).await.map_err(|rejection| Problem::unreadable(&rejection))
 }
 
 /// JSON of a known type, with errors that name the field.
 pub fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let invalid = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         // One form of path everywhere, `records.0.text`, as in the contract's own errors.
         let path = error.path().to_string().replace('[', ".").replace(']', "");
-        let problem = invalid(error.inner().to_string());
+        let problem = Problem::invalid(error.inner().to_string());
         // The whole document is no field, and neither is what ended before it had a name.
         if path == "." || path.ends_with('?') { problem } else { problem.at(path) }
     })?;
-    deserializer.end().map_err(|error| invalid(error.to_string()))?;
+    deserializer.end().map_err(|error| Problem::invalid(error.to_string()))?;
     Ok(value)
 }
 
-/// A body of lines, each of which is JSON.
-pub struct Lines(pub String);
+/// A body of lines, each of which is JSON (NDJSON).
+pub struct Ndjson(pub String);
 
-impl<S: Send + Sync> FromRequest<S> for Lines {
+impl<S: Send + Sync> FromRequest<S> for Ndjson {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
@@ -71,9 +80,16 @@ impl<S: Send + Sync> FromRequest<S> for Lines {
         let bytes = read(request, state).await?;
         let text = String::from_utf8(bytes.into()).map_err(|error| {
             let detail = format!("the body is not UTF-8: {error}");
-            Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
+            Problem::invalid(detail)
         })?;
         Ok(Self(text))
+    }
+}
+
+impl OperationInput for Ndjson {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        document::body(operation, "application/x-ndjson", MediaType::default());
+        document::problems(operation, BODY_CODES);
     }
 }
 
@@ -86,8 +102,15 @@ impl<S: Send + Sync> FromRequestParts<S> for Company {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let Path(names) = Path::<std::collections::HashMap<String, String>>::from_request_parts(parts, state)
             .await
-            .map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", rejection.to_string()))?;
+            .map_err(|rejection| Problem::invalid(rejection.to_string()))?;
         parse("companyId", names.get("company").map_or("", String::as_str)).map(Self)
+    }
+}
+
+impl OperationInput for Company {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        document::path_parameter::<CompanyId>(operation, "company");
+        document::problems(operation, [ProblemCode::InvalidRequest]);
     }
 }
 
@@ -100,12 +123,18 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         axum::extract::Query::<T>::try_from_uri(&parts.uri)
             .map(|query| Self(query.0))
-            .map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", rejection.body_text()))
+            .map_err(|rejection| Problem::invalid(rejection.body_text()))
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Query<T> {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        document::query_parameters::<T>(operation);
+        document::problems(operation, [ProblemCode::InvalidRequest]);
     }
 }
 
 /// An id from the address.
 pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Problem> {
-    text.parse()
-        .map_err(|error: T::Err| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", error.to_string()).at(field))
+    text.parse().map_err(|error: T::Err| Problem::invalid(error.to_string()).at(field))
 }

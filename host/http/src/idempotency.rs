@@ -1,5 +1,5 @@
-//! `idempotency-key`: a write that is sent twice under one key is done once. Both are answered alike; the second answer
-//! says so in `idempotency-replayed`.
+//! `idempotency-key`: a write that is sent twice under one key is done once. Both get the same answer; the second has the
+//! header `idempotency-replayed`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::MAX_BODY_BYTES;
-use super::problem::Problem;
+use super::problem::{Problem, ProblemCode};
 use memhost_core::{Caller, Idempotent, KeptAnswer, Service};
 use memhost_types::CompanyId;
 
 static KEY: HeaderName = HeaderName::from_static("idempotency-key");
 static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// Does what a key stands for once.
-pub async fn once(
+/// The layer that does the request of an idempotency key once.
+pub async fn idempotency(
     State(service): State<Arc<Service>>,
     names: Result<Path<HashMap<String, String>>, PathRejection>,
     request: Request,
@@ -33,18 +33,18 @@ pub async fn once(
     let is_sound = |key: &&str| (1..=128).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
     let Some(key) = key.to_str().ok().filter(is_sound).map(str::to_owned) else {
         let detail = "is not 1 to 128 printable characters without spaces";
-        return Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("idempotency-key").into_response();
+        return Problem::invalid(detail).at("idempotency-key").into_response();
     };
     let named: Option<CompanyId> = names.ok().and_then(|Path(names)| names.get("company")?.parse().ok());
     let caller = request.extensions().get::<Caller>();
-    // The routes of other systems name no company in their address: it is the token's.
+    // Integration routes have no company in their address. The token has it.
     let company = named.or_else(|| caller.and_then(|caller| caller.company().cloned()));
     if company.is_none() && request.uri().path().starts_with("/api/") {
-        // What is kept for it must go when the company does.
+        // A stored answer must be erased with its company.
         let detail = "is not taken here from the operator; send it with a token of the company, or send no key";
-        return Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("idempotency-key").into_response();
+        return Problem::invalid(detail).at("idempotency-key").into_response();
     }
-    // Whoever may not reach the company is refused before anything is looked up or kept for it.
+    // A caller of another company is refused by the route, before a key is looked up or stored.
     if caller.is_some_and(|caller| caller.company().is_some() && caller.company() != company.as_ref()) {
         return next.run(request).await;
     }
@@ -64,21 +64,21 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| {
         let detail = format!("the body is larger than {MAX_BODY_BYTES} bytes; send it without a key");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+        Problem::new(ProblemCode::BodyTooLarge, detail)
     })?;
     let caller = parts.extensions.get::<Caller>().cloned();
-    let caller = caller.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", "send a token"))?;
+    let caller = caller.ok_or_else(|| Problem::new(ProblemCode::Unauthenticated, "send a token"))?;
     let (method, uri) = (parts.method.as_str().to_owned(), parts.uri.to_string());
-    let is_token = is_about_tokens(parts.uri.path());
-    let conflict = |code, detail: &str| Err(Problem::new(StatusCode::CONFLICT, code, detail).at("idempotency-key"));
+    let is_token = is_token_path(parts.uri.path());
+    let conflict = |code, detail: &str| Err(Problem::new(code, detail).at("idempotency-key"));
     match service.idempotent(&caller, company, key, &[method.as_bytes(), uri.as_bytes(), &body]).await? {
         Idempotent::New(ticket) => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
             let (parts, body) = response.into_parts();
             let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
             let status = parts.status;
-            // Where nothing was done, the next try may go better. Where the provider was called and gave no answer, nobody
-            // knows what it did, and the key must not do it again.
+            // Refusals had no effect, so the key may try again. After a failed provider call the effect is unknown, so the
+            // key must not repeat it.
             let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503);
             let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
             let kept = is_final.then(|| KeptAnswer {
@@ -102,24 +102,26 @@ async fn answer(
             headers.insert(REPLAYED.clone(), HeaderValue::from_static("true"));
             Ok(response)
         }
-        Idempotent::Reused => {
-            conflict("idempotency_key_reused", "this key was used for another request; make a new one for each")
-        }
+        Idempotent::Reused => conflict(
+            ProblemCode::IdempotencyKeyReused,
+            "this key was used for another request; make a new one for each",
+        ),
         Idempotent::Unknown => conflict(
-            "idempotency_unknown",
-            "the host ended while the request of this key was at work: whether it was done is not known; look for what it \
-             should have done, and send it again under a new key if that is missing",
+            ProblemCode::IdempotencyUnknown,
+            "the host ended during the request of this key, so whether it was done is unknown; look for its effect, and \
+             send it again under a new key if that is missing",
         ),
     }
 }
 
-/// Below `/control/v1/tokens` or `/control/v1/companies/{company}/tokens`; a company may be called so, too.
-fn is_about_tokens(path: &str) -> bool {
+/// Whether a path is below `/control/v1/tokens` or `/control/v1/companies/{company}/tokens`. A company may be named
+/// `tokens`.
+fn is_token_path(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     matches!(parts.as_slice(), ["control", "v1", "tokens", ..] | ["control", "v1", "companies", _, "tokens", ..])
 }
 
-/// A token's value is shown once and kept nowhere.
+/// The stored answer of a created token has no value: the value is shown once and stored nowhere.
 fn without_value(body: &[u8]) -> String {
     let mut json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     if let Some(members) = json.as_object_mut() {
@@ -133,12 +135,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_makes_tokens_is_about_tokens() {
+    fn only_what_makes_tokens_is_token_path() {
         for path in ["/control/v1/tokens", "/control/v1/tokens/1/rotate", "/control/v1/companies/acme/tokens"] {
-            assert!(is_about_tokens(path), "{path}");
+            assert!(is_token_path(path), "{path}");
         }
         for path in ["/runtime/v1/companies/tokens/capture/batch", "/control/v1/companies/tokens/erase"] {
-            assert!(!is_about_tokens(path), "{path}");
+            assert!(!is_token_path(path), "{path}");
         }
     }
 }

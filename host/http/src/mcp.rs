@@ -1,13 +1,14 @@
 //! The Model Context Protocol at `/mcp`: memory as tools, resources and a prompt for agents. Turns a call into one call of
-//! `service`. Who and what it is about comes from the token and the client's configuration, never from the model.
+//! `core`. Caller and scope come from the token and the client's configuration, never from the model.
 //!
-//! There are no sessions: every request carries its token and its scope, and is answered on its own. So a token that is
-//! taken back is good for nothing from that moment on, and nothing is kept for clients that never say goodbye.
+//! There are no sessions: every request has its token and its scope. A revoked token is refused at once, and the host
+//! keeps no state for clients that disconnect without notice.
 
 mod aliases;
 mod arguments;
 mod asking;
 mod call;
+mod dispatch;
 mod error;
 mod guard;
 mod resources;
@@ -30,13 +31,13 @@ use self::server::MemoryServer;
 use crate::MAX_BODY_BYTES;
 use memhost_core::Service;
 
-/// The route `/mcp`. Whoever merges it asks for the token in front of it.
+/// The route `/mcp`. The router that merges it must put the token layer in front of it.
 pub fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(MAX_BODY_BYTES)
-        // The host may be called by any name; `guard` looks at what a browser says of itself.
+        // The host may have any name. `guard` checks the origin of browsers.
         .disable_allowed_hosts();
     let server = MemoryServer::new(Arc::clone(service));
     let protocol =

@@ -1,11 +1,13 @@
-//! Errors as problem details (RFC 9457). The one place that knows which error is which status.
+//! Errors as problem details (RFC 9457). The one place that knows which error has which code; the code has the status.
 
+use axum::extract::rejection::BytesRejection;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::MAX_BODY_BYTES;
 use memhost_core::ServiceError;
 use memhost_core::access::AccessError;
 use memhost_core::bindings::BindingError;
@@ -15,9 +17,11 @@ use memhost_core::work::hooks::HookError;
 use memhost_core::work::jobs::JobError;
 use memhost_types::{OperationErrorCode, OperationId};
 
-mod codes;
+mod code;
+mod status;
 
-pub use codes::{CODES, Code};
+pub use code::ProblemCode;
+pub use status::ProblemStatus;
 
 /// A problem. `type` is an identifier that stays the same for a kind of problem.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -35,8 +39,7 @@ pub struct Problem {
     /// What happened, to which thing, and what to do next. For people; it may change.
     detail: String,
     /// What a client switches on.
-    #[schemars(transform = known_codes)]
-    code: &'static str,
+    code: ProblemCode,
     /// The request's field, parameter or header at fault, such as `records.0.text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
@@ -48,28 +51,24 @@ pub struct Problem {
     retry_after_ms: Option<u64>,
     /// What a provider does not accept in its configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    errors: Vec<Complaint>,
+    errors: Vec<ConfigError>,
 }
 
 /// One thing that is wrong with a configuration.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Complaint {
+struct ConfigError {
     /// Where, as a JSON pointer.
     pointer: String,
     /// What, and what is allowed.
     message: String,
 }
 
-fn known_codes(schema: &mut Schema) {
-    let names: Vec<&str> = CODES.iter().map(|code| code.name).collect();
-    schema.ensure_object().insert("enum".to_owned(), names.into());
-}
-
 impl Problem {
-    /// A problem with a status and a code.
-    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    /// A problem of a code, which has the status, and what happened in words.
+    pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
+        let status = code.status().http();
         Self {
-            r#type: format!("https://memhost.dev/problems/{}", code.replace('_', "-")),
+            r#type: format!("https://memhost.dev/problems/{}", code.name().replace('_', "-")),
             title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             detail: detail.into(),
@@ -79,6 +78,20 @@ impl Problem {
             retry_after_ms: None,
             errors: Vec::new(),
         }
+    }
+
+    /// The request has a field, parameter or header that is not accepted.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(ProblemCode::InvalidRequest, detail)
+    }
+
+    /// The body could not be read: it is larger than the route accepts, or it ended early.
+    pub fn unreadable(rejection: &BytesRejection) -> Self {
+        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            let detail = format!("the body is larger than {MAX_BODY_BYTES} bytes; send it in parts");
+            return Self::new(ProblemCode::BodyTooLarge, detail);
+        }
+        Self::new(ProblemCode::UnreadableBody, rejection.body_text())
     }
 
     /// The status of the answer.
@@ -116,106 +129,102 @@ impl IntoResponse for Problem {
     }
 }
 
-fn status(code: OperationErrorCode) -> StatusCode {
-    use OperationErrorCode as Code;
-    match code {
-        Code::InvalidRequest => StatusCode::BAD_REQUEST,
-        Code::NotFound | Code::NoBinding => StatusCode::NOT_FOUND,
-        Code::BindingDisabled | Code::ReviewRequired => StatusCode::CONFLICT,
-        Code::Forbidden => StatusCode::FORBIDDEN,
-        Code::CompanyErased => StatusCode::GONE,
-        Code::BudgetExceeded => StatusCode::PAYMENT_REQUIRED,
-        Code::Unsupported => StatusCode::UNPROCESSABLE_ENTITY,
-        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
-        Code::QuotaExceeded => StatusCode::INSUFFICIENT_STORAGE,
-        Code::Unavailable | Code::Busy | Code::ProviderMissing | Code::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
-        Code::TimedOut => StatusCode::GATEWAY_TIMEOUT,
-        // Not the caller's credentials: the provider's, at the system behind it.
-        Code::Unauthorized | Code::Internal | Code::Trapped | Code::LimitExceeded | Code::BadAnswer => {
-            StatusCode::BAD_GATEWAY
+impl From<OperationErrorCode> for ProblemCode {
+    fn from(code: OperationErrorCode) -> Self {
+        use OperationErrorCode as Operation;
+        match code {
+            Operation::InvalidRequest => Self::InvalidRequest,
+            Operation::NotFound => Self::NotFound,
+            Operation::Unsupported => Self::Unsupported,
+            Operation::Unauthorized => Self::Unauthorized,
+            Operation::RateLimited => Self::RateLimited,
+            Operation::Unavailable => Self::Unavailable,
+            Operation::QuotaExceeded => Self::QuotaExceeded,
+            Operation::Internal => Self::Internal,
+            Operation::NoBinding => Self::NoBinding,
+            Operation::Forbidden => Self::Forbidden,
+            Operation::CompanyErased => Self::CompanyErased,
+            Operation::BudgetExceeded => Self::BudgetExceeded,
+            Operation::ReviewRequired => Self::ReviewRequired,
+            Operation::BindingDisabled => Self::BindingDisabled,
+            Operation::ProviderMissing => Self::ProviderMissing,
+            Operation::Busy => Self::Busy,
+            Operation::TimedOut => Self::TimedOut,
+            Operation::Trapped => Self::Trapped,
+            Operation::LimitExceeded => Self::LimitExceeded,
+            Operation::BadAnswer => Self::BadAnswer,
+            Operation::Interrupted => Self::Interrupted,
+            Operation::Host => Self::Host,
         }
-        Code::Host => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The code of an error of the control plane.
+fn code_of(error: &ServiceError) -> ProblemCode {
+    use ProblemCode as Code;
+    match error {
+        ServiceError::Operation { error, .. } => error.code.into(),
+        ServiceError::Field(_)
+        | ServiceError::Access(AccessError::Field(_))
+        | ServiceError::Ledger(LedgerError::Field(_)) => Code::InvalidRequest,
+        ServiceError::Config { .. } => Code::InvalidConfig,
+        ServiceError::NoProvider { .. } => Code::NoProvider,
+        ServiceError::NoVersion { .. } => Code::NoVersion,
+        ServiceError::NoOperation { .. } => Code::NoOperation,
+        ServiceError::NoSecret { .. } => Code::NoSecret,
+        ServiceError::Erased { .. } => Code::CompanyErased,
+        ServiceError::Importing { .. } => Code::Importing,
+        ServiceError::Denied(_) => Code::Forbidden,
+        ServiceError::Call(_) => Code::ProviderFailed,
+        ServiceError::Binding(binding) => match binding {
+            BindingError::Stale { .. } => Code::StaleRevision,
+            BindingError::Exists { .. } => Code::BindingExists,
+            BindingError::Conflict { .. } | BindingError::Changed { .. } => Code::Conflict,
+            BindingError::NotFound { .. } | BindingError::NoDefault { .. } => Code::NoBinding,
+            BindingError::Store(_) => Code::Host,
+        },
+        ServiceError::Access(AccessError::NotFound { .. }) => Code::NoToken,
+        ServiceError::Access(AccessError::Revoked { .. }) => Code::TokenRevoked,
+        ServiceError::Hook(HookError::NotFound { .. }) => Code::NoDelivery,
+        ServiceError::Hook(HookError::Status { .. }) => Code::DeliveryStatus,
+        ServiceError::Job(JobError::NotFound { .. }) => Code::NoJob,
+        ServiceError::Job(JobError::Status { .. }) => Code::JobStatus,
+        ServiceError::Review(ReviewError::NotFound { .. }) => Code::NoReview,
+        ServiceError::Review(ReviewError::Decided { .. }) => Code::AlreadyDecided,
+        ServiceError::Ledger(LedgerError::NoBudget) => Code::NoBudget,
+        ServiceError::Host(_)
+        | ServiceError::Vault(_)
+        | ServiceError::Unrecorded { .. }
+        | ServiceError::Audit(_)
+        | ServiceError::Store(_)
+        | ServiceError::Access(AccessError::NoRandomness(_) | AccessError::Store(_))
+        | ServiceError::Hook(HookError::Store(_))
+        | ServiceError::Job(JobError::Store(_))
+        | ServiceError::Review(ReviewError::Store(_))
+        | ServiceError::Ledger(LedgerError::Store(_)) => Code::Host,
     }
 }
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
-        let detail = error.to_string();
+        let problem = Self::new(code_of(&error), error.to_string());
         match error {
             ServiceError::Operation { operation_id, error, .. } => Self {
                 field: error.field,
                 operation_id: Some(operation_id),
                 retry_after_ms: error.retry_after_ms,
-                ..Self::new(status(error.code), error.code.as_str(), detail)
+                ..problem
             },
-            ServiceError::Field(field) => Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at(field.field),
-            ServiceError::Config { errors } => Self {
-                errors: errors.into_iter().map(|(pointer, message)| Complaint { pointer, message }).collect(),
-                ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_config", detail)
-            },
-            ServiceError::NoProvider { .. } => Self::new(StatusCode::NOT_FOUND, "no_provider", detail),
-            ServiceError::NoVersion { .. } => Self::new(StatusCode::NOT_FOUND, "no_version", detail),
-            ServiceError::Host(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
-            ServiceError::NoOperation { .. } => Self::new(StatusCode::NOT_FOUND, "no_operation", detail),
-            ServiceError::Erased { .. } => Self::new(StatusCode::GONE, "company_erased", detail),
-            ServiceError::Importing { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "importing", detail),
-            ServiceError::NoSecret { .. } => Self::new(StatusCode::NOT_FOUND, "no_secret", detail),
-            ServiceError::Vault(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
-            ServiceError::Binding(binding) => match binding {
-                BindingError::Stale { .. } => Self::new(StatusCode::PRECONDITION_FAILED, "stale_revision", detail),
-                BindingError::Exists { .. } => Self::new(StatusCode::CONFLICT, "binding_exists", detail),
-                BindingError::Conflict { .. } | BindingError::Changed { .. } => {
-                    Self::new(StatusCode::CONFLICT, "conflict", detail)
-                }
-                BindingError::NotFound { .. } | BindingError::NoDefault { .. } => {
-                    Self::new(StatusCode::NOT_FOUND, "no_binding", detail)
-                }
-                BindingError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
-            },
-            ServiceError::Denied(denied) => {
-                let problem = Self::new(StatusCode::FORBIDDEN, "forbidden", detail);
-                Self { field: denied.field.map(str::to_owned), ..problem }
+            ServiceError::Field(field)
+            | ServiceError::Access(AccessError::Field(field))
+            | ServiceError::Ledger(LedgerError::Field(field)) => problem.at(field.field),
+            ServiceError::Config { errors } => {
+                let errors = errors.into_iter().map(|(pointer, message)| ConfigError { pointer, message }).collect();
+                Self { errors, ..problem }
             }
-            ServiceError::Access(access) => match access {
-                AccessError::Field(field) => {
-                    Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at(field.field)
-                }
-                AccessError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "no_token", detail),
-                AccessError::Revoked { .. } => Self::new(StatusCode::CONFLICT, "token_revoked", detail),
-                AccessError::NoRandomness(_) | AccessError::Store(_) => {
-                    Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail)
-                }
-            },
-            ServiceError::Hook(hook) => match hook {
-                HookError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "no_delivery", detail),
-                HookError::Status { .. } => Self::new(StatusCode::CONFLICT, "delivery_status", detail),
-                HookError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
-            },
-            ServiceError::Job(job) => match job {
-                JobError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "no_job", detail),
-                JobError::Status { .. } => Self::new(StatusCode::CONFLICT, "job_status", detail),
-                JobError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
-            },
-            ServiceError::Review(review) => match review {
-                ReviewError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "no_review", detail),
-                ReviewError::Decided { .. } => Self::new(StatusCode::CONFLICT, "already_decided", detail),
-                ReviewError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
-            },
-            ServiceError::Ledger(ledger) => match ledger {
-                LedgerError::Field(field) => {
-                    Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at(field.field)
-                }
-                LedgerError::NoBudget => Self::new(StatusCode::NOT_FOUND, "no_budget", detail),
-                LedgerError::Store(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail),
-            },
-            ServiceError::Call(_) => Self::new(StatusCode::BAD_GATEWAY, "provider_failed", detail),
-            ServiceError::Unrecorded { operation_id, .. } => Self {
-                operation_id: Some(operation_id),
-                ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail)
-            },
-            ServiceError::Audit(_) | ServiceError::Store(_) => {
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail)
-            }
+            ServiceError::Denied(denied) => Self { field: denied.field.map(str::to_owned), ..problem },
+            ServiceError::Unrecorded { operation_id, .. } => Self { operation_id: Some(operation_id), ..problem },
+            _ => problem,
         }
     }
 }
@@ -225,40 +234,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_status_and_errors_are_errors() {
+    fn an_operations_code_has_the_same_name_in_a_problem() {
         for code in OperationErrorCode::ALL {
-            let status = status(*code);
-            assert!(status.is_client_error() || status.is_server_error(), "{code}: {status}");
+            assert_eq!(ProblemCode::from(*code).name(), code.as_str());
         }
-        assert_eq!(status(OperationErrorCode::InvalidRequest), StatusCode::BAD_REQUEST);
-        assert_eq!(status(OperationErrorCode::TimedOut), StatusCode::GATEWAY_TIMEOUT);
-        assert_eq!(status(OperationErrorCode::Trapped), StatusCode::BAD_GATEWAY);
+        assert_eq!(ProblemCode::from(OperationErrorCode::InvalidRequest).status(), ProblemStatus::BadRequest);
+        assert_eq!(ProblemCode::from(OperationErrorCode::TimedOut).status(), ProblemStatus::GatewayTimeout);
+        assert_eq!(ProblemCode::from(OperationErrorCode::Trapped).status(), ProblemStatus::BadGateway);
     }
 
     #[test]
-    fn every_code_of_an_operation_is_listed_with_its_status() {
-        for code in OperationErrorCode::ALL {
-            let known = CODES.iter().find(|known| known.name == code.as_str());
-            assert_eq!(known.map(|known| known.status), Some(status(*code).as_u16()), "{code}");
-        }
-        let mut names: Vec<&str> = CODES.iter().map(|code| code.name).collect();
+    fn names_are_unique_and_statuses_are_errors() {
+        let mut names: Vec<&str> = ProblemCode::ALL.iter().map(|code| code.name()).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), CODES.len(), "a code is listed once");
+        assert_eq!(names.len(), ProblemCode::ALL.len());
+        for status in ProblemStatus::ALL {
+            let http = status.http();
+            assert!(http.is_client_error() || http.is_server_error(), "{status:?}");
+            assert!(ProblemCode::ALL.iter().any(|code| code.status() == *status), "{status:?} has no code");
+        }
     }
 
     #[test]
-    fn waiting_is_told_in_whole_seconds() {
-        let problem = Problem {
-            retry_after_ms: Some(1_200),
-            ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", "slow down")
-        };
+    fn retry_after_is_in_whole_seconds() {
+        let problem = Problem { retry_after_ms: Some(1_200), ..Problem::new(ProblemCode::RateLimited, "slow down") };
         let response = problem.into_response();
         assert_eq!(response.headers()[RETRY_AFTER], "2");
         assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
-        for status in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
-            let response = Problem::new(status, "busy", "nobody knows how long").into_response();
-            assert_eq!(response.headers()[RETRY_AFTER], "1", "{status}");
+        for code in [ProblemCode::RateLimited, ProblemCode::Busy] {
+            let response = Problem::new(code, "the wait is unknown").into_response();
+            assert_eq!(response.headers()[RETRY_AFTER], "1", "{code:?}");
         }
     }
 }

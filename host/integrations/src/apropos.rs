@@ -12,16 +12,18 @@ use serde::{Deserialize, Serialize};
 
 use super::item::{Item, ItemType, NewItem};
 use super::options::AproposOptions;
-use super::place::{Place, id, invalid};
+use super::owned::{Owned, id, invalid};
 use memhost_core::{Caller, Service};
-use memhost_http::{Authenticated, Body, Problem, Query};
+use memhost_http::{Authenticated, Body, Problem, ProblemCode, Query};
 use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Scope, Snippet, UpsertRequest};
 
-/// The longest context of a recall, in characters, where nobody says; and at all.
+/// The default length of a recall's context, in characters.
 const CONTEXT_CHARS: usize = 2_000;
+/// The longest context of a recall, in characters.
 const MAX_CONTEXT_CHARS: usize = 100_000;
-/// How many items a page has where nobody says, and how many are looked for.
+/// The default size of a page.
 const PAGE: u32 = 50;
+/// The default number of items that a search finds.
 const TOP: u32 = 10;
 
 /// The routes of this system.
@@ -35,12 +37,12 @@ pub(super) fn routes() -> Router<Arc<Service>> {
     Router::new().nest("/api/projects/{projectId}", memory)
 }
 
-fn place(options: &AproposOptions, project: &str, session: Option<&str>) -> Result<Place, Problem> {
+fn owned(options: &AproposOptions, project: &str, session: Option<&str>) -> Result<Owned, Problem> {
     let project = id("projectId", project)?;
     let mut scope = Scope::company(options.company.clone());
     scope.session_key = session.map(str::to_owned);
     options.project.set(&mut scope, &project);
-    Ok(Place { binding: options.binding.clone(), scope, owner: ("projectId", project) })
+    Ok(Owned { binding: options.binding.clone(), scope, owner: ("projectId", project) })
 }
 
 /// Some items.
@@ -62,11 +64,11 @@ async fn add(
     if let Some(session) = &new.session_id {
         id("sessionId", session)?;
     }
-    let place = place(&options, &project, new.session_id.as_deref())?;
-    let record = new.record(&place, "", false)?;
-    let handles = write(&service, &caller, &place, vec![record.clone()]).await?;
+    let owned = owned(&options, &project, new.session_id.as_deref())?;
+    let record = new.record(&owned, "", false)?;
+    let handles = write(&service, &caller, &owned, vec![record.clone()]).await?;
     let Some(handle) = handles.into_iter().next() else {
-        return Err(Problem::new(StatusCode::BAD_GATEWAY, "bad_answer", "the provider wrote nothing"));
+        return Err(Problem::new(ProblemCode::BadAnswer, "the provider wrote nothing"));
     };
     let written = Snippet {
         handle,
@@ -79,17 +81,17 @@ async fn add(
         created_at: None,
         updated_at: None,
     };
-    Ok((StatusCode::CREATED, Json(Item::of(&place, written))))
+    Ok((StatusCode::CREATED, Json(Item::of(&owned, written))))
 }
 
 async fn write(
     service: &Arc<Service>,
     caller: &Caller,
-    place: &Place,
+    owned: &Owned,
     records: Vec<RecordWrite>,
 ) -> Result<Vec<RecordHandle>, Problem> {
     let request =
-        UpsertRequest { binding_key: place.binding.clone(), scope: place.scope.clone(), source: None, records };
+        UpsertRequest { binding_key: owned.binding.clone(), scope: owned.scope.clone(), source: None, records };
     Ok(service.upsert(caller, request).await?.records)
 }
 
@@ -110,8 +112,8 @@ async fn list(
     Path(project): Path<String>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Items>, Problem> {
-    let place = place(&options, &project, None)?;
-    let mut filter = place.filter();
+    let owned = owned(&options, &project, None)?;
+    let mut filter = owned.filter();
     if let Some(kind) = query.r#type {
         filter.insert("type".to_owned(), serde_json::json!(kind));
     }
@@ -120,8 +122,8 @@ async fn list(
             filter.insert(name.to_owned(), value.into());
         }
     }
-    let found = place.page(&service, &caller, query.cursor, query.limit.unwrap_or(PAGE), filter).await?;
-    let items = found.items.into_iter().map(|record| Item::of(&place, record)).collect();
+    let found = owned.page(&service, &caller, query.cursor, query.limit.unwrap_or(PAGE), filter).await?;
+    let items = found.items.into_iter().map(|record| Item::of(&owned, record)).collect();
     Ok(Json(Items { items, next_cursor: found.next_cursor }))
 }
 
@@ -140,30 +142,30 @@ async fn search(
     Path(project): Path<String>,
     Body(search): Body<Search>,
 ) -> Result<Json<Items>, Problem> {
-    let place = place(&options, &project, None)?;
-    let items = find(&service, &caller, &place, search.query, search.limit, Intent::Answer).await?;
+    let owned = owned(&options, &project, None)?;
+    let items = find(&service, &caller, &owned, search.query, search.limit, Intent::Answer).await?;
     Ok(Json(Items { items, next_cursor: None }))
 }
 
 async fn find(
     service: &Arc<Service>,
     caller: &Caller,
-    place: &Place,
+    owned: &Owned,
     query: String,
     limit: Option<u32>,
     intent: Intent,
 ) -> Result<Vec<Item>, Problem> {
     let request = QueryRequest {
-        binding_key: place.binding.clone(),
-        scope: place.scope.clone(),
+        binding_key: owned.binding.clone(),
+        scope: owned.scope.clone(),
         query,
         top_k: Some(limit.unwrap_or(TOP)),
         intent,
-        metadata_filter: Some(place.filter()),
+        metadata_filter: Some(owned.filter()),
     };
     let found = service.query(caller, request).await?;
-    let own = found.snippets.into_iter().filter(|record| place.owns(record));
-    Ok(own.map(|record| Item::of(place, record)).collect())
+    let own = found.snippets.into_iter().filter(|record| owned.owns(record));
+    Ok(own.map(|record| Item::of(owned, record)).collect())
 }
 
 #[derive(Deserialize)]
@@ -176,7 +178,7 @@ struct Recall {
     max_chars: Option<usize>,
 }
 
-/// Items, and the same as a text for a prompt.
+/// The items of a recall, and the same as text for a prompt.
 #[derive(Debug, Serialize)]
 struct Recalled {
     items: Vec<Item>,
@@ -190,17 +192,17 @@ async fn recall(
     Path(project): Path<String>,
     Body(recall): Body<Recall>,
 ) -> Result<Json<Recalled>, Problem> {
-    let place = place(&options, &project, None)?;
+    let owned = owned(&options, &project, None)?;
     let max = recall.max_chars.unwrap_or(CONTEXT_CHARS);
     if !(1..=MAX_CONTEXT_CHARS).contains(&max) {
         return Err(invalid("maxChars", format!("is {max}; 1 to {MAX_CONTEXT_CHARS} are allowed")));
     }
-    let items = find(&service, &caller, &place, recall.query, recall.limit, Intent::AgentPreamble).await?;
+    let items = find(&service, &caller, &owned, recall.query, recall.limit, Intent::AgentPreamble).await?;
     let context = context(&items, max);
     Ok(Json(Recalled { items, context }))
 }
 
-/// One line for each item, as long as they fit.
+/// One line for each item that still fits.
 fn context(items: &[Item], max: usize) -> String {
     let (mut text, mut chars) = (String::new(), 0);
     for item in items {
@@ -218,7 +220,7 @@ fn context(items: &[Item], max: usize) -> String {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Import {
     items: Vec<NewItem>,
-    // What an export says beside its items.
+    // An export has these beside its items.
     #[serde(default)]
     project_id: Option<String>,
     #[serde(default, rename = "exportedAt")]
@@ -227,7 +229,7 @@ struct Import {
     _next_cursor: Option<String>,
 }
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Debug, Serialize)]
 struct Imported {
     imported: usize,
@@ -242,13 +244,13 @@ async fn import(
     Path(project): Path<String>,
     Body(import): Body<Import>,
 ) -> Result<Json<Imported>, Problem> {
-    let place = place(&options, &project, None)?;
-    if import.project_id.is_some_and(|project| project != place.owner.1) {
+    let owned = owned(&options, &project, None)?;
+    if import.project_id.is_some_and(|project| project != owned.owner.1) {
         return Err(invalid("projectId", "is not the project of the address"));
     }
     let records = import.items.into_iter().enumerate();
-    let records = records.map(|(index, item)| item.record(&place, &format!("items.{index}."), true));
-    let handles = write(&service, &caller, &place, records.collect::<Result<_, _>>()?).await?;
+    let records = records.map(|(index, item)| item.record(&owned, &format!("items.{index}."), true));
+    let handles = write(&service, &caller, &owned, records.collect::<Result<_, _>>()?).await?;
     let ids: Vec<String> = handles.into_iter().map(|handle| handle.provider_record_id.to_string()).collect();
     Ok(Json(Imported { imported: ids.len(), ids }))
 }
@@ -260,7 +262,7 @@ struct Export {
     cursor: Option<String>,
 }
 
-/// All items of a project, or as many as one answer may have.
+/// The items of a project, at most 10,000.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Exported {
@@ -278,16 +280,15 @@ async fn export(
     Path(project): Path<String>,
     body: Bytes,
 ) -> Result<Json<Exported>, Problem> {
-    let place = place(&options, &project, None)?;
-    // The document shows no body, so none is needed.
+    let owned = owned(&options, &project, None)?;
+    // The body is optional in the system's own API.
     let asked: Export = if body.is_empty() {
         Export::default()
     } else {
-        serde_json::from_slice(&body)
-            .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", error.to_string()))?
+        serde_json::from_slice(&body).map_err(|error| Problem::invalid(error.to_string()))?
     };
-    let found = place.all(&service, &caller, asked.cursor).await?;
-    let items = found.items.into_iter().map(|record| Item::of(&place, record)).collect();
-    let (project_id, exported_at) = (place.owner.1.clone(), Timestamp::now());
+    let found = owned.all(&service, &caller, asked.cursor).await?;
+    let items = found.items.into_iter().map(|record| Item::of(&owned, record)).collect();
+    let (project_id, exported_at) = (owned.owner.1.clone(), Timestamp::now());
     Ok(Json(Exported { project_id, exported_at, items, next_cursor: found.next_cursor }))
 }

@@ -1,11 +1,11 @@
-//! A memory item of Apropos, and the record that it is kept as.
+//! A memory item of Apropos, and how it is stored as a record.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::place::{Place, id, invalid, text};
+use super::owned::{Owned, id, invalid, text};
 use memhost_http::Problem;
 use memhost_types::{JsonObject, RecordWrite, Snippet};
 
@@ -118,12 +118,12 @@ pub(super) struct Item {
 
 impl NewItem {
     /// The record to write. `at` is the item's place in the request, for errors; empty for a single one.
-    pub(super) fn record(self, place: &Place, at: &str, is_import: bool) -> Result<RecordWrite, Problem> {
+    pub(super) fn record(self, owned: &Owned, at: &str, is_import: bool) -> Result<RecordWrite, Problem> {
         let field = |name: &str| format!("{at}{name}");
         if self.content.trim().is_empty() {
             return Err(invalid(&field("content"), "is empty"));
         }
-        if self.project_id.as_ref().is_some_and(|project| *project != place.owner.1) {
+        if self.project_id.as_ref().is_some_and(|project| *project != owned.owner.1) {
             return Err(invalid(&field("projectId"), "is not the project of the address"));
         }
         let confidence = self.confidence.unwrap_or(1.0);
@@ -146,9 +146,9 @@ impl NewItem {
         if let Some(given) = &self.id {
             id(&field("id"), given)?;
         }
-        let record_id = record_id(&place.owner.1, self.id.as_deref());
+        let record_id = record_id(&owned.owner.1, self.id.as_deref());
         let now = Timestamp::now();
-        let mut metadata = place.filter();
+        let mut metadata = owned.filter();
         let source = self.source.unwrap_or(if is_import { Source::Imported } else { Source::Manual });
         let created_at = self.created_at.unwrap_or(now);
         for (name, value) in [
@@ -173,7 +173,7 @@ impl NewItem {
 
 impl Item {
     /// What a record is to Apropos. What somebody else wrote has no type of Apropos': it is a fact.
-    pub(super) fn of(place: &Place, record: Snippet) -> Self {
+    pub(super) fn of(owned: &Owned, record: Snippet) -> Self {
         let metadata = record.metadata.as_ref();
         let time = |name: &str| text(metadata, name).and_then(|at| at.parse().ok());
         let word = |name: &str| text(metadata, name).unwrap_or_default();
@@ -181,7 +181,7 @@ impl Item {
         let tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
         Self {
             id: record.handle.provider_record_id.to_string(),
-            project_id: place.owner.1.clone(),
+            project_id: owned.owner.1.clone(),
             session_id: text(metadata, "sessionId"),
             agent_kind: text(metadata, "agentKind"),
             kind: ItemType::named(&word("type")).unwrap_or(ItemType::Fact),

@@ -1,8 +1,8 @@
 //! The memory routes of other systems, in their own JSON, mapped to a binding by the host's configuration. A call is one
-//! or more operations of `service`, so it is authorized, recorded and budgeted as any other, and problems are ours.
+//! or more operations of `core`, so it is authorized, recorded and budgeted like any other. Errors are problem details.
 //!
-//! Whose a record is stands in its metadata (`userId`, `driveId`, `projectId`) as well as in its scope, and is looked at
-//! when it comes back: a provider that shows one scope the records of another shows them to nobody here.
+//! The owner of a record is in its metadata (`userId`, `driveId`, `projectId`) as well as in its scope, and is checked in
+//! every answer: records that a provider returns for a wrong scope are dropped.
 //!
 //! # PageSpace: `[integrations.pagespace]`
 //!
@@ -55,8 +55,8 @@
 mod apropos;
 mod item;
 mod options;
+mod owned;
 mod pagespace;
-mod place;
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use memhost_types::{BindingKey, CompanyId, Scope};
 
-/// Which of those systems' routes there are: none unless somebody says so.
+/// The integrations of a host. None is active without a section in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IntegrationOptions {
@@ -18,9 +18,9 @@ pub struct IntegrationOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageSpaceOptions {
-    /// Whose memory.
+    /// The company whose memory the routes use.
     pub company: CompanyId,
-    /// The binding; absent: the one that is active for the scope.
+    /// The binding. Where absent, the active binding of the scope.
     #[serde(default)]
     pub binding: Option<BindingKey>,
     /// The field of the scope that holds a user's id.
@@ -29,8 +29,7 @@ pub struct PageSpaceOptions {
     /// The field of the scope that holds a drive's id.
     #[serde(default = "namespace")]
     pub drive: ScopeField,
-    /// The header that says for which user a call is, since the address does not. An agent's token is for its own agent
-    /// only, whatever the header says.
+    /// The header with the user's id, which the address does not have. An agent's token always means its own agent.
     #[serde(default = "user_header")]
     pub user_header: String,
 }
@@ -39,9 +38,9 @@ pub struct PageSpaceOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AproposOptions {
-    /// Whose memory.
+    /// The company whose memory the routes use.
     pub company: CompanyId,
-    /// The binding; absent: the one that is active for the scope.
+    /// The binding. Where absent, the active binding of the scope.
     #[serde(default)]
     pub binding: Option<BindingKey>,
     /// The field of the scope that holds a project's id.
@@ -49,7 +48,7 @@ pub struct AproposOptions {
     pub project: ScopeField,
 }
 
-/// A field of a scope that an id of another system can be put into.
+/// The field of a scope that holds an id of another system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScopeField {
@@ -64,7 +63,7 @@ pub enum ScopeField {
 }
 
 impl ScopeField {
-    /// Puts an id where it belongs.
+    /// Sets the field of a scope to an id.
     pub fn set(self, scope: &mut Scope, id: &str) {
         let field = match self {
             Self::SubjectId => &mut scope.subject_id,

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::options::PageSpaceOptions;
-use super::place::{Place, id, invalid, text};
+use super::owned::{Owned, id, invalid, text};
 use memhost_core::{Caller, Service};
-use memhost_http::{Authenticated, Body, Problem};
+use memhost_http::{Authenticated, Body, Problem, ProblemCode};
 use memhost_types::{
     ForgetEffect, ForgetRequest, GetRequest, JsonObject, RecordHandle, RecordWrite, Scope, Snippet, SourceKind,
     SourceRef, UpsertRequest,
@@ -81,26 +81,26 @@ fn user(options: &PageSpaceOptions, caller: &Caller, headers: &HeaderMap) -> Res
     match (caller.agent().map(ToString::to_string), given) {
         (Some(own), Some(given)) if own != given => {
             let detail = format!("the token is for {own}; it cannot be used for another user");
-            Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail))
+            Err(Problem::new(ProblemCode::Forbidden, detail))
         }
         (own, given) => Ok(own.or(given)),
     }
 }
 
-fn of_user(options: &PageSpaceOptions, caller: &Caller, headers: &HeaderMap) -> Result<Place, Problem> {
+fn of_user(options: &PageSpaceOptions, caller: &Caller, headers: &HeaderMap) -> Result<Owned, Problem> {
     let user = user(options, caller, headers)?;
     let user =
         user.ok_or_else(|| invalid(&options.user_header, "is missing; this header says for which user it is"))?;
     let mut scope = Scope::company(options.company.clone());
     options.user.set(&mut scope, &user);
-    Ok(Place { binding: options.binding.clone(), scope, owner: (USER, user) })
+    Ok(Owned { binding: options.binding.clone(), scope, owner: (USER, user) })
 }
 
-fn of_drive(options: &PageSpaceOptions, drive: &str) -> Result<Place, Problem> {
+fn of_drive(options: &PageSpaceOptions, drive: &str) -> Result<Owned, Problem> {
     let drive = id(DRIVE, drive)?;
     let mut scope = Scope::company(options.company.clone());
     options.drive.set(&mut scope, &drive);
-    Ok(Place { binding: options.binding.clone(), scope, owner: (DRIVE, drive) })
+    Ok(Owned { binding: options.binding.clone(), scope, owner: (DRIVE, drive) })
 }
 
 async fn list_user(
@@ -109,8 +109,8 @@ async fn list_user(
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     headers: HeaderMap,
 ) -> Result<Json<Vec<Fact>>, Problem> {
-    let place = of_user(&options, &caller, &headers)?;
-    list(&service, &caller, &place).await
+    let owned = of_user(&options, &caller, &headers)?;
+    list(&service, &caller, &owned).await
 }
 
 async fn list_drive(
@@ -119,13 +119,13 @@ async fn list_drive(
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(drive): Path<String>,
 ) -> Result<Json<Vec<Fact>>, Problem> {
-    let place = of_drive(&options, &drive)?;
-    list(&service, &caller, &place).await
+    let owned = of_drive(&options, &drive)?;
+    list(&service, &caller, &owned).await
 }
 
-async fn list(service: &Arc<Service>, caller: &Caller, place: &Place) -> Result<Json<Vec<Fact>>, Problem> {
-    let found = place.all(service, caller, None).await?;
-    let mut facts: Vec<Fact> = found.items.into_iter().map(|record| fact(place, record)).collect();
+async fn list(service: &Arc<Service>, caller: &Caller, owned: &Owned) -> Result<Json<Vec<Fact>>, Problem> {
+    let found = owned.all(service, caller, None).await?;
+    let mut facts: Vec<Fact> = found.items.into_iter().map(|record| fact(owned, record)).collect();
     facts.sort_by_key(|fact| fact.created_at);
     Ok(Json(facts))
 }
@@ -137,8 +137,8 @@ async fn add_user(
     headers: HeaderMap,
     Body(new): Body<NewFact>,
 ) -> Result<(StatusCode, Json<Fact>), Problem> {
-    let place = of_user(&options, &caller, &headers)?;
-    add(&service, &caller, &place, new, None).await
+    let owned = of_user(&options, &caller, &headers)?;
+    add(&service, &caller, &owned, new, None).await
 }
 
 async fn add_drive(
@@ -149,15 +149,15 @@ async fn add_drive(
     headers: HeaderMap,
     Body(new): Body<NewFact>,
 ) -> Result<(StatusCode, Json<Fact>), Problem> {
-    let place = of_drive(&options, &drive)?;
+    let owned = of_drive(&options, &drive)?;
     let by = user(&options, &caller, &headers)?;
-    add(&service, &caller, &place, new, by).await
+    add(&service, &caller, &owned, new, by).await
 }
 
 async fn add(
     service: &Arc<Service>,
     caller: &Caller,
-    place: &Place,
+    owned: &Owned,
     new: NewFact,
     by: Option<String>,
 ) -> Result<(StatusCode, Json<Fact>), Problem> {
@@ -166,7 +166,7 @@ async fn add(
         return Err(invalid("fact", format!("has {length} characters; 1 to {MAX_FACT_CHARS} are allowed")));
     }
     // The provider may keep no times.
-    let mut metadata = place.filter();
+    let mut metadata = owned.filter();
     metadata.insert("source".to_owned(), json!(new.source));
     metadata.insert("createdAt".to_owned(), json!(Timestamp::now()));
     if let Some(by) = by {
@@ -174,16 +174,16 @@ async fn add(
     }
     let record = RecordWrite { id: None, text: sentence.to_owned(), summary: None, metadata: Some(metadata.clone()) };
     let request = UpsertRequest {
-        binding_key: place.binding.clone(),
-        scope: place.scope.clone(),
-        source: Some(SourceRef::new(SourceKind::ManualNote, place.scope.company_id.clone())),
+        binding_key: owned.binding.clone(),
+        scope: owned.scope.clone(),
+        source: Some(SourceRef::new(SourceKind::ManualNote, owned.scope.company_id.clone())),
         records: vec![record],
     };
     let written = service.upsert(caller, request).await?;
     let Some(handle) = written.records.into_iter().next() else {
-        return Err(Problem::new(StatusCode::BAD_GATEWAY, "bad_answer", "the provider wrote nothing"));
+        return Err(Problem::new(ProblemCode::BadAnswer, "the provider wrote nothing"));
     };
-    Ok((StatusCode::CREATED, Json(row(place, &handle, sentence.to_owned(), Some(&metadata), None))))
+    Ok((StatusCode::CREATED, Json(row(owned, &handle, sentence.to_owned(), Some(&metadata), None))))
 }
 
 async fn delete_user(
@@ -193,9 +193,9 @@ async fn delete_user(
     Path(fact): Path<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let place = of_user(&options, &caller, &headers)?;
-    let name = decode(&fact).filter(|name| name.drive.is_none()).ok_or_else(gone)?;
-    forget(&service, &caller, &place, name.handle).await
+    let owned = of_user(&options, &caller, &headers)?;
+    let name = decode(&fact).filter(|name| name.drive.is_none()).ok_or_else(not_found)?;
+    forget(&service, &caller, &owned, name.handle).await
 }
 
 async fn delete_drive(
@@ -204,12 +204,12 @@ async fn delete_drive(
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(fact): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let name = decode(&fact).ok_or_else(gone)?;
-    let place = of_drive(&options, &name.drive.ok_or_else(gone)?)?;
-    forget(&service, &caller, &place, name.handle).await
+    let name = decode(&fact).ok_or_else(not_found)?;
+    let owned = of_drive(&options, &name.drive.ok_or_else(not_found)?)?;
+    forget(&service, &caller, &owned, name.handle).await
 }
 
-/// How many facts were there to be removed.
+/// The number of removed facts.
 #[derive(Debug, Serialize)]
 struct Cleared {
     removed: usize,
@@ -221,8 +221,8 @@ async fn clear_user(
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     headers: HeaderMap,
 ) -> Result<Json<Cleared>, Problem> {
-    let place = of_user(&options, &caller, &headers)?;
-    clear(&service, &caller, &place).await
+    let owned = of_user(&options, &caller, &headers)?;
+    clear(&service, &caller, &owned).await
 }
 
 async fn clear_drive(
@@ -231,60 +231,60 @@ async fn clear_drive(
     Extension(options): Extension<Arc<PageSpaceOptions>>,
     Path(drive): Path<String>,
 ) -> Result<Json<Cleared>, Problem> {
-    let place = of_drive(&options, &drive)?;
-    clear(&service, &caller, &place).await
+    let owned = of_drive(&options, &drive)?;
+    clear(&service, &caller, &owned).await
 }
 
-/// Forgets all facts of an owner that there are now.
-async fn clear(service: &Arc<Service>, caller: &Caller, place: &Place) -> Result<Json<Cleared>, Problem> {
-    let found = place.all(service, caller, None).await?.items;
+/// Forgets all present facts of an owner.
+async fn clear(service: &Arc<Service>, caller: &Caller, owned: &Owned) -> Result<Json<Cleared>, Problem> {
+    let found = owned.all(service, caller, None).await?.items;
     let mut removed = 0;
     for some in found.chunks(MAX_HANDLES) {
         let handles = some.iter().map(|record| record.handle.clone()).collect();
-        let request = ForgetRequest { binding_key: place.binding.clone(), scope: place.scope.clone(), handles };
+        let request = ForgetRequest { binding_key: owned.binding.clone(), scope: owned.scope.clone(), handles };
         let done = service.forget(caller, request).await?;
         removed += done.outcomes.iter().filter(|outcome| outcome.effect != ForgetEffect::NotFound).count();
     }
     Ok(Json(Cleared { removed }))
 }
 
-/// Forgets a record after a look at whose it is.
+/// Forgets a record after checking its owner.
 async fn forget(
     service: &Arc<Service>,
     caller: &Caller,
-    place: &Place,
+    owned: &Owned,
     handle: RecordHandle,
 ) -> Result<StatusCode, Problem> {
-    let (binding_key, scope) = (place.binding.clone(), place.scope.clone());
+    let (binding_key, scope) = (owned.binding.clone(), owned.scope.clone());
     let get = GetRequest { binding_key: binding_key.clone(), scope: scope.clone(), handle: handle.clone() };
     let found = service.get(caller, get).await?;
-    if !found.record.as_ref().is_some_and(|record| place.owns(record)) {
-        return Err(gone());
+    if !found.record.as_ref().is_some_and(|record| owned.owns(record)) {
+        return Err(not_found());
     }
     service.forget(caller, ForgetRequest { binding_key, scope, handles: vec![handle] }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn gone() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "not_found", "there is no such fact here")
+fn not_found() -> Problem {
+    Problem::new(ProblemCode::NotFound, "there is no such fact here")
 }
 
-fn fact(place: &Place, record: Snippet) -> Fact {
-    row(place, &record.handle, record.text, record.metadata.as_ref(), record.created_at)
+fn fact(owned: &Owned, record: Snippet) -> Fact {
+    row(owned, &record.handle, record.text, record.metadata.as_ref(), record.created_at)
 }
 
 fn row(
-    place: &Place,
+    owned: &Owned,
     handle: &RecordHandle,
     fact: String,
     metadata: Option<&JsonObject>,
     created_at: Option<Timestamp>,
 ) -> Fact {
-    let is_drive = place.owner.0 == DRIVE;
-    let owner = Some(place.owner.1.clone());
+    let is_drive = owned.owner.0 == DRIVE;
+    let owner = Some(owned.owner.1.clone());
     let kept = text(metadata, "createdAt").and_then(|at| at.parse().ok());
     Fact {
-        id: encode(handle, is_drive.then_some(place.owner.1.as_str())),
+        id: encode(handle, is_drive.then_some(owned.owner.1.as_str())),
         user_id: owner.clone().filter(|_| !is_drive),
         drive_id: owner.filter(|_| is_drive),
         fact,
@@ -294,9 +294,9 @@ fn row(
     }
 }
 
-/// What a fact's id says. The address to delete a drive's fact does not name the drive.
+/// The content of a fact's id. It names the drive, because the address that deletes a drive's fact does not.
 #[derive(Debug, Serialize, Deserialize)]
-struct Name {
+struct FactId {
     #[serde(flatten)]
     handle: RecordHandleParts,
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
@@ -316,12 +316,12 @@ struct Decoded {
 
 fn encode(handle: &RecordHandle, drive: Option<&str>) -> String {
     let parts = RecordHandleParts { p: handle.provider_key.to_string(), r: handle.provider_record_id.to_string() };
-    let name = Name { handle: parts, drive: drive.map(str::to_owned) };
+    let name = FactId { handle: parts, drive: drive.map(str::to_owned) };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&name).unwrap_or_default())
 }
 
 fn decode(text: &str) -> Option<Decoded> {
-    let name: Name = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+    let name: FactId = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
     let handle =
         RecordHandle { provider_key: name.handle.p.parse().ok()?, provider_record_id: name.handle.r.parse().ok()? };
     Some(Decoded { handle, drive: name.drive })

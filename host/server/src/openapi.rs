@@ -1,4 +1,4 @@
-//! The OpenAPI document: what the routes say of themselves, and what holds for all of them.
+//! The OpenAPI document: the descriptions of the routes, and the components that they refer to.
 
 use std::sync::LazyLock;
 
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::routes::described;
 use memhost_http::document;
 
-mod finish;
-mod settle;
+mod components;
+mod schemas;
 
-/// What the host is, for whoever reads the document first.
-const ABOUT: &str = "A host that lets a company of AI agents use any memory provider without trusting it.\n\n\
+/// The description of the document.
+const DESCRIPTION: &str = "A host that lets a company of AI agents use any memory provider without trusting it.\n\n\
     Two planes: memory traffic is below `/runtime/v1`, governance below `/control/v1`. Every request but those of health \
     and of this document needs a token, `authorization: Bearer …`; `x-roles` names the roles whose tokens will do.\n\n\
     Requests refuse fields and parameters that they do not know; answers leave absent fields out, and get new ones in \
@@ -25,7 +25,7 @@ const ABOUT: &str = "A host that lets a company of AI agents use any memory prov
     people. Lists that have pages answer with `nextCursor` while there is more; a cursor is good for the same list, \
     company and filter only.";
 
-/// What a tag is about, in the order in which they are shown.
+/// Each tag with its description, in the order of the reference page.
 const TAGS: &[(&str, &str)] = &[
     ("memory", "What agents do: the plan's seven operations."),
     ("hooks", "Lifecycle events on their way to bindings, and what became of them."),
@@ -69,25 +69,25 @@ fn build() -> Value {
         api
     });
     let mut document = serde_json::to_value(api).unwrap_or_default();
-    settle::requests(&mut document);
+    schemas::merge_requests(&mut document);
     document["info"] = json!({
         "title": "memhost",
         "version": env!("CARGO_PKG_VERSION"),
-        "description": ABOUT,
+        "description": DESCRIPTION,
         "license": { "name": "MIT OR Apache-2.0", "identifier": env!("CARGO_PKG_LICENSE") },
     });
     document["servers"] = json!([{ "url": "/", "description": "The host that serves this document." }]);
-    document["tags"] = TAGS.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
-    finish::everywhere(&mut document);
+    document["tags"] = TAGS.iter().map(|(name, text)| json!({ "name": name, "description": text })).collect();
+    components::add(&mut document);
     document
 }
 
-/// `GET /openapi.json`. It holds nothing of anybody: no token is asked for.
+/// `GET /openapi.json`. The document has no data of any company, so it needs no token.
 pub(super) async fn serve(request: Request) -> Response {
     let Document { text, tag, .. } = &*DOCUMENT;
     let given = request.headers().get(IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let tag_text = tag.to_str().unwrap_or_default();
-    // A cache may have marked the tag as a weak one, for instance because it compresses.
+    // A cache that compresses marks the tag as weak.
     let is_known =
         given.split(',').map(|one| one.trim().trim_start_matches("W/")).any(|one| one == tag_text || one == "*");
     let mut response = if is_known {

@@ -1,4 +1,4 @@
-//! The router as a whole: every surface behind what all of them share.
+//! The router of all surfaces, with the layers that they share.
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,16 +21,14 @@ use tracing::Instrument;
 use super::{ServerOptions, openapi};
 use memhost_core::{Health, Service};
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
-use memhost_http::api;
-use memhost_http::mcp;
-use memhost_http::{AdminToken, Host, Hosting, MAX_BODY_BYTES, Problem, document};
+use memhost_http::{AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, api, document, mcp};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Answers that are smaller are not worth packing, in bytes.
-const WORTH_PACKING: u64 = 1_024;
+/// The least size of an answer that is compressed, in bytes.
+const MIN_COMPRESSED: u64 = 1_024;
 
-/// Which surfaces an address has. What load balancers ask for is at every one of them.
+/// The surfaces of an address. Health and readiness are at every address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Surfaces {
     /// Everything.
@@ -38,13 +36,18 @@ pub enum Surfaces {
     All,
     /// Memory traffic: what agents and their tools reach.
     Runtime,
-    /// Governance and whatever people look at.
+    /// Governance and the pages for people.
     Control,
 }
 
-/// What the document describes: both planes, and what the host says of itself.
+/// The routes of the document. Each layer that `router_of` puts in front of a group describes itself in that group here.
 pub(super) fn described() -> ApiRouter<Arc<Service>> {
-    behind_the_token(Surfaces::All).merge(open())
+    let planes = behind_the_token(Surfaces::All)
+        .with_path_items(document::every_request)
+        .with_path_items(document::idempotent)
+        .with_path_items(document::behind_the_token);
+    let open = open().with_path_items(document::every_request).with_path_items(document::without_a_token);
+    planes.merge(open)
 }
 
 fn behind_the_token(surfaces: Surfaces) -> ApiRouter<Arc<Service>> {
@@ -63,7 +66,8 @@ fn behind_the_token(surfaces: Surfaces) -> ApiRouter<Arc<Service>> {
                 operation.description("In OpenMetrics' text form.").response::<200, Metrics>()
             }),
         )
-        .with_path_items(|item| item.tag("host"));
+        .with_path_items(|item| item.tag("host"))
+        .with_path_items(document::plane("host"));
     routes.merge(api::control()).merge(numbers)
 }
 
@@ -88,9 +92,10 @@ fn open() -> ApiRouter<Arc<Service>> {
             }),
         )
         .with_path_items(|item| item.tag("host"))
+        .with_path_items(document::plane("host"))
 }
 
-/// The reference, for people. It is the document as a page: made once, and no secret either.
+/// The document as a page for people. It is rendered once and needs no token.
 async fn reference() -> Response {
     const POLICY: &str =
         "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -108,12 +113,12 @@ async fn reference_style() -> Response {
         .into_response()
 }
 
-/// Every route; what is asked for without a token is behind none.
+/// Every route.
 pub fn router(service: Arc<Service>, token: AdminToken, options: &ServerOptions) -> Router {
     router_of(Surfaces::All, service, token, options)
 }
 
-/// The same for some surfaces.
+/// The routes of some surfaces.
 pub(super) fn router_of(
     surfaces: Surfaces,
     service: Arc<Service>,
@@ -125,15 +130,16 @@ pub(super) fn router_of(
         if surfaces == Surfaces::Control { Router::new() } else { memhost_integrations::routes(&options.integrations) };
     let planes = planes
         .merge(integrations)
-        // The token is asked for first: the last layer is the outermost. What is done to its end has its answer kept.
-        .route_layer(from_fn_with_state(Arc::clone(&service), memhost_http::once))
+        // The last layer is the outermost: the token is required first. A request that outlives its client still stores
+        // the answer of its key.
+        .route_layer(from_fn_with_state(Arc::clone(&service), memhost_http::idempotency))
         .layer(from_fn(memhost_http::detach_from_client))
-        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require));
+        .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token));
     let mut surface = Router::new().merge(planes).merge(open);
     if surfaces != Surfaces::Control {
         let mcp = mcp::routes(&service).layer(from_fn(memhost_http::detach_from_client));
-        surface =
-            surface.merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require)));
+        surface = surface
+            .merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token)));
     }
     if surfaces != Surfaces::Runtime {
         surface = surface
@@ -144,26 +150,26 @@ pub(super) fn router_of(
     surface
         .fallback(|request: Request| async move {
             let detail = format!("there is nothing at {}", request.uri().path());
-            Problem::new(StatusCode::NOT_FOUND, "no_route", detail)
+            Problem::new(ProblemCode::NoRoute, detail)
         })
         .method_not_allowed_fallback(|request: Request| async move {
             let detail = format!("{} does not take {}", request.uri().path(), request.method());
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+            Problem::new(ProblemCode::MethodNotAllowed, detail)
         })
         .layer(from_fn(memhost_explorer::missing))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        // What is streamed is not packed: it would wait for more.
+        // Compression would hold back the events of a stream.
         .layer(
             CompressionLayer::new().compress_when(
-                SizeAbove::new(WORTH_PACKING).and(NotForContentType::SSE).and(NotForContentType::IMAGES),
+                SizeAbove::new(MIN_COMPRESSED).and(NotForContentType::SSE).and(NotForContentType::IMAGES),
             ),
         )
         .layer(from_fn(request_id))
         .with_state(service)
 }
 
-/// What Prometheus reads, with an operator's token: who uses what how much is nobody else's business.
-async fn metrics(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Result<Metrics, Problem> {
+/// Metrics for Prometheus, which needs an operator's token: they show the usage of every company.
+async fn metrics(State(service): State<Arc<Service>>, _: HostAuthorized) -> Result<Metrics, Problem> {
     Ok(Metrics(service.metrics()?))
 }
 
@@ -185,12 +191,12 @@ impl OperationOutput for Metrics {
     }
 }
 
-/// For load balancers: whether operations can be taken now.
+/// Readiness for load balancers: whether the host accepts operations.
 async fn readiness(State(service): State<Arc<Service>>) -> Response {
     let check = service.readiness().await;
     match check.health {
         Health::Good | Health::Warning => "ready\n".into_response(),
-        // The rest is in the log: whoever asks here has no token.
+        // The caller has no token, so the details are only in the log.
         Health::Bad => {
             tracing::error!(found = check.found, advice = check.advice, "the host is not ready");
             let text = format!("{} does not work\n", check.name);
@@ -199,7 +205,7 @@ async fn readiness(State(service): State<Arc<Service>>) -> Response {
     }
 }
 
-/// Every answer names its request, so that a caller's log and ours can be put side by side.
+/// Sets the id of every request and its answer, so that a caller's log can be compared with the host's.
 async fn request_id(request: Request, next: Next) -> Response {
     let given = request.headers().get(&REQUEST_ID).filter(|value| {
         value.len() <= 64 && value.to_str().is_ok_and(|text| text.chars().all(|c| c.is_ascii_graphic()))

@@ -153,27 +153,36 @@ async fn the_reference_shows_every_operation_type_and_code() {
     assert!(!style.text.contains("url(") && !style.text.contains("@import"));
 }
 
-/// Codes that are in the source are in the document, so that a client that switches on them knows all.
+/// Every code is explained once, in the answer of its status.
 #[test]
-fn every_code_of_a_problem_is_listed() {
+fn every_code_of_a_problem_is_explained_once() {
     let document = openapi();
     let known = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"].as_array().unwrap();
-    let mut files = vec![repository().join("host")];
-    let mut found = 0;
-    while let Some(path) = files.pop() {
-        if path.is_dir() {
-            files.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        for call in text.split("Problem::new(").chain(text.split("Self::new(StatusCode::")).skip(1) {
-            let Some(code) = call.split(");").next().and_then(|call| call.split('"').nth(1)) else { continue };
-            let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-            if is_code && call.starts_with(|c: char| c.is_ascii_uppercase() || c == 's') {
-                found += 1;
-                assert!(known.iter().any(|one| one == code), "{} has the code `{code}`", path.display());
-            }
-        }
-    }
-    assert!(found > 40, "the scan found only {found}");
+    let answers = document["components"]["responses"].as_object().unwrap().values();
+    let mut explained: Vec<&Value> = answers
+        .flat_map(|answer| answer["x-codes"].as_array().into_iter().flatten())
+        .map(|code| &code["code"])
+        .collect();
+    assert!(known.len() > 40 && explained.len() == known.len(), "{explained:?}");
+    explained.retain(|code| !known.contains(code));
+    assert_eq!(explained, Vec::<&Value>::new());
+}
+
+/// Problems come from the types of a handler: its extractors, its answer and its error.
+#[test]
+fn problems_follow_from_the_types_of_a_handler() {
+    let document = openapi();
+    let operations = operations(&document);
+    let statuses = |method: &str, path: &str| {
+        let operation = &operations[&(method.to_owned(), path.to_owned())];
+        let statuses = operation["responses"].as_object().unwrap().keys();
+        statuses.filter(|status| status.starts_with(['4', '5'])).cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(statuses("get", "/control/v1/companies"), "401 403 500");
+    assert_eq!(statuses("get", "/control/v1/tombstones/{company}"), "400 401 403 404 500");
+    let bindings = "/control/v1/companies/{company}/bindings";
+    assert_eq!(statuses("get", bindings), "400 401 403 410 500 503");
+    assert_eq!(statuses("post", bindings), "400 401 403 404 409 410 413 415 422 500 502 503");
+    let query = "/runtime/v1/companies/{company}/query";
+    assert_eq!(statuses("post", query), "400 401 402 403 404 409 410 413 415 422 429 500 502 503 504 507");
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::guard::see;
 use crate::kit::{Page, Signed, View, confirm};
 use memhost_core::{Service, ServiceError, SetTarget, UpdateBinding};
-use memhost_http::{Administering, Authorized, Problem, parse};
+use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{AgentId, BindingKey, FieldError};
 
 fn key(text: &str) -> Result<BindingKey, Problem> {
@@ -32,7 +32,7 @@ pub(crate) async fn switch(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, name)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(Switched { enabled, revision }): Signed<Switched>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
@@ -52,7 +52,7 @@ pub(crate) async fn reset(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, name)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
@@ -72,7 +72,7 @@ pub(crate) async fn set_default(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, name)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(pointed): Signed<Pointed>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
@@ -88,7 +88,7 @@ pub(crate) async fn set_agent(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, name)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(pointed): Signed<Pointed>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
@@ -105,7 +105,7 @@ pub(crate) async fn set_agent(
 
 async fn point(
     service: &Service,
-    allowed: &Authorized<Administering>,
+    allowed: &Authorized<permission::Administer>,
     agent_id: Option<AgentId>,
     key: &BindingKey,
     is_on: bool,
@@ -118,7 +118,7 @@ pub(crate) async fn ask_delete(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, name)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
 ) -> Result<Markup, Problem> {
     let key = key(&name)?;
     let shown = service.binding(&allowed.company, &key).await?;
@@ -145,7 +145,7 @@ pub(crate) async fn delete(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, name)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(Deleted { revision }): Signed<Deleted>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;

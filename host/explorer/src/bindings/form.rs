@@ -12,7 +12,7 @@ use crate::guard::see;
 use crate::kit::{Asked, Field, Page, Signed, View, form};
 use crate::pieces::{again, choose, lines, tick};
 use memhost_core::{Act, CreateBinding, Service, ServiceError, UpdateBinding};
-use memhost_http::{Administering, Authorized, Problem, parse};
+use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{BindingKey, BindingLimits, BindingPolicy, JsonObject, VersionChoice};
 
 /// The fields as they were sent, or as they are shown at first.
@@ -106,7 +106,7 @@ pub(crate) struct NewQuery {
 pub(crate) async fn new(
     State(service): State<Arc<Service>>,
     view: View,
-    _: Authorized<Administering>,
+    _: Authorized<permission::Administer>,
     asked: Asked<NewQuery>,
 ) -> Markup {
     let given = Given { provider_key: asked.query.provider.unwrap_or_default(), ..Given::default() };
@@ -176,7 +176,7 @@ fn common(view: &View, given: &Given, wrong: &Wrong) -> Markup {
 pub(crate) async fn create(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(given): Signed<Given>,
 ) -> Result<Response, Problem> {
     let mut wrong = Wrong::default();
@@ -212,7 +212,7 @@ pub(crate) async fn edit(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, key)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
 ) -> Result<Markup, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
     let binding = service.binding(&allowed.company, &key).await?.binding;
@@ -255,7 +255,7 @@ pub(crate) async fn update(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, key)): Path<(String, String)>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(given): Signed<Given>,
 ) -> Result<Response, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::guard::see;
 use crate::kit::{Col, Row, Signed, Tone, View, badge, bytes, form, table};
 use memhost_core::{Act, AskedView, GrantsView, Service};
-use memhost_http::{Authorized, Granting, Problem, parse};
+use memhost_http::{Authorized, Problem, ProblemCode, parse, permission};
 use memhost_types::{Binding, BindingKey, Grants, HttpGrant, Permission, PermissionRequest};
 
 /// A permission as a person reads it.
@@ -228,7 +227,7 @@ pub(crate) async fn set(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, key)): Path<(String, String)>,
-    allowed: Authorized<Granting>,
+    allowed: Authorized<permission::Grant>,
     Signed(given): Signed<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
@@ -236,7 +235,7 @@ pub(crate) async fn set(
     let asks = service.grants(&allowed.company, &key)?;
     let changed = || {
         let detail = "the provider asks for something else by now; look at the binding again and decide about that";
-        Problem::new(StatusCode::CONFLICT, "conflict", detail)
+        Problem::new(ProblemCode::Conflict, detail)
     };
     let grants = decided(&given, &asks).ok_or_else(changed)?;
     service.set_grants(&allowed.caller, &allowed.company, &key, Some(revision), grants).await?;

@@ -11,14 +11,14 @@ use crate::kit::{
 };
 use crate::pieces;
 use memhost_core::{Act, BindingView, BreakerState, Service};
-use memhost_http::{Authorized, Problem, Viewing, parse};
+use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{Binding, BindingKey, CompanyId, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen};
 
 pub(crate) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, key)): Path<(String, String)>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Markup, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
     let shown = service.binding(&allowed.company, &key).await?;

@@ -13,7 +13,7 @@ use crate::guard::see;
 use crate::kit::{Field, Page, Signed, View, empty, form, panel};
 use crate::pieces::{self, again, choose};
 use memhost_core::{Act, Service, ServiceError};
-use memhost_http::{Administering, Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BindingKey, CompanyId, Microcents, Period, SetBudget};
 
 #[derive(Default, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Given {
 pub(crate) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Response, Problem> {
     Ok(page(&service, &view, &allowed.company, &Given::default(), None).await?.into_response())
 }
@@ -110,7 +110,7 @@ fn dollars(text: &str) -> Option<Microcents> {
 pub(crate) async fn set(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(given): Signed<Given>,
 ) -> Result<Response, Problem> {
     let wrong = async |wrong: &str| {
@@ -147,7 +147,7 @@ pub(crate) struct Removed {
 pub(crate) async fn remove(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Signed(Removed { binding_key, period }): Signed<Removed>,
 ) -> Result<Response, Problem> {
     service.set_budget(&allowed.caller, &allowed.company, binding_key.as_ref(), period, None).await?;

@@ -10,7 +10,7 @@ use super::TABS;
 use crate::kit::{Asked, Col, Page, Row, Tone, View, badge, count, empty, money, pager, short_id, table, time, words};
 use crate::pieces::{self, ROWS};
 use memhost_core::Service;
-use memhost_http::{Authorized, Problem, Viewing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BillingType, CostStatus, Direction, FinanceEvent};
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ fn billing(r#type: BillingType) -> &'static str {
 pub(crate) async fn events(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<EventsQuery>,
 ) -> Result<Markup, Problem> {
     let page = service.cost_events(&allowed.company, asked.query.cursor.as_deref(), ROWS).await?;
@@ -93,7 +93,7 @@ fn amount(event: &FinanceEvent) -> Markup {
 pub(crate) async fn charges(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     asked: Asked<EventsQuery>,
 ) -> Result<Markup, Problem> {
     let page = service.finance_events(&allowed.company, asked.query.cursor.as_deref(), ROWS).await?;

@@ -1,7 +1,6 @@
 //! Filters: what the address asks for, the form that shows it, and addresses that ask for something else.
 
 use axum::extract::FromRequestParts;
-use axum::http::StatusCode;
 use axum::http::Uri;
 use axum::http::request::Parts;
 use maud::{Markup, Render, html};
@@ -23,7 +22,7 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         let pairs = pairs(parts.uri.query().unwrap_or_default());
-        let wrong = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail);
+        let wrong = |detail: String| Problem::invalid(detail);
         let uri: Uri =
             format!("/?{}", join(&pairs)).parse().map_err(|_| wrong("the address is too long".to_owned()))?;
         let query = axum::extract::Query::<T>::try_from_uri(&uri).map_err(|rejection| wrong(rejection.body_text()))?;

@@ -2,15 +2,15 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderMap, StatusCode};
 use maud::{Markup, Render, html};
 use serde::de::DeserializeOwned;
 
 use super::filter::{join, pairs};
 use super::view::View;
 use crate::session::is_same;
-use memhost_http::Problem;
+use memhost_http::{Problem, ProblemCode};
 
 /// The fields of a form that this session was shown.
 pub(crate) struct Signed<T>(pub(crate) T);
@@ -21,7 +21,7 @@ impl<T: DeserializeOwned + 'static, S: Send + Sync> FromRequest<S> for Signed<T>
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let view = request.extensions().get::<View>().map(|view| view.csrf.clone());
         let Some(csrf) = view else {
-            return Err(Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", "sign in first"));
+            return Err(Problem::new(ProblemCode::Unauthenticated, "sign in first"));
         };
         let (given, fields) = read(request, state).await?;
         if !given.is_some_and(|given| is_same(&given, &csrf)) {
@@ -40,8 +40,7 @@ pub(crate) async fn read<S: Send + Sync>(
         return Err(forged());
     }
     let bytes = Bytes::from_request(request, state).await;
-    let bytes =
-        bytes.map_err(|rejection| Problem::new(rejection.status(), "unreadable_body", rejection.body_text()))?;
+    let bytes = bytes.map_err(|rejection| Problem::unreadable(&rejection))?;
     let mut fields = pairs(&String::from_utf8_lossy(&bytes));
     let given = fields.iter().position(|(name, _)| name == "csrf").map(|at| fields.remove(at).1);
     Ok((given, fields))
@@ -49,7 +48,7 @@ pub(crate) async fn read<S: Send + Sync>(
 
 /// Fields as a type.
 pub(crate) async fn deserialize<T: DeserializeOwned + 'static>(fields: &[(String, String)]) -> Result<T, Problem> {
-    let wrong = |detail: String| Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail);
+    let wrong = |detail: String| Problem::invalid(detail);
     let request = Request::post("/")
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .body(Body::from(join(fields)))
@@ -61,7 +60,7 @@ pub(crate) async fn deserialize<T: DeserializeOwned + 'static>(fields: &[(String
 pub(crate) fn forged() -> Problem {
     let detail =
         "this form is not of your session, or came from another site; open the page again and send it from there";
-    Problem::new(StatusCode::FORBIDDEN, "forged_form", detail)
+    Problem::new(ProblemCode::ForgedForm, detail)
 }
 
 /// Whether a browser says that a form came from here. One that says nothing has the form's token to show.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -11,7 +10,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::Explorer;
 use crate::session::SessionKey;
 use memhost_core::{Act, Caller, Service};
-use memhost_http::Problem;
+use memhost_http::{Problem, ProblemCode};
 use memhost_types::CompanyId;
 
 /// What is written as it is in a part of an address.
@@ -69,7 +68,7 @@ impl<S: Sync> FromRequestParts<S> for View {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let missing = || Problem::new(StatusCode::UNAUTHORIZED, "unauthenticated", "sign in first");
+        let missing = || Problem::new(ProblemCode::Unauthenticated, "sign in first");
         parts.extensions.get::<Self>().cloned().ok_or_else(missing)
     }
 }

@@ -13,7 +13,7 @@ use crate::kit::{
 };
 use crate::pieces;
 use memhost_core::Service;
-use memhost_http::{Authorized, Problem, Viewing, parse};
+use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{
     AttributionMode, BillingType, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode,
     OperationId, OperationKind, Outcome, Usage,
@@ -23,7 +23,7 @@ pub(crate) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, id)): Path<(String, String)>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Markup, Problem> {
     let id: OperationId = parse("operationId", &id)?;
     let found = service.operation(&allowed.company, id).await?;

@@ -14,7 +14,7 @@ use crate::guard::see;
 use crate::kit::{Asked, Field, Page, Signed, View, confirm, form, panel};
 use crate::pieces::{again, lines, prose};
 use memhost_core::Service;
-use memhost_http::{Authorized, Correcting, Forgetting, Problem};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{
     CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest, JsonObject, OperationKind, RecordWrite,
 };
@@ -38,7 +38,7 @@ pub(crate) async fn ask_correct(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: Authorized<Correcting>,
+    allowed: Authorized<permission::Correct>,
     asked: Asked<Within>,
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());
@@ -90,7 +90,7 @@ pub(crate) async fn correct(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: Authorized<Correcting>,
+    allowed: Authorized<permission::Correct>,
     asked: Asked<Within>,
     Signed(given): Signed<Corrected>,
 ) -> Result<Response, Problem> {
@@ -135,7 +135,7 @@ pub(crate) async fn ask_forget(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: Authorized<Forgetting>,
+    allowed: Authorized<permission::Forget>,
     asked: Asked<Within>,
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());
@@ -163,7 +163,7 @@ pub(crate) async fn forget(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: Authorized<Forgetting>,
+    allowed: Authorized<permission::Forget>,
     asked: Asked<Within>,
     _: Signed<Nothing>,
 ) -> Result<Response, Problem> {

@@ -15,7 +15,7 @@ use crate::kit::{
 };
 use crate::pieces;
 use memhost_core::{Abilities, Act, Caller, Service};
-use memhost_http::{Authorized, Problem, Reading, parse};
+use memhost_http::{Authorized, Problem, ProblemCode, parse, permission};
 use memhost_types::{
     BindingKey, CompanyId, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId,
     Scope, Snippet, SourceRef,
@@ -50,7 +50,7 @@ impl Named {
         let abilities = service.abilities(caller, kind, &mut scope.clone(), Some(&binding)).await?;
         let Some(provider_key) = abilities.provider_key.clone() else {
             let detail = format!("the company {company} has no binding `{binding}`; its bindings are in its list");
-            return Err(Problem::new(StatusCode::NOT_FOUND, "no_binding", detail));
+            return Err(Problem::new(ProblemCode::NoBinding, detail));
         };
         let handle = RecordHandle { provider_key, provider_record_id: id.clone() };
         Ok(Self { binding, id, scope, abilities, handle })
@@ -98,7 +98,7 @@ pub(crate) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: Authorized<Reading>,
+    allowed: Authorized<permission::Get>,
     asked: Asked<Within>,
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());

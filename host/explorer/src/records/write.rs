@@ -12,7 +12,7 @@ use crate::guard::see;
 use crate::kit::{Field, Page, Signed, View, form};
 use crate::pieces::{again, binding_keys, choose, lines, prose};
 use memhost_core::{Act, Service};
-use memhost_http::{Authorized, Problem, Writing};
+use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{
     BindingKey, CompanyId, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest,
 };
@@ -29,7 +29,7 @@ asks! {
     }
 }
 
-pub(crate) async fn new(view: View, allowed: Authorized<Writing>) -> Markup {
+pub(crate) async fn new(view: View, allowed: Authorized<permission::Upsert>) -> Markup {
     page(&view, &allowed.company, &Written::default(), None)
 }
 
@@ -70,7 +70,7 @@ fn page(view: &View, company: &CompanyId, given: &Written, error: Option<&str>) 
 pub(crate) async fn create(
     State(service): State<Arc<Service>>,
     view: View,
-    allowed: Authorized<Writing>,
+    allowed: Authorized<permission::Upsert>,
     Signed(given): Signed<Written>,
 ) -> Result<Response, Problem> {
     let company = &allowed.company;

@@ -1,4 +1,4 @@
-//! Many captures in one request, as NDJSON: a capture a line, and a result a line.
+//! Many captures in one request, as NDJSON: one capture per line in, one result per line out.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::about;
+use super::describe;
 use super::runtime::same_company;
-use crate::{Authorized, Capturing, JsonLines, Lines, Problem, read_json};
+use crate::{Authorized, Ndjson, NdjsonAnswer, Problem, ProblemCode, permission, read_json};
 use memhost_core::{Caller, Service};
 use memhost_types::{CaptureRequest, CaptureResponse, CompanyId, limits};
 
-/// So many lines of one request are at work side by side.
-const AT_ONCE: usize = 8;
+/// The most lines of one request in flight.
+const MAX_IN_FLIGHT: usize = 8;
 
 /// The route below `/runtime/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
@@ -28,20 +28,20 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         .api_route(
             "/capture/batch",
             post_with(capture, |operation| {
-                about("captureBatch", "Take in many things that happened", known)(operation)
-                    .response::<200, JsonLines>()
+                describe("captureBatch", "Take in many things that happened", known)(operation)
+                    .response::<200, NdjsonAnswer>()
             }),
         )
         .with_path_items(|item| item.tag("memory"))
 }
 
-/// What became of a line.
+/// The result of one line.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LineResult {
-    /// From 1, as they stand in the request.
+    /// The line's number in the request, from 1.
     line: usize,
-    /// As if the line had been a request.
+    /// The status that the line would have as a request of its own.
     status: u16,
     #[serde(flatten)]
     outcome: Outcome,
@@ -56,33 +56,33 @@ enum Outcome {
 
 async fn capture(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Capturing>,
-    Lines(body): Lines,
+    allowed: Authorized<permission::Capture>,
+    Ndjson(body): Ndjson,
 ) -> Result<Response, Problem> {
     let lines = body.lines().zip(1_usize..).filter(|(line, _)| !line.trim().is_empty());
     let lines: Vec<(String, usize)> = lines.map(|(line, number)| (line.to_owned(), number)).collect();
     if lines.is_empty() || lines.len() > limits::MAX_ITEMS {
         let detail = format!("the body has {} lines; 1 to {} are allowed", lines.len(), limits::MAX_ITEMS);
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail));
+        return Err(Problem::invalid(detail));
     }
     let mut results = String::new();
-    let mut in_flight = VecDeque::with_capacity(AT_ONCE);
+    let mut in_flight = VecDeque::with_capacity(MAX_IN_FLIGHT);
     let mut waiting = lines.into_iter();
     loop {
-        while in_flight.len() < AT_ONCE
+        while in_flight.len() < MAX_IN_FLIGHT
             && let Some((line, number)) = waiting.next()
         {
             let (service, caller, company) = (Arc::clone(&service), allowed.caller.clone(), allowed.company.clone());
             in_flight.push_back((number, tokio::spawn(async move { one(&service, &caller, &company, &line).await })));
         }
-        // In the order of the lines, whoever is done first.
-        let Some((line, working)) = in_flight.pop_front() else { break };
-        let done = working.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "a line of a batch was not done to its end");
-            let detail = "the host failed while it was at work on this line; its log says more";
-            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "host", detail))
+        // Results are in the order of the lines.
+        let Some((line, task)) = in_flight.pop_front() else { break };
+        let result = task.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a line of a batch ended early");
+            let detail = "the host failed at this line; look at its log";
+            Err(Problem::new(ProblemCode::Host, detail))
         });
-        let result = match done {
+        let result = match result {
             Ok(answer) => LineResult { line, status: StatusCode::OK.as_u16(), outcome: Outcome::Answer(answer) },
             Err(problem) => LineResult { line, status: problem.status(), outcome: Outcome::Problem(problem) },
         };

@@ -1,27 +1,26 @@
-//! The control plane of bindings. A binding's revision is its entity tag: `if-match` makes a change only to what the caller
-//! has seen.
+//! The control plane of bindings. A binding's revision is its entity tag: with `if-match`, a change applies only to the
+//! revision that the caller has seen.
 
 use std::sync::Arc;
 
+use aide::OperationInput;
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with, put_with};
 use aide::generate::GenContext;
-use aide::openapi::{self, Operation};
-use aide::{OperationInput, OperationOutput};
+use aide::openapi::Operation;
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
-use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::header::IF_MATCH;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::about;
 use super::control::Items;
-use crate::Problem;
-use crate::{Administering, Authorized, Granting, Resolving, Viewing};
-use crate::{Body, NoContent, PathParam, Query, document};
+use super::describe;
+use crate::failure::{BindingCodes, BindingStateCodes, GrantCodes, ResolveCodes, TargetCodes};
+use crate::{
+    Authorized, Body, EntityTagged, Failure, NoContent, PathParam, Problem, ProblemCode, Query, document, permission,
+};
 use memhost_core::bindings::{ResolutionStep, Why};
 use memhost_core::{Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
 use memhost_types::{AgentId, BindingKey, Grants, ProviderKey};
@@ -32,26 +31,30 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/bindings",
-            get_with(list, about("listBindings", "List the bindings of a company", "")).post_with(
+            get_with(list, describe("listBindings", "List the bindings of a company", "")).post_with(
                 create,
-                about("createBinding", "Make a binding", "Its configuration is checked by its provider."),
+                describe("createBinding", "Make a binding", "Its configuration is checked by its provider."),
             ),
         )
         .api_route(
             "/bindings/{key}",
-            get_with(show, about("getBinding", "Show a binding", "Its revision is the entity tag."))
-                .patch_with(update, about("updateBinding", "Change a binding", keep))
+            get_with(show, describe("getBinding", "Show a binding", "Its revision is the entity tag."))
+                .patch_with(update, describe("updateBinding", "Change a binding", keep))
                 .delete_with(
                     remove,
-                    about("deleteBinding", "Delete a binding", "With what its provider has stored through the host."),
+                    describe(
+                        "deleteBinding",
+                        "Delete a binding",
+                        "With what its provider has stored through the host.",
+                    ),
                 ),
         )
         .api_route(
             "/bindings/{key}/grants",
-            get_with(grants, about("getGrants", "Show what a provider was granted, and what it asks for", ""))
+            get_with(grants, describe("getGrants", "Show what a provider was granted, and what it asks for", ""))
                 .put_with(
                     set_grants,
-                    about(
+                    describe(
                         "setGrants",
                         "Decide what a provider may reach",
                         "As a whole: what is left out is taken away.",
@@ -62,7 +65,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             "/bindings/{key}/reset",
             post_with(
                 reset,
-                about(
+                describe(
                     "resetBinding",
                     "Close a binding's circuit breaker",
                     "Versions that were kept from it may be tried again.",
@@ -73,7 +76,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             "/resolve",
             get_with(
                 resolve,
-                about(
+                describe(
                     "resolveBinding",
                     "Tell which binding answers, and which rule says so",
                     "For an agent: for itself, and without what the binding is made of.",
@@ -82,12 +85,12 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         )
         .api_route(
             "/targets",
-            put_with(set_target, about("setTarget", "Point the company or an agent at a binding", "")),
+            put_with(set_target, describe("setTarget", "Point the company or an agent at a binding", "")),
         )
         .with_path_items(|item| item.tag("bindings"))
 }
 
-/// The revision that the caller has seen; none where it does not care.
+/// The revision that the caller has seen. None without the header, and for `*`.
 struct IfMatch(Option<u64>);
 
 impl<S: Sync> FromRequestParts<S> for IfMatch {
@@ -106,7 +109,7 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
             None => {
                 let detail =
                     "`if-match` is not an entity tag of a binding; send the `etag` of the answer that you have";
-                Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("if-match"))
+                Err(Problem::invalid(detail).at("if-match"))
             }
         }
     }
@@ -117,6 +120,7 @@ impl OperationInput for IfMatch {
         let description =
             "The `ETag` of the binding as you have seen it: another revision is a problem `stale_revision`.";
         document::header::<EntityTag>(operation, "If-Match", description);
+        document::problems(operation, [ProblemCode::InvalidRequest, ProblemCode::StaleRevision]);
     }
 }
 
@@ -125,81 +129,54 @@ impl OperationInput for IfMatch {
 #[expect(dead_code, reason = "it describes a header")]
 struct EntityTag(#[schemars(length(min = 1), regex(pattern = "^(\\*|\"[0-9]+\")$"))] String);
 
-/// A binding with its entity tag.
-struct Tagged<const STATUS: u16>(BindingView);
-
-impl<const STATUS: u16> OperationOutput for Tagged<STATUS> {
-    type Inner = BindingView;
-
-    fn inferred_responses(
-        ctx: &mut GenContext,
-        operation: &mut Operation,
-    ) -> Vec<(Option<openapi::StatusCode>, openapi::Response)> {
-        let shown = Json::<BindingView>::operation_response(ctx, operation);
-        shown.map(|shown| (Some(openapi::StatusCode::Code(STATUS)), shown)).into_iter().collect()
-    }
-}
-
-impl<const STATUS: u16> IntoResponse for Tagged<STATUS> {
-    fn into_response(self) -> Response {
-        let tag = HeaderValue::from_str(&format!("\"{}\"", self.0.binding.revision));
-        let status = StatusCode::from_u16(STATUS).unwrap_or_default();
-        let mut response = (status, Json(self.0)).into_response();
-        if let Ok(tag) = tag {
-            response.headers_mut().insert(ETAG, tag);
-        }
-        response
-    }
-}
-
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Json<Items<BindingView>>, Problem> {
     Ok(Json(Items { items: service.bindings(&allowed.company).await? }))
 }
 
 async fn create(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Body(request): Body<CreateBinding>,
-) -> Result<Tagged<201>, Problem> {
+) -> Result<EntityTagged<201>, Failure<BindingCodes>> {
     let made = service.create_binding(&allowed.caller, &allowed.company, request).await?;
-    Ok(Tagged(made))
+    Ok(EntityTagged(made))
 }
 
 async fn show(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     PathParam(key): PathParam<BindingKey>,
-) -> Result<Tagged<200>, Problem> {
-    Ok(Tagged(service.binding(&allowed.company, &key).await?))
+) -> Result<EntityTagged<200>, Problem> {
+    Ok(EntityTagged(service.binding(&allowed.company, &key).await?))
 }
 
 async fn update(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
     Body(mut request): Body<UpdateBinding>,
-) -> Result<Tagged<200>, Problem> {
+) -> Result<EntityTagged<200>, Failure<BindingCodes>> {
     request.revision = request.revision.or(seen);
-    Ok(Tagged(service.update_binding(&allowed.caller, &allowed.company, &key, request).await?))
+    Ok(EntityTagged(service.update_binding(&allowed.caller, &allowed.company, &key, request).await?))
 }
 
 async fn remove(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
-) -> Result<NoContent, Problem> {
+) -> Result<NoContent, Failure<BindingStateCodes>> {
     service.delete_binding(&allowed.caller, &allowed.company, &key, seen).await?;
     Ok(NoContent)
 }
 
 async fn grants(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Json<GrantsView>, Problem> {
     Ok(Json(service.grants(&allowed.company, &key)?))
@@ -207,20 +184,20 @@ async fn grants(
 
 async fn set_grants(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Granting>,
+    allowed: Authorized<permission::Grant>,
     PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
     Body(grants): Body<Grants>,
-) -> Result<Json<GrantsView>, Problem> {
+) -> Result<Json<GrantsView>, Failure<GrantCodes>> {
     Ok(Json(service.set_grants(&allowed.caller, &allowed.company, &key, seen, grants).await?))
 }
 
 async fn reset(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
-) -> Result<Tagged<200>, Problem> {
-    Ok(Tagged(service.reset_binding(&allowed.caller, &allowed.company, &key).await?))
+) -> Result<EntityTagged<200>, Failure<BindingStateCodes>> {
+    Ok(EntityTagged(service.reset_binding(&allowed.caller, &allowed.company, &key).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -232,7 +209,7 @@ struct ResolveQuery {
     binding_key: Option<BindingKey>,
 }
 
-/// Which binding answers, for somebody who may not look at it.
+/// The binding that answers, for callers without the permission to view bindings.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BriefResolved {
@@ -244,7 +221,7 @@ struct BriefResolved {
     steps: Vec<ResolutionStep>,
 }
 
-/// What anybody may know of a binding.
+/// What every caller may know of a binding.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct BriefBinding {
@@ -256,22 +233,22 @@ struct BriefBinding {
     enabled: bool,
 }
 
-/// What the caller may know.
+/// The answer of `resolve`: its content depends on the caller's permissions.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum ResolvedOrBrief {
-    /// For those who may look at bindings.
+    /// For callers who may view bindings.
     Whole(Box<ResolvedView>),
-    /// For everybody else.
+    /// For all other callers.
     Brief(BriefResolved),
 }
 
-/// An agent asks for itself, and for nobody else; what a binding is made of is for those who may look at it.
+/// An agent resolves only for itself. The whole binding is shown only to callers who may view bindings.
 async fn resolve(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Resolving>,
+    allowed: Authorized<permission::Resolve>,
     Query(query): Query<ResolveQuery>,
-) -> Result<Json<ResolvedOrBrief>, Problem> {
+) -> Result<Json<ResolvedOrBrief>, Failure<ResolveCodes>> {
     let agent = service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
     let resolved = service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref()).await?;
     if service.allows(&allowed.caller, Act::View, &allowed.company) {
@@ -284,9 +261,9 @@ async fn resolve(
 
 async fn set_target(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Body(request): Body<SetTarget>,
-) -> Result<NoContent, Problem> {
+) -> Result<NoContent, Failure<TargetCodes>> {
     service.set_target(&allowed.caller, &allowed.company, request).await?;
     Ok(NoContent)
 }

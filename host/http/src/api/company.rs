@@ -1,27 +1,32 @@
-//! A company as a whole: how long its operations are kept, export, import, and its end. And backups, which are of all of
-//! them.
+//! A company as a whole: retention, export, import and erasure; and backups of all companies.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use aide::OperationInput;
 use aide::axum::ApiRouter;
 use aide::axum::routing::{get_with, post_with};
+use aide::generate::GenContext;
+use aide::openapi::{MediaType, Operation};
 use axum::Json;
 use axum::body::{Body as HttpBody, Bytes};
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::about;
-use crate::Problem;
-use crate::{Administering, Authorized, Erasing, Host, Hosting, Viewing};
-use crate::{Body, Company, Created, JsonLines};
+use super::describe;
+use crate::failure::{ImportCodes, TombstoneCodes};
+use crate::{
+    Authorized, Body, Company, Created, Failure, HostAuthorized, NdjsonAnswer, Problem, ProblemCode, document,
+    permission,
+};
 use memhost_core::{BackupRequest, BackupView, Erased, Imported, Retention, Service, ServiceError};
 use memhost_types::CompanyId;
 
@@ -33,37 +38,39 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/retention",
-            get_with(retention, about("getRetention", "Show how long operations are kept", ""))
-                .put_with(set_retention, about("setRetention", "Set how long operations are kept", "As a whole.")),
+            get_with(retention, describe("getRetention", "Show how long operations are kept", ""))
+                .put_with(set_retention, describe("setRetention", "Set how long operations are kept", "As a whole.")),
         )
         .api_route(
             "/export",
             get_with(export, |operation| {
-                let about = about(
-                    "exportCompany",
-                    "Export everything of a company",
-                    "One JSON value a line. The last line says that it is whole: a body without it was cut off.",
-                );
-                about(operation).response::<200, JsonLines>()
+                let whole =
+                    "One JSON value a line. The last line says that it is whole: a body without it was cut off.";
+                describe("exportCompany", "Export everything of a company", whole)(operation)
+                    .response::<200, NdjsonAnswer>()
             }),
         )
         .api_route(
             "/import",
-            post_with(import, |operation| {
-                let about = about(
+            post_with(
+                import,
+                describe(
                     "importCompany",
                     "Take a company in that was exported",
                     "The lines of an export. All of it or nothing; the company must not be here yet.",
-                );
-                about(operation).input::<JsonLines>()
-            })
+                ),
+            )
             .layer(DefaultBodyLimit::disable()),
         )
         .api_route(
             "/erase",
             post_with(
                 erase,
-                about("eraseCompany", "Erase a company", "For good. What is left is a signed tombstone that says so."),
+                describe(
+                    "eraseCompany",
+                    "Erase a company",
+                    "For good. What is left is a signed tombstone that says so.",
+                ),
             ),
         )
         .with_path_items(|item| item.tag("companies"))
@@ -74,34 +81,35 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/tombstones/{company}",
-            get_with(tombstone, about("getTombstone", "Show what is left of an erased company", "")),
+            get_with(tombstone, describe("getTombstone", "Show what is left of an erased company", "")),
         )
         .api_route(
             "/backups",
             post_with(
                 backup,
-                about("createBackup", "Copy everything while the host works", "To the host's own machine."),
+                describe("createBackup", "Copy everything while the host works", "To the host's own machine."),
             ),
         )
         .with_path_items(|item| item.tag("host"))
 }
 
-async fn retention(State(service): State<Arc<Service>>, allowed: Authorized<Viewing>) -> Json<Retention> {
+async fn retention(State(service): State<Arc<Service>>, allowed: Authorized<permission::View>) -> Json<Retention> {
     Json(service.retention(&allowed.company))
 }
 
 async fn set_retention(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Body(request): Body<Retention>,
 ) -> Result<Json<Retention>, Problem> {
     Ok(Json(service.set_retention(&allowed.caller, &allowed.company, request).await?))
 }
 
-/// Lines as they are read. One that cannot be read ends the body early, so that nobody takes it for the whole.
-struct Lines(mpsc::Receiver<Result<String, ServiceError>>);
+/// The lines of an export. A line that cannot be read ends the body early, so that it lacks the last line of a complete
+/// export.
+struct ExportLines(mpsc::Receiver<Result<String, ServiceError>>);
 
-impl futures_core::Stream for Lines {
+impl futures_core::Stream for ExportLines {
     type Item = Result<Bytes, ServiceError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -111,26 +119,44 @@ impl futures_core::Stream for Lines {
     }
 }
 
-async fn export(State(service): State<Arc<Service>>, allowed: Authorized<Administering>) -> Response {
-    let lines = Lines(service.export(&allowed.company));
+async fn export(State(service): State<Arc<Service>>, allowed: Authorized<permission::Administer>) -> Response {
+    let lines = ExportLines(service.export(&allowed.company));
     let mut response = HttpBody::from_stream(lines).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     response
 }
 
+/// The lines of an import. They are read while they are imported, so the body has no limit.
+struct Import(HttpBody);
+
+impl<S: Sync> FromRequest<S> for Import {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(request.into_body()))
+    }
+}
+
+impl OperationInput for Import {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        document::body(operation, "application/x-ndjson", MediaType::default());
+        document::problems(operation, [ProblemCode::InvalidRequest]);
+    }
+}
+
 async fn import(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Erasing>,
-    request: Request,
-) -> Result<Created<Imported>, Problem> {
+    allowed: Authorized<permission::Erase>,
+    Import(body): Import,
+) -> Result<Created<Imported>, Failure<ImportCodes>> {
     let (lines, receiver) = mpsc::channel(64);
-    let reading = tokio::spawn(read_lines(request.into_body(), lines));
+    let reading = tokio::spawn(read_lines(body, lines));
     let done = service.import(&allowed.caller, &allowed.company, receiver).await;
     reading.abort();
     Ok(Created(done?))
 }
 
-/// Cuts a body into lines, without ever holding more than one of them.
+/// Splits a body into lines, with at most one line in memory.
 async fn read_lines(mut body: HttpBody, lines: mpsc::Sender<Result<String, String>>) {
     let mut pending = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -170,12 +196,12 @@ struct EraseRequest {
 
 async fn erase(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Erasing>,
+    allowed: Authorized<permission::Erase>,
     Body(request): Body<EraseRequest>,
 ) -> Result<Json<Erased>, Problem> {
     if request.confirm != allowed.company {
         let detail = format!("is not {}; name the company that is to be erased", allowed.company);
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("confirm"));
+        return Err(Problem::invalid(detail).at("confirm"));
     }
     let erased = service.erase_company(&allowed.caller, &allowed.company).await?;
     Ok(Json(Erased::clone(&erased)))
@@ -183,16 +209,17 @@ async fn erase(
 
 async fn tombstone(
     State(service): State<Arc<Service>>,
-    _: Host<Hosting>,
+    _: HostAuthorized,
     Company(company): Company,
-) -> Result<Json<Erased>, Problem> {
-    let missing = || Problem::new(StatusCode::NOT_FOUND, "no_tombstone", format!("{company} was not erased here"));
-    service.tombstone(&company).map(|erased| Json(Erased::clone(&erased))).ok_or_else(missing)
+) -> Result<Json<Erased>, Failure<TombstoneCodes>> {
+    let missing = || Problem::new(ProblemCode::NoTombstone, format!("{company} was not erased here"));
+    let erased = service.tombstone(&company).ok_or_else(missing)?;
+    Ok(Json(Erased::clone(&erased)))
 }
 
 async fn backup(
     State(service): State<Arc<Service>>,
-    _: Host<Hosting>,
+    _: HostAuthorized,
     Body(request): Body<BackupRequest>,
 ) -> Result<Created<BackupView>, Problem> {
     Ok(Created(service.backup(request).await?))

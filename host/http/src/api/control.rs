@@ -9,10 +9,8 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::about;
-use crate::Problem;
-use crate::{Administering, Authorized, Host, Hosting, Viewing};
-use crate::{Body, NoContent, PathParam, Query, SecretName};
+use super::describe;
+use crate::{Authorized, Body, HostAuthorized, NoContent, PathParam, Problem, Query, SecretName, permission};
 use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits};
@@ -22,15 +20,15 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     let secrets = ApiRouter::new()
         .api_route(
             "/secrets",
-            get_with(secrets, about("listSecrets", "List a company's secrets", "Without their values.")),
+            get_with(secrets, describe("listSecrets", "List a company's secrets", "Without their values.")),
         )
         .api_route(
             "/secrets/{name}",
             put_with(
                 set_secret,
-                about("setSecret", "Set a secret and where it may go", "No answer and no log has its value."),
+                describe("setSecret", "Set a secret and where it may go", "No answer and no log has its value."),
             )
-            .delete_with(remove_secret, about("deleteSecret", "Remove a secret", "")),
+            .delete_with(remove_secret, describe("deleteSecret", "Remove a secret", "")),
         )
         .with_path_items(|item| item.tag("secrets"));
     let activity = ApiRouter::new()
@@ -38,18 +36,18 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
             "/activity",
             get_with(
                 activity,
-                about("listActivity", "List what was changed, by whom, before and after", "Newest first."),
+                describe("listActivity", "List what was changed, by whom, before and after", "Newest first."),
             ),
         )
         .with_path_items(|item| item.tag("activity"));
     let operations = ApiRouter::new()
         .api_route(
             "/operations",
-            get_with(operations, about("listOperations", "List operations that match", "Newest first.")),
+            get_with(operations, describe("listOperations", "List operations that match", "Newest first.")),
         )
         .api_route(
             "/operations/{id}",
-            get_with(operation, about("getOperation", "Show one operation with everything that is known of it", "")),
+            get_with(operation, describe("getOperation", "Show one operation with everything that is known of it", "")),
         )
         .with_path_items(|item| item.tag("operations"));
     secrets.merge(activity).merge(operations)
@@ -58,20 +56,20 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
 /// The routes below `/control/v1`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     let host = ApiRouter::new()
-        .api_route("/companies", get_with(companies, about("listCompanies", "List the companies of the host", "")))
+        .api_route("/companies", get_with(companies, describe("listCompanies", "List the companies of the host", "")))
         .api_route(
             "/doctor",
-            get_with(doctor, about("runDoctor", "Look at everything that could be wrong with the host", "")),
+            get_with(doctor, describe("runDoctor", "Look at everything that could be wrong with the host", "")),
         )
         .with_path_items(|item| item.tag("host"));
     let plugins = ApiRouter::new()
         .api_route(
             "/plugins",
-            get_with(plugins, about("listPlugins", "List the providers, and the files that were kept out", "")),
+            get_with(plugins, describe("listPlugins", "List the providers, and the files that were kept out", "")),
         )
         .api_route(
             "/plugins/scan",
-            post_with(scan_plugins, about("scanPlugins", "Look at the plugins directory now", "")),
+            post_with(scan_plugins, describe("scanPlugins", "Look at the plugins directory now", "")),
         )
         .with_path_items(|item| item.tag("plugins"));
     host.merge(plugins)
@@ -85,28 +83,28 @@ pub(super) struct Items<T> {
     pub(super) items: Vec<T>,
 }
 
-async fn companies(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<Items<CompanyId>> {
+async fn companies(State(service): State<Arc<Service>>, _: HostAuthorized) -> Json<Items<CompanyId>> {
     Json(Items { items: service.companies() })
 }
 
-async fn doctor(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<Items<Check>> {
+async fn doctor(State(service): State<Arc<Service>>, _: HostAuthorized) -> Json<Items<Check>> {
     Json(Items { items: service.doctor().await })
 }
 
-async fn plugins(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<PluginView> {
+async fn plugins(State(service): State<Arc<Service>>, _: HostAuthorized) -> Json<PluginView> {
     Json(service.plugins())
 }
 
 async fn secrets(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
 ) -> Result<Json<Items<SecretView>>, Problem> {
     Ok(Json(Items { items: service.secrets(&allowed.company).await? }))
 }
 
 async fn set_secret(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(SecretName(name)): PathParam<SecretName>,
     Body(request): Body<SetSecret>,
 ) -> Result<Json<SecretView>, Problem> {
@@ -115,7 +113,7 @@ async fn set_secret(
 
 async fn remove_secret(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(SecretName(name)): PathParam<SecretName>,
 ) -> Result<NoContent, Problem> {
     service.remove_secret(&allowed.caller, &allowed.company, &name).await?;
@@ -132,13 +130,13 @@ struct ActivityQuery {
 
 async fn activity(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<ActivityQuery>,
 ) -> Result<Json<ActivityPage>, Problem> {
     Ok(Json(service.activity(&allowed.company, query.cursor.as_deref()).await?))
 }
 
-async fn scan_plugins(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<PluginView> {
+async fn scan_plugins(State(service): State<Arc<Service>>, _: HostAuthorized) -> Json<PluginView> {
     service.scan_plugins().await;
     Json(service.plugins())
 }
@@ -171,7 +169,7 @@ struct OperationQuery {
 
 async fn operations(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<OperationQuery>,
 ) -> Result<Json<OperationPage>, Problem> {
     let filter = OperationFilter {
@@ -194,7 +192,7 @@ async fn operations(
 
 async fn operation(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     PathParam(id): PathParam<OperationId>,
 ) -> Result<Json<Operation>, Problem> {
     Ok(Json(service.operation(&allowed.company, id).await?))

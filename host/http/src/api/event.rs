@@ -10,11 +10,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::about;
 use super::control::Items;
-use crate::Problem;
-use crate::{Authorized, Emitting, Viewing};
-use crate::{Body, Created, Query};
+use super::describe;
+use crate::{Authorized, Body, Created, Problem, Query, permission};
 use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, items, page_size};
 use memhost_types::{Event, EventFilter, EventType, NewEvent};
@@ -23,14 +21,14 @@ use memhost_types::{Event, EventFilter, EventType, NewEvent};
 pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
     let known = "An event that came in before under its `eventId` is answered again and kept once.";
     ApiRouter::new()
-        .api_route("/events", post_with(emit, about("emitEvents", "Tell of what sessions and tools did", known)))
+        .api_route("/events", post_with(emit, describe("emitEvents", "Tell of what sessions and tools did", known)))
         .with_path_items(|item| item.tag("events"))
 }
 
 /// The route below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
-        .api_route("/events", get_with(list, about("listEvents", "List events that match", "Newest first.")))
+        .api_route("/events", get_with(list, describe("listEvents", "List events that match", "Newest first.")))
         .with_path_items(|item| item.tag("events"))
 }
 
@@ -45,7 +43,7 @@ struct NewEvents {
 
 async fn emit(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Emitting>,
+    allowed: Authorized<permission::Emit>,
     Body(request): Body<NewEvents>,
 ) -> Result<Created<Items<Event>>, Problem> {
     let items = service.emit(&allowed.caller, &allowed.company, request.events).await?;
@@ -74,7 +72,7 @@ struct EventQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<EventQuery>,
 ) -> Result<Json<Page<Event>>, Problem> {
     let EventQuery { project_id, session_id, tool_id, r#type, agent_kind, since, until, cursor, limit } = query;

@@ -1,4 +1,4 @@
-//! Hooks: events come in on the runtime plane; what became of them is looked at, and replayed, on the control plane.
+//! Hooks: the runtime plane accepts events; the control plane lists and replays their deliveries.
 
 use std::sync::Arc;
 
@@ -14,12 +14,11 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::about;
+use super::describe;
 use super::runtime::same_company;
-use crate::Problem;
-use crate::{Administering, Authenticated, Authorized, Viewing};
-use crate::{Body, Company, PathParam, Query, document};
-use memhost_core::{Act, Page, Service};
+use crate::failure::{DeliveryCodes, ResolveCodes};
+use crate::{Authorized, AuthorizedByCore, Body, Failure, PathParam, Problem, Query, permission};
+use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{
     BindingKey, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookKind, HookReceipt,
@@ -30,15 +29,14 @@ pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/hooks",
-            post_with(deliver, |mut operation| {
-                document::for_whom(operation.inner_mut(), Act::Deliver);
-                let about = about(
+            post_with(
+                deliver,
+                describe(
                     "deliverHook",
                     "Deliver a lifecycle event",
                     "It is durable when it is answered. 202 while something is still to be done, 200 when everything is.",
-                );
-                about(operation)
-            }),
+                ),
+            ),
         )
         .with_path_items(|item| item.tag("hooks"))
 }
@@ -48,52 +46,50 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/deliveries",
-            get_with(list, about("listDeliveries", "List deliveries that match", "Newest first.")),
+            get_with(list, describe("listDeliveries", "List deliveries that match", "Newest first.")),
         )
-        .api_route("/deliveries/{id}", get_with(show, about("getDelivery", "Show one delivery", "")))
+        .api_route("/deliveries/{id}", get_with(show, describe("getDelivery", "Show one delivery", "")))
         .api_route(
             "/deliveries/{id}/replay",
-            post_with(replay, about("replayDelivery", "Try a delivery again that was given up", "")),
+            post_with(replay, describe("replayDelivery", "Try a delivery again that was given up", "")),
         )
         .with_path_items(|item| item.tag("hooks"))
 }
 
-/// What became of an event so far: 202 while something is still to be done, 200 when everything is.
-struct Answered(StatusCode, HookReceipt);
+/// A receipt with its status: 202 while a delivery is pending or held, 200 when all have ended.
+struct Accepted(StatusCode, HookReceipt);
 
-impl IntoResponse for Answered {
+impl IntoResponse for Accepted {
     fn into_response(self) -> Response {
         (self.0, Json(self.1)).into_response()
     }
 }
 
-impl OperationOutput for Answered {
+impl OperationOutput for Accepted {
     type Inner = HookReceipt;
 
     fn inferred_responses(
         ctx: &mut GenContext,
         operation: &mut Operation,
     ) -> Vec<(Option<openapi::StatusCode>, openapi::Response)> {
-        let answered = Json::<HookReceipt>::operation_response(ctx, operation);
-        let both = |answered: openapi::Response| {
-            [200, 202].map(|code| (Some(openapi::StatusCode::Code(code)), answered.clone()))
+        let receipt = Json::<HookReceipt>::operation_response(ctx, operation);
+        let both = |receipt: openapi::Response| {
+            [200, 202].map(|code| (Some(openapi::StatusCode::Code(code)), receipt.clone()))
         };
-        answered.into_iter().flat_map(both).collect()
+        receipt.into_iter().flat_map(both).collect()
     }
 }
 
-/// 202 while something is still to be done, 200 when everything is.
 async fn deliver(
     State(service): State<Arc<Service>>,
-    Authenticated(caller): Authenticated,
-    Company(company): Company,
+    AuthorizedByCore { caller, company, .. }: AuthorizedByCore<permission::Deliver>,
     Body(event): Body<HookEvent>,
-) -> Result<Answered, Problem> {
+) -> Result<Accepted, Failure<ResolveCodes>> {
     same_company(&company, &event.scope)?;
     let receipt = service.deliver(&caller, event).await?;
     let waits = |delivery: &Delivery| matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Held);
     let status = if receipt.deliveries.iter().any(waits) { StatusCode::ACCEPTED } else { StatusCode::OK };
-    Ok(Answered(status, receipt))
+    Ok(Accepted(status, receipt))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -113,7 +109,7 @@ struct DeliveryQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<DeliveryQuery>,
 ) -> Result<Json<Page<Delivery>>, Problem> {
     let DeliveryQuery { status, binding_key, hook_kind, hook_id, cursor, limit } = query;
@@ -123,7 +119,7 @@ async fn list(
 
 async fn show(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Problem> {
     Ok(Json(service.delivery_of(&allowed.company, delivery).await?))
@@ -131,8 +127,8 @@ async fn show(
 
 async fn replay(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(delivery): PathParam<DeliveryId>,
-) -> Result<Json<Delivery>, Problem> {
+) -> Result<Json<Delivery>, Failure<DeliveryCodes>> {
     Ok(Json(service.replay_delivery(&allowed.caller, &allowed.company, delivery).await?))
 }

@@ -10,10 +10,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::about;
-use crate::Problem;
-use crate::{Administering, Authorized, Viewing};
-use crate::{PathParam, Query};
+use super::describe;
+use crate::failure::JobCodes;
+use crate::{Authorized, Failure, PathParam, Problem, Query, permission};
 use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, SourceKind};
@@ -21,10 +20,10 @@ use memhost_types::{BindingKey, HookKind, Job, JobFilter, JobId, JobStatus, Sour
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
-        .api_route("/jobs", get_with(list, about("listJobs", "List extraction jobs that match", "Newest first.")))
-        .api_route("/jobs/{id}", get_with(show, about("getJob", "Show one job", "")))
-        .api_route("/jobs/{id}/cancel", post_with(cancel, about("cancelJob", "Give a job up", "")))
-        .api_route("/jobs/{id}/retry", post_with(retry, about("retryJob", "Queue a job again that has ended", "")))
+        .api_route("/jobs", get_with(list, describe("listJobs", "List extraction jobs that match", "Newest first.")))
+        .api_route("/jobs/{id}", get_with(show, describe("getJob", "Show one job", "")))
+        .api_route("/jobs/{id}/cancel", post_with(cancel, describe("cancelJob", "Give a job up", "")))
+        .api_route("/jobs/{id}/retry", post_with(retry, describe("retryJob", "Queue a job again that has ended", "")))
         .with_path_items(|item| item.tag("jobs"))
 }
 
@@ -49,7 +48,7 @@ struct JobQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<JobQuery>,
 ) -> Result<Json<Page<Job>>, Problem> {
     let JobQuery { status, binding_key, hook_kind, source_kind, since, until, cursor, limit } = query;
@@ -59,7 +58,7 @@ async fn list(
 
 async fn show(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     PathParam(job): PathParam<JobId>,
 ) -> Result<Json<Job>, Problem> {
     Ok(Json(service.job(&allowed.company, job).await?))
@@ -67,16 +66,16 @@ async fn show(
 
 async fn cancel(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(job): PathParam<JobId>,
-) -> Result<Json<Job>, Problem> {
+) -> Result<Json<Job>, Failure<JobCodes>> {
     Ok(Json(service.cancel_job(&allowed.caller, &allowed.company, job).await?))
 }
 
 async fn retry(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(job): PathParam<JobId>,
-) -> Result<Json<Job>, Problem> {
+) -> Result<Json<Job>, Failure<JobCodes>> {
     Ok(Json(service.retry_job(&allowed.caller, &allowed.company, job).await?))
 }

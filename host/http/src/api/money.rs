@@ -10,11 +10,9 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::about;
 use super::control::Items;
-use crate::Problem;
-use crate::{Administering, Authorized, Viewing};
-use crate::{Body, Created, PathParam, Query};
+use super::describe;
+use crate::{Authorized, Body, Created, PathParam, Problem, Query, permission};
 use memhost_core::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, Period, SetBudget};
@@ -25,38 +23,45 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/costs",
-            get_with(costs, about("getCosts", "Sum up what was done and what it cost", "Days are UTC's.")),
+            get_with(costs, describe("getCosts", "Sum up what was done and what it cost", "Days are UTC's.")),
         )
         .api_route(
             "/evaluation",
-            get_with(evaluation, about("getEvaluation", "Tell how good memory was", "By binding, and all together.")),
+            get_with(
+                evaluation,
+                describe("getEvaluation", "Tell how good memory was", "By binding, and all together."),
+            ),
         )
         .api_route(
             "/cost-events",
-            get_with(cost_events, about("listCostEvents", "List metered use that is billed directly", "Newest first.")),
+            get_with(
+                cost_events,
+                describe("listCostEvents", "List metered use that is billed directly", "Newest first."),
+            ),
         )
         .api_route(
             "/finance-events",
-            get_with(finance_events, about("listFinanceEvents", "List flat charges", "Newest first.")).post_with(
+            get_with(finance_events, describe("listFinanceEvents", "List flat charges", "Newest first.")).post_with(
                 add_finance_event,
-                about("createFinanceEvent", "Enter a flat charge", "No budget stops it."),
+                describe("createFinanceEvent", "Enter a flat charge", "No budget stops it."),
             ),
         )
-        .api_route("/budgets", get_with(budgets, about("listBudgets", "List budgets and what is spent of them", "")))
+        .api_route("/budgets", get_with(budgets, describe("listBudgets", "List budgets and what is spent of them", "")))
         .api_route(
             "/budgets/{period}",
-            put_with(set_budget, about("setBudget", "Set a company's budget", "Answers with all of them."))
+            put_with(set_budget, describe("setBudget", "Set a company's budget", "Answers with all of them."))
                 .delete_with(
                     remove_budget,
-                    about("deleteBudget", "Remove a company's budget", "Answers with those that are left."),
+                    describe("deleteBudget", "Remove a company's budget", "Answers with those that are left."),
                 ),
         )
         .api_route(
             "/bindings/{key}/budgets/{period}",
-            put_with(set_binding_budget, about("setBindingBudget", "Set a binding's budget", of_binding)).delete_with(
-                remove_binding_budget,
-                about("deleteBindingBudget", "Remove a binding's budget", of_binding),
-            ),
+            put_with(set_binding_budget, describe("setBindingBudget", "Set a binding's budget", of_binding))
+                .delete_with(
+                    remove_binding_budget,
+                    describe("deleteBindingBudget", "Remove a binding's budget", of_binding),
+                ),
         )
         .with_path_items(|item| item.tag("costs"))
 }
@@ -84,7 +89,7 @@ impl CostQuery {
 
 async fn costs(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<CostQuery>,
 ) -> Result<Json<Sums>, Problem> {
     Ok(Json(service.sums(&allowed.company, &query.sums()?).await?))
@@ -101,7 +106,7 @@ struct DaysQuery {
 
 async fn evaluation(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<DaysQuery>,
 ) -> Result<Json<EvaluationReport>, Problem> {
     let query = SumsQuery { since: query.since, until: query.until, ..SumsQuery::default() };
@@ -121,7 +126,7 @@ struct PageQuery {
 
 async fn cost_events(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<Page<CostEvent>>, Problem> {
     Ok(Json(service.cost_events(&allowed.company, query.cursor.as_deref(), query.limit).await?))
@@ -129,7 +134,7 @@ async fn cost_events(
 
 async fn finance_events(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<Page<FinanceEvent>>, Problem> {
     Ok(Json(service.finance_events(&allowed.company, query.cursor.as_deref(), query.limit).await?))
@@ -137,7 +142,7 @@ async fn finance_events(
 
 async fn add_finance_event(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Body(request): Body<NewFinanceEvent>,
 ) -> Result<Created<FinanceEvent>, Problem> {
     let event = service.add_finance_event(&allowed.caller, &allowed.company, request).await?;
@@ -146,13 +151,13 @@ async fn add_finance_event(
 
 type Budgets = Result<Json<Items<BudgetView>>, Problem>;
 
-async fn budgets(State(service): State<Arc<Service>>, allowed: Authorized<Viewing>) -> Budgets {
+async fn budgets(State(service): State<Arc<Service>>, allowed: Authorized<permission::View>) -> Budgets {
     Ok(Json(Items { items: service.budgets(&allowed.company).await? }))
 }
 
 async fn change(
     service: &Service,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     binding: Option<BindingKey>,
     period: Period,
     set: Option<SetBudget>,
@@ -163,7 +168,7 @@ async fn change(
 
 async fn set_budget(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(period): PathParam<Period>,
     Body(request): Body<SetBudget>,
 ) -> Budgets {
@@ -172,7 +177,7 @@ async fn set_budget(
 
 async fn remove_budget(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(period): PathParam<Period>,
 ) -> Budgets {
     change(&service, allowed, None, period, None).await
@@ -180,7 +185,7 @@ async fn remove_budget(
 
 async fn set_binding_budget(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
     PathParam(period): PathParam<Period>,
     Body(request): Body<SetBudget>,
@@ -190,7 +195,7 @@ async fn set_binding_budget(
 
 async fn remove_binding_budget(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
     PathParam(period): PathParam<Period>,
 ) -> Budgets {

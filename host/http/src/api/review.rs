@@ -9,10 +9,9 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::about;
-use crate::Problem;
-use crate::{Administering, Authorized, Viewing};
-use crate::{Body, PathParam, Query};
+use super::describe;
+use crate::failure::ReviewCodes;
+use crate::{Authorized, Body, Failure, PathParam, Problem, Query, permission};
 use memhost_core::{Page, Service};
 use memhost_types::schema::{cursor, page_size};
 use memhost_types::{BindingKey, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus};
@@ -22,11 +21,11 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/reviews",
-            get_with(list, about("listReviews", "List what waits for a person, or waited", "Newest first.")),
+            get_with(list, describe("listReviews", "List what waits for a person, or waited", "Newest first.")),
         )
         .api_route(
             "/reviews/{id}/decision",
-            post_with(decide, about("decideReview", "Decide about something that waits", "Once.")),
+            post_with(decide, describe("decideReview", "Decide about something that waits", "Once.")),
         )
         .with_path_items(|item| item.tag("reviews"))
 }
@@ -46,7 +45,7 @@ struct ReviewQuery {
 
 async fn list(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     Query(query): Query<ReviewQuery>,
 ) -> Result<Json<Page<ReviewItem>>, Problem> {
     let filter = ReviewFilter { status: query.status, binding_key: query.binding_key, ..ReviewFilter::default() };
@@ -55,9 +54,9 @@ async fn list(
 
 async fn decide(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(id): PathParam<ReviewId>,
     Body(request): Body<ReviewDecision>,
-) -> Result<Json<ReviewItem>, Problem> {
+) -> Result<Json<ReviewItem>, Failure<ReviewCodes>> {
     Ok(Json(service.decide(&allowed.caller, &allowed.company, id, request).await?))
 }

@@ -1,5 +1,5 @@
-//! What happens, as server-sent events: `operation`, `job`, `budget`, `plugin` and `reset`. Each has an id; a client that
-//! comes back with it in `Last-Event-ID` goes on where it was.
+//! Events as server-sent events: `operation`, `job`, `budget`, `plugin` and `reset`. Each has an id; a client that
+//! reconnects with it in `Last-Event-ID` continues after that event.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use aide::axum::routing::get_with;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::about;
-use crate::{Authorized, Events, Host, Hosting, Problem, Query, Viewing, document};
+use super::describe;
+use crate::{Authorized, HostAuthorized, Problem, Query, ServerSentEvents, document, permission};
 use memhost_core::{HostEvent, Service};
 use memhost_types::CompanyId;
 
-/// How long a client waits before it comes back.
+/// How long a client waits before it reconnects.
 const RETRY: Duration = Duration::from_secs(2);
-/// A line without news, so that whoever is between knows that somebody is there.
+/// The interval of empty comments, so that proxies keep the connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// A connection ends after this long and its client comes back: a token that was revoked reads no longer than that.
-const LONGEST: Duration = Duration::from_mins(5);
+/// The longest connection. Its client reconnects, and a revoked token is refused then.
+const MAX_CONNECTION: Duration = Duration::from_mins(5);
 
-const KNOWN: &str = "Server-sent events `operation`, `job`, `budget`, `plugin` (the host's stream only) and `reset`, each with an \
+const DESCRIPTION: &str = "Server-sent events `operation`, `job`, `budget`, `plugin` (the host's stream only) and `reset`, each with an \
                      id; `Last-Event-ID` goes on behind one. After `reset`, which says that some were missed, read the lists again.";
 
-/// The header of a client that comes back, in the document.
+/// The description of the header of a client that reconnects.
 struct LastEventId;
 
 impl OperationInput for LastEventId {
@@ -49,9 +49,9 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
         .api_route(
             "/stream",
             get_with(of_company, |operation| {
-                about("followCompany", "Follow what happens in a company", KNOWN)(operation)
+                describe("followCompany", "Follow what happens in a company", DESCRIPTION)(operation)
                     .input::<LastEventId>()
-                    .response::<200, Events>()
+                    .response::<200, ServerSentEvents>()
             }),
         )
         .with_path_items(|item| item.tag("stream"))
@@ -63,9 +63,9 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         .api_route(
             "/stream",
             get_with(of_host, |operation| {
-                about("followHost", "Follow what happens on the host", KNOWN)(operation)
+                describe("followHost", "Follow what happens on the host", DESCRIPTION)(operation)
                     .input::<LastEventId>()
-                    .response::<200, Events>()
+                    .response::<200, ServerSentEvents>()
             }),
         )
         .with_path_items(|item| item.tag("stream"))
@@ -79,7 +79,7 @@ struct StreamQuery {
     kinds: Option<String>,
 }
 
-/// What a `reset` says.
+/// The data of a `reset`.
 #[derive(Serialize)]
 struct Reset {
     advice: &'static str,
@@ -87,7 +87,7 @@ struct Reset {
 
 async fn of_company(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Viewing>,
+    allowed: Authorized<permission::View>,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
 ) -> Result<Response, Problem> {
@@ -96,7 +96,7 @@ async fn of_company(
 
 async fn of_host(
     State(service): State<Arc<Service>>,
-    _: Host<Hosting>,
+    _: HostAuthorized,
     headers: HeaderMap,
     Query(query): Query<StreamQuery>,
 ) -> Result<Response, Problem> {
@@ -113,17 +113,17 @@ async fn stream(
     let unknown = kinds.iter().flatten().find(|kind| !HostEvent::KINDS.contains(&kind.as_str()));
     if let Some(unknown) = unknown {
         let detail = format!("`{unknown}` is none of {}", HostEvent::KINDS.join(", "));
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail).at("kinds"));
+        return Err(Problem::invalid(detail).at("kinds"));
     }
     let after = headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default());
     let mut follower = service.follow(company, after).await?;
-    // One at a time: whoever reads slowly is waited for here, and the feed says so when too much has gone by.
+    // One event at a time: a slow client delays only itself, and gets a `reset` where it missed events.
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
-    let until = tokio::time::Instant::now() + LONGEST;
+    let until = tokio::time::Instant::now() + MAX_CONNECTION;
     tokio::spawn(async move {
         loop {
             let notice = tokio::select! {
-                // Whoever asked has gone.
+                // The client has disconnected.
                 () = sender.closed() => return,
                 () = tokio::time::sleep_until(until) => return,
                 notice = follower.next() => notice,
@@ -138,7 +138,7 @@ async fn stream(
         }
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
-    // What stands between must not keep it back.
+    // Proxies must not buffer the stream.
     let headers = [("cache-control", "no-store"), ("x-accel-buffering", "no")];
     Ok((headers, Sse::new(ReceiverStream::new(receiver)).keep_alive(alive)).into_response())
 }

@@ -7,26 +7,28 @@ use aide::axum::routing::{delete_with, get_with, post_with};
 use axum::Json;
 use axum::extract::State;
 
-use super::about;
 use super::control::Items;
-use crate::Problem;
-use crate::{Administering, Authorized, Host, Hosting, Viewing};
-use crate::{Body, Created, PathParam};
+use super::describe;
+use crate::failure::TokenCodes;
+use crate::{Authorized, Body, Created, Failure, HostAuthorized, PathParam, Problem, permission};
 use memhost_core::{CreateToken, Service};
 use memhost_types::{NewToken, Token, TokenId};
 
-const ONCE: &str = "The answer has its value, this once: it is kept as a digest only.";
+const SHOWN_ONCE: &str = "The answer has its value, this once: it is kept as a digest only.";
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/tokens",
-            get_with(list, about("listTokens", "List a company's tokens", "Without their values."))
-                .post_with(create, about("createToken", "Make a token of a company", ONCE)),
+            get_with(list, describe("listTokens", "List a company's tokens", "Without their values."))
+                .post_with(create, describe("createToken", "Make a token of a company", SHOWN_ONCE)),
         )
-        .api_route("/tokens/{id}/rotate", post_with(rotate, about("rotateToken", "Make a token's value anew", ONCE)))
-        .api_route("/tokens/{id}", delete_with(revoke, about("revokeToken", "Take a token back", "")))
+        .api_route(
+            "/tokens/{id}/rotate",
+            post_with(rotate, describe("rotateToken", "Make a token's value anew", SHOWN_ONCE)),
+        )
+        .api_route("/tokens/{id}", delete_with(revoke, describe("revokeToken", "Take a token back", "")))
         .with_path_items(|item| item.tag("tokens"))
 }
 
@@ -37,28 +39,31 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             "/tokens",
             get_with(
                 list_operators,
-                about("listOperatorTokens", "List the operators' tokens", "Without their values."),
+                describe("listOperatorTokens", "List the operators' tokens", "Without their values."),
             )
-            .post_with(create_operator, about("createOperatorToken", "Make a token of an operator", ONCE)),
+            .post_with(create_operator, describe("createOperatorToken", "Make a token of an operator", SHOWN_ONCE)),
         )
         .api_route(
             "/tokens/{id}/rotate",
-            post_with(rotate_operator, about("rotateOperatorToken", "Make an operator's token's value anew", ONCE)),
+            post_with(
+                rotate_operator,
+                describe("rotateOperatorToken", "Make an operator's token's value anew", SHOWN_ONCE),
+            ),
         )
         .api_route(
             "/tokens/{id}",
-            delete_with(revoke_operator, about("revokeOperatorToken", "Take an operator's token back", "")),
+            delete_with(revoke_operator, describe("revokeOperatorToken", "Take an operator's token back", "")),
         )
         .with_path_items(|item| item.tag("tokens"))
 }
 
-async fn list(State(service): State<Arc<Service>>, allowed: Authorized<Viewing>) -> Json<Items<Token>> {
+async fn list(State(service): State<Arc<Service>>, allowed: Authorized<permission::View>) -> Json<Items<Token>> {
     Json(Items { items: service.tokens(Some(&allowed.company)) })
 }
 
 async fn create(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     Body(request): Body<CreateToken>,
 ) -> Result<Created<NewToken>, Problem> {
     let made = service.create_token(&allowed.caller, Some(&allowed.company), request).await?;
@@ -67,27 +72,27 @@ async fn create(
 
 async fn rotate(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(token): PathParam<TokenId>,
-) -> Result<Json<NewToken>, Problem> {
+) -> Result<Json<NewToken>, Failure<TokenCodes>> {
     Ok(Json(service.rotate_token(&allowed.caller, Some(&allowed.company), token).await?))
 }
 
 async fn revoke(
     State(service): State<Arc<Service>>,
-    allowed: Authorized<Administering>,
+    allowed: Authorized<permission::Administer>,
     PathParam(token): PathParam<TokenId>,
-) -> Result<Json<Token>, Problem> {
+) -> Result<Json<Token>, Failure<TokenCodes>> {
     Ok(Json(service.revoke_token(&allowed.caller, Some(&allowed.company), token).await?))
 }
 
-async fn list_operators(State(service): State<Arc<Service>>, _: Host<Hosting>) -> Json<Items<Token>> {
+async fn list_operators(State(service): State<Arc<Service>>, _: HostAuthorized) -> Json<Items<Token>> {
     Json(Items { items: service.tokens(None) })
 }
 
 async fn create_operator(
     State(service): State<Arc<Service>>,
-    allowed: Host<Hosting>,
+    allowed: HostAuthorized,
     Body(request): Body<CreateToken>,
 ) -> Result<Created<NewToken>, Problem> {
     Ok(Created(service.create_token(&allowed.caller, None, request).await?))
@@ -95,16 +100,16 @@ async fn create_operator(
 
 async fn rotate_operator(
     State(service): State<Arc<Service>>,
-    allowed: Host<Hosting>,
+    allowed: HostAuthorized,
     PathParam(token): PathParam<TokenId>,
-) -> Result<Json<NewToken>, Problem> {
+) -> Result<Json<NewToken>, Failure<TokenCodes>> {
     Ok(Json(service.rotate_token(&allowed.caller, None, token).await?))
 }
 
 async fn revoke_operator(
     State(service): State<Arc<Service>>,
-    allowed: Host<Hosting>,
+    allowed: HostAuthorized,
     PathParam(token): PathParam<TokenId>,
-) -> Result<Json<Token>, Problem> {
+) -> Result<Json<Token>, Failure<TokenCodes>> {
     Ok(Json(service.revoke_token(&allowed.caller, None, token).await?))
 }

@@ -1,24 +1,22 @@
-//! What each tool does: one call of the service.
+//! The work of each tool: one call of `core`.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::aliases;
 use super::arguments::{self, CHARS, DEFAULT_CHARS, MAX_IDS, MAX_NODES, MAX_QUERY, MAX_SUMMARY, MAX_TEXT, MAX_TOP_K};
 use super::asking::Asking;
 use super::error::McpError;
 use super::results::{Browsed, Corrected, Forgotten, Found, Named, Noted, Searched};
-use super::schema::{check_range, check_text, read};
-use super::tools::Tool;
+use super::schema::{check_range, check_text};
 use super::{text, uri};
 use memhost_core::{Abilities, Service};
 use memhost_types::{
-    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, Intent, JsonObject, ProviderKey, QueryRequest,
-    RecordHandle, RecordId, RecordWrite, TextId, UpsertRequest,
+    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, Intent, ProviderKey, QueryRequest, RecordHandle,
+    RecordId, RecordWrite, TextId, UpsertRequest,
 };
 
-/// A call.
+/// A call of a tool, with its caller, its scope and what the binding of that scope can do.
 pub(super) struct Call<'a> {
     pub(super) service: &'a Service,
     pub(super) asking: Asking,
@@ -26,23 +24,7 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Does what a tool is for.
-    ///
-    /// # Errors
-    /// As the service says, and where an argument will not do.
-    pub(super) async fn run(self, tool: Tool, arguments: Option<JsonObject>) -> Result<CallToolResult, McpError> {
-        match tool {
-            Tool::Search => self.search(read(arguments)?).await,
-            Tool::Note => self.note(read(arguments)?).await,
-            Tool::Correct => self.correct(read(arguments)?).await,
-            Tool::Forget => self.forget(read(arguments)?).await,
-            Tool::Browse => self.browse(read(arguments)?).await,
-            Tool::SaveMemory => aliases::save(self, read(arguments)?).await,
-            Tool::RemoveMemory => aliases::remove(self, read(arguments)?).await,
-        }
-    }
-
-    async fn search(self, wanted: arguments::Search) -> Result<CallToolResult, McpError> {
+    pub(super) async fn search(self, wanted: arguments::Search) -> Result<CallToolResult, McpError> {
         check_text("query", &wanted.query, MAX_QUERY)?;
         check_range("topK", wanted.top_k.unwrap_or(1), 1, MAX_TOP_K)?;
         let most = wanted.max_chars.unwrap_or(DEFAULT_CHARS);
@@ -65,7 +47,7 @@ impl Call<'_> {
         Ok(answered(text::searched(&answer), &answer))
     }
 
-    async fn note(self, wanted: arguments::Note) -> Result<CallToolResult, McpError> {
+    pub(super) async fn note(self, wanted: arguments::Note) -> Result<CallToolResult, McpError> {
         check_text("text", &wanted.text, MAX_TEXT)?;
         if let Some(summary) = &wanted.summary {
             check_text("summary", summary, MAX_SUMMARY)?;
@@ -97,7 +79,7 @@ impl Call<'_> {
         Ok((operation_id, record))
     }
 
-    async fn correct(self, wanted: arguments::Correct) -> Result<CallToolResult, McpError> {
+    pub(super) async fn correct(self, wanted: arguments::Correct) -> Result<CallToolResult, McpError> {
         let handle = self.handle("id", &wanted.id)?;
         let patch = match (wanted.text, wanted.instruction) {
             (Some(text), None) => {
@@ -122,7 +104,7 @@ impl Call<'_> {
         Ok(answered(text::corrected(&answer), &answer))
     }
 
-    async fn forget(self, wanted: arguments::Forget) -> Result<CallToolResult, McpError> {
+    pub(super) async fn forget(self, wanted: arguments::Forget) -> Result<CallToolResult, McpError> {
         let answer = self.forget_all("ids", &wanted.ids).await?;
         Ok(answered(text::forgotten(&answer), &answer))
     }
@@ -137,7 +119,7 @@ impl Call<'_> {
         Ok(self.service.forget(&self.asking.caller, request).await?.into())
     }
 
-    async fn browse(self, wanted: arguments::Browse) -> Result<CallToolResult, McpError> {
+    pub(super) async fn browse(self, wanted: arguments::Browse) -> Result<CallToolResult, McpError> {
         check_range("limit", wanted.limit.unwrap_or(1), 1, MAX_NODES)?;
         let request = BrowseRequest {
             binding_key: self.asking.binding,

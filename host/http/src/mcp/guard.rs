@@ -1,4 +1,4 @@
-//! In front of the protocol: which browsers may call, and errors as problem details like everywhere.
+//! The layer in front of the protocol: it refuses pages of other origins, and turns errors into problem details.
 
 use axum::body::to_bytes;
 use axum::extract::Request;
@@ -7,17 +7,17 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::Problem;
+use crate::{Problem, ProblemCode};
 
-/// The longest error text that is taken over, in bytes.
+/// The longest error text of the protocol that is passed on, in bytes.
 const MAX_TEXT: usize = 4 << 10;
 
-/// Keeps pages of other origins out, and says in one form what the protocol's own layer refuses.
+/// Refuses pages of other origins, and turns the errors of the protocol's own layer into problem details.
 pub(super) async fn guard(request: Request, next: Next) -> Response {
     if !is_local(request.headers()) {
         let detail = "a page of another origin may not call this host; a program on this machine or with the token, and a \
                       page of localhost, may";
-        return Problem::new(StatusCode::FORBIDDEN, "origin_not_allowed", detail).into_response();
+        return Problem::new(ProblemCode::OriginNotAllowed, detail).into_response();
     }
     let response = next.run(request).await;
     if !(response.status().is_client_error() || response.status().is_server_error()) || is_json(&response) {
@@ -35,24 +35,24 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
 
 fn problem(status: StatusCode, text: &str) -> Problem {
     match status {
-        // A body that is JSON by its type and no message of the protocol.
+        // The body is JSON, but no message of the protocol.
         StatusCode::UNSUPPORTED_MEDIA_TYPE if text.starts_with("fail to deserialize") => {
             let detail = format!("the body is no message of the protocol: {text}");
-            Problem::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
+            Problem::invalid(detail)
         }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            Problem::new(status, "unsupported_media_type", "send JSON with `content-type: application/json`")
+            Problem::new(ProblemCode::UnsupportedMediaType, "send JSON with `content-type: application/json`")
         }
         StatusCode::NOT_ACCEPTABLE => {
-            Problem::new(status, "not_acceptable", "send `accept: application/json, text/event-stream`")
+            Problem::new(ProblemCode::NotAcceptable, "send `accept: application/json, text/event-stream`")
         }
         StatusCode::METHOD_NOT_ALLOWED => {
             let detail = "this host keeps no sessions and pushes no messages: send every message with POST";
-            Problem::new(status, "method_not_allowed", detail)
+            Problem::new(ProblemCode::MethodNotAllowed, detail)
         }
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(status, "body_too_large", text),
-        _ if status.is_client_error() => Problem::new(status, "invalid_request", text),
-        _ => Problem::new(status, "host", text),
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(ProblemCode::BodyTooLarge, text),
+        _ if status.is_client_error() => Problem::new(ProblemCode::InvalidRequest, text),
+        _ => Problem::new(ProblemCode::Host, text),
     }
 }
 

@@ -15,7 +15,7 @@ use super::asking::{Asking, Names};
 use super::call::Call;
 use super::error::McpError;
 use super::tools::Tool;
-use super::{resources, rules};
+use super::{dispatch, resources, rules};
 use memhost_core::{Abilities, Service};
 use memhost_types::OperationKind;
 
@@ -100,7 +100,7 @@ impl ServerHandler for MemoryServer {
             return Err(none().into());
         }
         let call = Call { service: &self.service, asking, abilities };
-        let done = call.run(tool, request.arguments).await;
+        let done = dispatch::run(call, tool, request.arguments).await;
         Ok(done.unwrap_or_else(McpError::into_result).into())
     }
 

@@ -1,20 +1,21 @@
-//! Answers whose status is in their type, so that the document and the wire say the same.
+//! Answers whose status and headers are in their type, so that the document and the wire agree.
 
+use aide::OperationOutput;
 use aide::generate::GenContext;
-use aide::openapi::{self, MediaType, Operation, ReferenceOr, RequestBody};
-use aide::{OperationInput, OperationOutput};
+use aide::openapi::{self, MediaType, Operation};
 use axum::Json;
+use axum::http::header::ETAG;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::problem::Problem;
-use memhost_core::RateState;
+use super::document;
+use memhost_core::{BindingView, RateState};
 
 type Inferred = Vec<(Option<openapi::StatusCode>, openapi::Response)>;
 
-/// 201: something was made.
+/// 201: something was created.
 pub struct Created<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Created<T> {
@@ -69,7 +70,7 @@ impl<T: JsonSchema> OperationOutput for WithRateLimit<T> {
     }
 }
 
-/// 204: it is done, and there is nothing to say about it.
+/// 204: the change is made, and the answer has no body.
 pub struct NoContent;
 
 impl IntoResponse for NoContent {
@@ -87,35 +88,51 @@ impl OperationOutput for NoContent {
     }
 }
 
-/// One JSON value a line, in a request or an answer.
-pub struct JsonLines;
+/// A binding with its revision as the entity tag.
+pub struct EntityTagged<const STATUS: u16>(pub BindingView);
 
-fn lines() -> (String, MediaType) {
-    ("application/x-ndjson".to_owned(), MediaType::default())
-}
+impl<const STATUS: u16> OperationOutput for EntityTagged<STATUS> {
+    type Inner = BindingView;
 
-impl OperationInput for JsonLines {
-    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
-        let content = std::iter::once(lines()).collect();
-        let body = RequestBody { description: None, content, required: true, extensions: Default::default() };
-        operation.request_body = Some(ReferenceOr::Item(body));
+    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Inferred {
+        let shown = Json::<BindingView>::operation_response(ctx, operation);
+        let tagged = shown.map(|mut shown| {
+            document::answer_header(&mut shown, "etag", "EntityTag");
+            (Some(openapi::StatusCode::Code(STATUS)), shown)
+        });
+        tagged.into_iter().collect()
     }
 }
 
-impl OperationOutput for JsonLines {
+impl<const STATUS: u16> IntoResponse for EntityTagged<STATUS> {
+    fn into_response(self) -> Response {
+        let tag = HeaderValue::from_str(&format!("\"{}\"", self.0.binding.revision));
+        let status = StatusCode::from_u16(STATUS).unwrap_or_default();
+        let mut response = (status, Json(self.0)).into_response();
+        if let Ok(tag) = tag {
+            response.headers_mut().insert(ETAG, tag);
+        }
+        response
+    }
+}
+
+/// The description of an answer of one JSON value a line (NDJSON).
+pub struct NdjsonAnswer;
+
+impl OperationOutput for NdjsonAnswer {
     type Inner = Self;
 
     fn operation_response(_: &mut GenContext, _: &mut Operation) -> Option<openapi::Response> {
         let description = "One JSON value a line.".to_owned();
-        let content = std::iter::once(lines()).collect();
+        let content = std::iter::once(("application/x-ndjson".to_owned(), MediaType::default())).collect();
         Some(openapi::Response { description, content, ..openapi::Response::default() })
     }
 }
 
-/// Server-sent events.
-pub struct Events;
+/// The description of an answer of server-sent events.
+pub struct ServerSentEvents;
 
-impl OperationOutput for Events {
+impl OperationOutput for ServerSentEvents {
     type Inner = Self;
 
     fn operation_response(_: &mut GenContext, _: &mut Operation) -> Option<openapi::Response> {
@@ -123,9 +140,4 @@ impl OperationOutput for Events {
         let content = std::iter::once(("text/event-stream".to_owned(), MediaType::default())).collect();
         Some(openapi::Response { description, content, ..openapi::Response::default() })
     }
-}
-
-/// Which problems an operation can answer with is added when the document is finished: it follows from what it takes.
-impl OperationOutput for Problem {
-    type Inner = Self;
 }

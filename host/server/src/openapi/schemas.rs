@@ -1,4 +1,4 @@
-//! Schemas of requests and of answers: those that are the same become one, the others get names of their own.
+//! Merges the schemas of requests and answers: equal ones become one, different ones get different names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use memhost_http::document::{AS_REQUEST, SCHEMAS, each_member};
 
-/// The end of a request's schema's name where an answer has another schema of that name.
+/// The suffix of a request schema's name where an answer has a different schema of that name.
 const INPUT: &str = "Input";
 
-/// Settles the names of what requests have.
-pub(super) fn requests(document: &mut Value) {
+/// Gives every request schema its final name.
+pub(super) fn merge_requests(document: &mut Value) {
     let Some(schemas) = document.pointer_mut("/components/schemas").map(Value::take) else { return };
     let Value::Object(schemas) = schemas else { return };
     let (of_requests, of_answers): (Map<_, _>, Map<_, _>) =
@@ -18,7 +18,7 @@ pub(super) fn requests(document: &mut Value) {
     let of_requests: BTreeMap<String, Value> =
         of_requests.into_iter().map(|(name, schema)| (name.trim_end_matches(AS_REQUEST).to_owned(), schema)).collect();
     let differing = differing(&of_requests, &of_answers);
-    let settle = |reference: &mut Value| {
+    let rename = |reference: &mut Value| {
         let Some(name) = reference.as_str().and_then(|text| text.strip_prefix(SCHEMAS)?.strip_suffix(AS_REQUEST))
         else {
             return;
@@ -26,16 +26,16 @@ pub(super) fn requests(document: &mut Value) {
         let end = if differing.contains(name) { INPUT } else { "" };
         *reference = format!("{SCHEMAS}{name}{end}").into();
     };
-    let mut settled: BTreeMap<String, Value> = of_answers.into_iter().collect();
+    let mut merged: BTreeMap<String, Value> = of_answers.into_iter().collect();
     for (name, schema) in of_requests {
         let name = if differing.contains(&name) { format!("{name}{INPUT}") } else { name };
-        settled.entry(name).or_insert(schema);
+        merged.entry(name).or_insert(schema);
     }
-    document["components"]["schemas"] = settled.into_iter().collect();
-    each_member(document, "$ref", &mut { settle });
+    document["components"]["schemas"] = merged.into_iter().collect();
+    each_member(document, "$ref", &mut { rename });
 }
 
-/// The names that mean one thing in a request and another in an answer: by themselves, or by what they refer to.
+/// The names whose schemas differ between requests and answers, in themselves or in what they refer to.
 fn differing(of_requests: &BTreeMap<String, Value>, of_answers: &Map<String, Value>) -> BTreeSet<String> {
     let mut differing = BTreeSet::new();
     loop {

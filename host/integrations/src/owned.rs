@@ -1,46 +1,45 @@
-//! Whose records a call is about, and what all calls of this room do with them.
+//! The records of one owner (a user, a drive, a project), and what every route does with them.
 
 use std::sync::Arc;
-
-use axum::http::StatusCode;
 
 use memhost_core::{Caller, Service};
 use memhost_http::Problem;
 use memhost_types::{BindingKey, JsonObject, ListRequest, Scope, Snippet, check_id};
 
-/// How many records are asked for at once, and how many times at most.
+/// The records of one page.
 const PAGE: u32 = 1_000;
+/// The most pages that one request reads.
 const MAX_PAGES: usize = 10;
 
-/// One owner's records: a scope, and what their metadata says.
-pub(super) struct Place {
+/// The records of one owner: their scope, and the metadata that names the owner.
+pub(super) struct Owned {
     pub(super) binding: Option<BindingKey>,
     pub(super) scope: Scope,
-    /// The name and the value of the metadata that tells this owner's records from all others.
+    /// The metadata field that names the owner, and the owner's id in it.
     pub(super) owner: (&'static str, String),
 }
 
-/// Some records of a place.
-pub(super) struct Found {
+/// A page of an owner's records.
+pub(super) struct OwnedPage {
     pub(super) items: Vec<Snippet>,
     pub(super) next_cursor: Option<String>,
 }
 
-impl Place {
-    /// Whether a record is this owner's.
+impl Owned {
+    /// Whether a record belongs to this owner.
     pub(super) fn owns(&self, record: &Snippet) -> bool {
         let (name, value) = &self.owner;
         let found = record.metadata.as_ref().and_then(|metadata| metadata.get(*name)?.as_str());
         found == Some(value)
     }
 
-    /// The metadata that a record of this place is looked for with.
+    /// The metadata filter that finds this owner's records.
     pub(super) fn filter(&self) -> JsonObject {
         let (name, value) = &self.owner;
         JsonObject::from_iter([((*name).to_owned(), value.as_str().into())])
     }
 
-    /// One page of them.
+    /// One page of the owner's records that match a filter.
     pub(super) async fn page(
         &self,
         service: &Arc<Service>,
@@ -48,7 +47,7 @@ impl Place {
         cursor: Option<String>,
         limit: u32,
         filter: JsonObject,
-    ) -> Result<Found, Problem> {
+    ) -> Result<OwnedPage, Problem> {
         let request = ListRequest {
             binding_key: self.binding.clone(),
             scope: self.scope.clone(),
@@ -58,17 +57,17 @@ impl Place {
         };
         let page = service.list(caller, request).await?;
         let items = page.items.into_iter().filter(|record| self.owns(record)).collect();
-        Ok(Found { items, next_cursor: page.next_cursor })
+        Ok(OwnedPage { items, next_cursor: page.next_cursor })
     }
 
-    /// As many of them as one answer may have: 10,000.
+    /// At most 10,000 of the owner's records, from a cursor on.
     pub(super) async fn all(
         &self,
         service: &Arc<Service>,
         caller: &Caller,
         cursor: Option<String>,
-    ) -> Result<Found, Problem> {
-        let mut all = Found { items: Vec::new(), next_cursor: cursor };
+    ) -> Result<OwnedPage, Problem> {
+        let mut all = OwnedPage { items: Vec::new(), next_cursor: cursor };
         for _ in 0..MAX_PAGES {
             let page = self.page(service, caller, all.next_cursor.take(), PAGE, self.filter()).await?;
             all.items.extend(page.items);
@@ -81,18 +80,18 @@ impl Place {
     }
 }
 
-/// An id of another system, as the host takes ids.
+/// Checks an id of another system by the host's rules for ids.
 pub(super) fn id(field: &str, text: &str) -> Result<String, Problem> {
     check_id(field, text).map_err(|error| invalid(&error.field, error.message.clone()))?;
     Ok(text.to_owned())
 }
 
-/// A field at fault.
+/// A problem with a field of the request.
 pub(super) fn invalid(field: &str, message: impl std::fmt::Display) -> Problem {
-    Problem::new(StatusCode::BAD_REQUEST, "invalid_request", format!("{field} {message}")).at(field)
+    Problem::invalid(format!("{field} {message}")).at(field)
 }
 
-/// The text of a record's metadata under a name.
+/// A text in a record's metadata.
 pub(super) fn text(metadata: Option<&JsonObject>, name: &str) -> Option<String> {
     metadata?.get(name)?.as_str().map(str::to_owned)
 }

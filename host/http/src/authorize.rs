@@ -1,0 +1,122 @@
+//! Authorization in types: a handler names the permission that it needs in its arguments, and cannot get the company
+//! without it.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use super::document;
+use super::extract::Company;
+use super::permission::{self, Permission};
+use super::problem::{Problem, ProblemCode};
+use memhost_core::{Caller, Service};
+use memhost_types::CompanyId;
+
+/// The caller, as the token says.
+pub struct Authenticated(pub Caller);
+
+impl<S: Sync> FromRequestParts<S> for Authenticated {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        // The token layer sets the caller. A route that is not behind it must refuse every request.
+        let missing = || Problem::new(ProblemCode::Unauthenticated, "the request has no caller");
+        caller.map(Self).ok_or_else(missing)
+    }
+}
+
+impl OperationInput for Authenticated {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        document::problems(operation, [ProblemCode::Unauthenticated]);
+    }
+}
+
+/// A caller who has a permission in the company of the address.
+pub struct Authorized<P> {
+    /// The caller.
+    pub caller: Caller,
+    /// The company of the address.
+    pub company: CompanyId,
+    permission: PhantomData<P>,
+}
+
+impl<P: Permission> FromRequestParts<Arc<Service>> for Authorized<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
+        let Company(company) = Company::from_request_parts(parts, service).await?;
+        service.allow(&caller, P::ACT, Some(&company)).await?;
+        Ok(Self { caller, company, permission: PhantomData })
+    }
+}
+
+impl<P: Permission> OperationInput for Authorized<P> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        in_company::<P>(ctx, operation);
+    }
+}
+
+/// A caller whose permission `core` checks itself, because the scope in the body decides and a refusal is recorded as
+/// the operation that it is.
+pub struct AuthorizedByCore<P> {
+    /// The caller.
+    pub caller: Caller,
+    /// The company of the address.
+    pub company: CompanyId,
+    permission: PhantomData<P>,
+}
+
+impl<P: Permission> FromRequestParts<Arc<Service>> for AuthorizedByCore<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
+        let Company(company) = Company::from_request_parts(parts, service).await?;
+        Ok(Self { caller, company, permission: PhantomData })
+    }
+}
+
+impl<P: Permission> OperationInput for AuthorizedByCore<P> {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        in_company::<P>(ctx, operation);
+    }
+}
+
+fn in_company<P: Permission>(ctx: &mut GenContext, operation: &mut Operation) {
+    Authenticated::operation_input(ctx, operation);
+    Company::operation_input(ctx, operation);
+    document::roles(operation, P::ACT);
+    // A company that is erased or being imported takes no requests.
+    document::problems(operation, [ProblemCode::Forbidden, ProblemCode::CompanyErased, ProblemCode::Importing]);
+}
+
+/// A caller who may manage the host itself.
+pub struct HostAuthorized {
+    /// The caller.
+    pub caller: Caller,
+}
+
+impl FromRequestParts<Arc<Service>> for HostAuthorized {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
+        service.allow(&caller, permission::Host::ACT, None).await?;
+        Ok(Self { caller })
+    }
+}
+
+impl OperationInput for HostAuthorized {
+    fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
+        Authenticated::operation_input(ctx, operation);
+        document::roles(operation, permission::Host::ACT);
+        document::problems(operation, [ProblemCode::Forbidden]);
+    }
+}
