@@ -19,5 +19,21 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     }
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(header.iter().map(|title| title.to_uppercase())).add_rows(rows);
+    // The first column begins at the margin.
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
     table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_begins_at_the_margin() {
+        let rows = vec![vec!["21".to_owned(), "a".to_owned()]];
+        assert_eq!(table(&["waiting", "what"], rows), "WAITING  WHAT\n21       a");
+        assert_eq!(table(&["waiting"], Vec::new()), "nothing");
+    }
 }
