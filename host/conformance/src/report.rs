@@ -1,13 +1,13 @@
-//! What came of a check: for programs as JSON, for continuous integration as JUnit's XML, for a README as a badge.
+//! The report of a check: as JSON for programs, as JUnit XML for continuous integration, as a badge for a README.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
-use super::kit::Selection;
 use super::rule::{Mode, Rule};
-use super::rules;
+use super::selection::Selection;
+use super::{CheckError, rules};
 use memhost_sandbox::Inspection;
 use memhost_types::{Digest, ProviderKey};
 
@@ -169,38 +169,19 @@ impl Report {
         })
     }
 
-    /// The report in the XML that systems of continuous integration read: one case a rule.
-    pub fn to_junit(&self) -> String {
-        let Counts { passed, failed, skipped } = self.counts();
-        let name = escape(&format!("memhost plugin check {}", self.name()));
-        let mut xml = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failed}\" skipped=\"{skipped}\" errors=\"0\" time=\"{:.3}\">\n",
-            passed + failed + skipped,
-            self.took.as_secs_f64()
-        );
-        for finding in &self.findings {
-            let rule = &finding.rule;
-            let within = match &finding.outcome {
-                Outcome::Passed => String::new(),
-                Outcome::Skipped { why } => format!("<skipped message=\"{}\"/>", escape(why)),
-                Outcome::Failed { saw } => format!(
-                    "<failure message=\"{}\">{}</failure>",
-                    escape(saw),
-                    escape(&format!("expects: {}\n{}", rule.expects, place(rule)))
-                ),
-            };
-            // Writing to a text does not fail.
-            let _ = writeln!(
-                xml,
-                "    <testcase classname=\"{}\" name=\"{} {}\" time=\"{:.3}\">{within}</testcase>",
-                rule.id.split('-').next().unwrap_or_default(),
-                rule.id,
-                escape(rule.title),
-                finding.took.as_secs_f64()
-            );
-        }
-        xml.push_str("  </testsuite>\n</testsuites>\n");
-        xml
+    /// The report as JUnit XML: one test case for each rule.
+    ///
+    /// # Errors
+    /// Where the XML cannot be written.
+    pub fn to_junit(&self) -> Result<String, CheckError> {
+        let name = format!("memhost plugin check {}", self.name());
+        let mut suite = TestSuite::new(name.as_str());
+        suite.set_time(self.took);
+        suite.add_test_cases(self.findings.iter().map(test_case));
+        let mut report = quick_junit::Report::new(name.as_str());
+        report.set_time(self.took);
+        report.add_test_suite(suite);
+        report.to_string().map_err(|error| CheckError::Report(error.to_string()))
     }
 
     /// What `https://img.shields.io/endpoint` reads.
@@ -241,19 +222,23 @@ fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e4).round() / 10.0
 }
 
-/// A text in XML. What XML cannot say at all is left out.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' => escaped.push_str("&#10;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
-            c => escaped.push(c),
+fn test_case(finding: &Finding) -> TestCase {
+    let rule = &finding.rule;
+    let status = match &finding.outcome {
+        Outcome::Passed => TestCaseStatus::success(),
+        Outcome::Skipped { why } => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(why.as_str());
+            status
         }
-    }
-    escaped
+        Outcome::Failed { saw } => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(saw.as_str()).set_description(format!("expects: {}\n{}", rule.expects, place(rule)));
+            status
+        }
+    };
+    let mut case = TestCase::new(format!("{} {}", rule.id, rule.title), status);
+    case.set_classname(rule.id.split('-').next().unwrap_or_default());
+    case.set_time(finding.took);
+    case
 }

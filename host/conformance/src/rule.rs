@@ -4,8 +4,8 @@ use std::pin::Pin;
 
 use serde::Serialize;
 
-use super::kit::Candidate;
-use super::subject::Subject;
+use super::subject::{Candidate, Subject};
+use super::verdict::Verdict;
 use memhost_sandbox::{AdmissionError, OptionalInterface};
 
 /// Where the contract says it.
@@ -29,16 +29,6 @@ pub enum Mode {
     Thorough,
 }
 
-/// Why a rule did not come out well.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// It is broken: what was seen.
-    Failed(String),
-    /// It cannot be tried on this provider: why.
-    Skipped(String),
-}
-
-pub(super) type Verdict = Result<(), Stop>;
 pub(super) type Trial<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
 
 /// How a rule is tried.
@@ -59,7 +49,7 @@ pub struct Rule {
     pub id: &'static str,
     /// What holds, in one line.
     pub title: &'static str,
-    /// What the kit does, and what must come of it.
+    /// What the suite does, and what the provider must answer.
     pub expects: &'static str,
     /// Where the contract says it.
     pub contract: Sentence,
@@ -119,17 +109,4 @@ pub(super) const fn types(item: &'static str, text: &'static str) -> Sentence {
 
 pub(super) const fn world(item: &'static str, text: &'static str) -> Sentence {
     Sentence { file: "wit/worlds.wit", item, text }
-}
-
-pub(super) fn failed<T>(saw: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Failed(saw.into()))
-}
-
-pub(super) fn skipped<T>(why: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Skipped(why.into()))
-}
-
-/// Holds, or what was seen instead.
-pub(super) fn holds(is_so: bool, saw: impl FnOnce() -> String) -> Verdict {
-    if is_so { Ok(()) } else { failed(saw()) }
 }

@@ -8,14 +8,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::rule::{Stop, failed, skipped};
+use crate::verdict::{Stop, failed, skipped};
 use memhost_core::{Caller, CreateBinding, Service, ServiceError, Workbench};
-use memhost_sandbox::{CallError, Instances, OptionalInterface};
+use memhost_sandbox::{CallError, Component, Instances, OptionalInterface};
 use memhost_types::{
     AgentId, BindingKey, CaptureMode, CaptureRequest, CompanyId, HookContext, HookKind, JsonObject, OperationId,
     ProviderDescription, ProviderError, RecordHandle, RecordId, RecordWrite, Scope, SourceKind, SourcePayload,
     SourceRef, TextId,
 };
+
+/// A component that was admitted and serves nobody yet.
+pub(crate) struct Candidate {
+    pub(crate) service: Arc<Service>,
+    pub(crate) component: Component,
+    pub(crate) config: JsonObject,
+}
 
 /// A binding that only one rule uses. Its scope is that rule's, too: a provider may keep everything in one place elsewhere.
 pub(super) struct Subject {

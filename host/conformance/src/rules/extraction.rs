@@ -2,8 +2,9 @@
 
 use super::query::has;
 use crate::material::text;
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
+use crate::rule::{Rule, Run, optional, types};
 use crate::subject::Subject;
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{JobAnswer, OptionalInterface};
 use memhost_types::{CaptureMode, ExtractionJob, JobStatus, RecordHandle};
 

@@ -1,7 +1,7 @@
 //! The calls, on the binding's own instances: each answer is checked as when the provider serves.
 
 use super::{Subject, answered};
-use crate::rule::{Stop, failed, skipped};
+use crate::verdict::{Stop, failed, skipped};
 use memhost_sandbox::{Answer, BrowseAnswer, CallError, CaptureAnswer, Correction, ExplainAnswer, Failure, JobAnswer};
 use memhost_types::{
     BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest,

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use crate::material::text;
-use crate::rule::{Stop, skipped};
+use crate::verdict::{Stop, skipped};
 use memhost_types::{CaptureMode, CaptureRequest, Snippet};
 
 /// How a record may come to wait.

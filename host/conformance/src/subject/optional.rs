@@ -2,7 +2,7 @@
 
 use super::calls::{MOST_PAGES, plain};
 use super::{Subject, answered};
-use crate::rule::{Stop, failed, skipped};
+use crate::verdict::{Stop, failed, skipped};
 use memhost_sandbox::{CallError, ImportAnswer, OptionalInterface};
 use memhost_types::{Decision, ExtractionJob, JobStatus, RecordHandle, RecordWrite, Scope, Snippet};
 

@@ -1,9 +1,9 @@
 //! What a person's decision makes of what waits.
 
 use crate::material::{clip, text};
-use crate::rule::{Stop, Verdict, failed, holds, skipped};
 use crate::rules::query::has;
 use crate::subject::{Subject, answered, variant};
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::{Decision, ProviderError, RecordHandle, RecordWrite, Snippet};
 

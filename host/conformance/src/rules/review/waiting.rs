@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::rule::{Verdict, failed, holds};
 use crate::rules::partition::other_subject;
 use crate::rules::query::has;
 use crate::subject::Subject;
+use crate::verdict::{Verdict, failed, holds};
 use memhost_types::{ForgetEffect, Intent, QueryRequest, Snippet};
 
 /// Between two records that come to wait: a guest's clock goes in steps of 100 milliseconds.

@@ -1,9 +1,9 @@
 //! What comes in.
 
 use super::{difference, exported, fresh, imported, written};
-use crate::rule::{Stop, Verdict, failed, holds, skipped};
 use crate::rules::query::has;
 use crate::subject::{Subject, answered, variant};
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{CallError, OptionalInterface};
 use memhost_types::ProviderError;
 

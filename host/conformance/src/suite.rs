@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::report::{Finding, Outcome, Report};
-use super::rule::{Mode, Rule, Run, Stop, Verdict};
-use super::subject::Subject;
+use super::rule::{Rule, Run};
+use super::selection::Selection;
+use super::subject::{Candidate, Subject};
+use super::verdict::{Stop, Verdict};
 use super::{CheckError, rules};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
 use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret, schema_problem};
@@ -43,37 +45,8 @@ pub struct CheckOptions {
     pub secrets: Vec<(String, String)>,
 }
 
-/// Which rules are tried.
-#[derive(Debug, Clone)]
-pub struct Selection {
-    /// Those of this mode and below.
-    pub mode: Mode,
-    /// Only these; empty: all.
-    pub rules: Vec<String>,
-}
-
-impl Selection {
-    fn of_rules(&self) -> Result<Vec<&'static Rule>, CheckError> {
-        if let Some(id) = self.rules.iter().find(|id| !rules::all().any(|rule| rule.id == **id)) {
-            return Err(CheckError::NoRule { id: id.clone() });
-        }
-        let is_asked = |rule: &&Rule| match self.rules.as_slice() {
-            [] => rule.mode <= self.mode,
-            named => named.iter().any(|id| id == rule.id),
-        };
-        Ok(rules::all().filter(is_asked).collect())
-    }
-}
-
-/// A component that was admitted and serves nobody yet.
-pub(super) struct Candidate {
-    pub(super) service: Arc<Service>,
-    pub(super) component: Component,
-    pub(super) config: JsonObject,
-}
-
 /// A host with the provider under check.
-pub struct Kit {
+pub struct Suite {
     admitted: Result<Component, AdmissionError>,
     service: Arc<Service>,
     company: CompanyId,
@@ -93,7 +66,7 @@ impl Drop for Scratch {
     }
 }
 
-impl Kit {
+impl Suite {
     /// Opens a host and has it admit the provider. A provider that is not admitted has broken a rule. `compiled_dir` is as
     /// in [`ServiceOptions`]: with one, what was checked before is not compiled again.
     ///
@@ -131,7 +104,7 @@ impl Kit {
     /// Where a rule is not known, or the provider does not accept the configuration.
     pub async fn check(&self, options: &CheckOptions, selection: &Selection) -> Result<Report, CheckError> {
         let started = Instant::now();
-        let selected = selection.of_rules()?;
+        let selected = selection.rules()?;
         if let Ok(component) = &self.admitted {
             self.prepare(component, options, &selected).await?;
         }
