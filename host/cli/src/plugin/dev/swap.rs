@@ -43,7 +43,7 @@ pub(super) struct Swapped {
     pub(super) provider: String,
     /// Which.
     pub(super) digest: Digest,
-    /// In words.
+    /// Description.
     pub(super) said: String,
     /// The host has gone back to the build before, and that was said.
     pub(super) is_given_up: bool,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::ReplayArgs;
+use crate::context::Target;
 use crate::output::{escape, text};
 use crate::page::items;
 use crate::plugin::trial::{self, Trial};
-use crate::profile::Target;
 use crate::session::Session;
 use crate::{Backend, CliError};
 use memhost_core::restore_backup;
@@ -24,7 +24,7 @@ const PAGE: usize = 500;
 pub(super) struct State {
     pub(super) operation: Value,
     pub(super) binding: Value,
-    /// In words.
+    /// Description.
     pub(super) about: String,
     /// The build that answered last, where it is there.
     pub(super) build: Option<PathBuf>,
