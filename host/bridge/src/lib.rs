@@ -1,4 +1,5 @@
-//! Reads and writes the SQLite database of claude-mem. `memhost bridge` starts this program and talks to the host, so that
+//! Reads and writes the SQLite database of claude-mem. `memhost bridge` starts this program and talks to the host, so
+//! that
 //! `memhost` itself is built without SQLite.
 //!
 //! The program speaks JSON lines. Its first line is `{"protocol": 1}`; it follows after the database was opened. A

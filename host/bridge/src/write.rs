@@ -90,17 +90,25 @@ fn write(change: &Transaction<'_>, file: &Path, mut line: Value) -> Result<bool,
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"table":"observations","session":{"content_session_id":"s","memory_session_id":"m","project":"p","started_at":"t","started_at_epoch":1},"row":{"memory_session_id":"m","project":"p","type":"discovery","created_at":"t","created_at_epoch":1,"odd":2}}"#;
+    fn line() -> Value {
+        json!({
+            "table": "observations",
+            "session": {"content_session_id": "s", "memory_session_id": "m", "project": "p", "started_at": "t",
+                "started_at_epoch": 1},
+            "row": {"memory_session_id": "m", "project": "p", "type": "discovery", "created_at": "t",
+                "created_at_epoch": 1, "odd": 2},
+        })
+    }
 
     #[test]
     fn rows_are_written_once_and_only_up_to_the_end_mark() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("new.db");
         let mut out = Vec::new();
-        let failure = run(&file, None, format!("{LINE}\n").as_bytes(), &mut out).unwrap_err();
+        let failure = run(&file, None, format!("{}\n", line()).as_bytes(), &mut out).unwrap_err();
         assert!(failure.message.contains("too early") && !file.exists(), "{failure:?}");
 
-        let input = format!("{LINE}\n{LINE}\n{{\"end\":true}}\n");
+        let input = format!("{0}\n{0}\n{{\"end\":true}}\n", line());
         let mut out = Vec::new();
         run(&file, None, input.as_bytes(), &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();

@@ -154,8 +154,8 @@ impl Backend {
         match self {
             Self::Http { url, token: None, .. } if status == 401 => {
                 let detail = format!(
-                    "{url} requires a token; set --token or MEMHOST_TOKEN, or save it with `memhost context create NAME \
-                     --url {url} --token -`; `memhost serve` prints the token at its first start, `memhost serve \
+                    "{url} requires a token; set --token or MEMHOST_TOKEN, or save it with `memhost context create \
+                     NAME --url {url} --token -`; `memhost serve` prints the token at its first start, `memhost serve \
                      --new-token` replaces it"
                 );
                 CliError::Problem { status, detail, operation: None }

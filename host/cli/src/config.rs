@@ -158,8 +158,8 @@ impl EmbeddingsConfig {
     }
 }
 
-/// Adds a key to those that the file trusts, and leaves the rest of it as a person wrote it. Answers false where the key
-/// is there already.
+/// Adds a key to those that the file trusts, and leaves the rest of it as a person wrote it. Answers false where the
+/// key is there already.
 pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
     let wrong = |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
     let text = match std::fs::read_to_string(path) {

@@ -61,8 +61,8 @@ pub struct Cli {
     command: Option<Command>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 the operation failed, 2 wrong usage or input, 3 not found, \
-                          4 not allowed, 5 the host cannot be reached or is busy.";
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 operation failed, 2 invalid usage or input, 3 not found, \
+                          4 permission denied, 5 host unreachable or busy.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -1,5 +1,5 @@
-//! `memhost mcp`: the Model Context Protocol on standard input and output, for clients that start a program. A thin bridge:
-//! every message goes to `/mcp` of a host, so that there is one server and one set of rules.
+//! `memhost mcp`: the Model Context Protocol on standard input and output, for clients that start a program. Every
+//! message goes to `/mcp` of a host, so that there is one server and one set of rules.
 
 use std::sync::Arc;
 

@@ -50,8 +50,8 @@ pub(super) enum PluginCommand {
     Scan(HostArgs),
     /// Show what a component file provides and requests. Needs no host.
     Inspect(InspectArgs),
-    /// Run the conformance suite on a provider. Needs no host. Exits with code 1 if a rule is broken, or if almost nothing
-    /// could be tested.
+    /// Run the conformance suite on a provider. Needs no host. Exits with code 1 if a rule is broken, or if almost
+    /// nothing could be tested.
     Check(check::CheckArgs),
     /// Generate a signing key in a file that only you can read, and print its public key.
     Keygen {

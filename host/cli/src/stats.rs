@@ -200,7 +200,7 @@ mod tests {
         let rows = [row("2026-11-01", "a", 2), row("2026-11-03", "a", 4), row("2026-11-02", "b", 1)];
         let days = ["2026-11-01", "2026-11-02", "2026-11-03"].map(|day| day.parse().unwrap());
         insta::assert_snapshot!(drawn(&json!({ "rows": rows }), By::Binding, &days), @r"
-        BINDING  WHAT                   2026-11-01 TO 2026-11-03
+        BINDING  METRIC                 2026-11-01 TO 2026-11-03
         a        operations             ▅·█                       6
                  p50, worst day         █·█                       900 µs
                  p99, worst day         █·█                       12.0 ms

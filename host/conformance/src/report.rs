@@ -11,42 +11,42 @@ use super::{CheckError, rules};
 use memhost_sandbox::Inspection;
 use memhost_types::{Digest, ProviderKey};
 
-/// How one rule came out.
+/// The outcome of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The provider keeps it.
+    /// The rule passed.
     Passed,
-    /// The provider breaks it.
+    /// The rule failed.
     Failed {
-        /// What was seen instead of what the rule expects.
+        /// The actual result.
         saw: String,
     },
-    /// It could not be tried.
+    /// The rule could not be tested.
     Skipped {
         /// Why.
         why: String,
     },
 }
 
-/// One rule and how it came out.
+/// One rule and its outcome.
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How long that took.
+    /// The duration of the test.
     pub took: Duration,
 }
 
-/// The whole of it.
+/// The overall status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// No rule is broken.
+    /// No rule failed.
     Passed,
-    /// Some rule is broken.
+    /// A rule failed.
     Failed,
-    /// No rule is broken, and none about writing could be tried: that says nothing.
+    /// No rule failed, but no rule about writing could be tested, so the result means nothing.
     Inconclusive,
 }
 
@@ -61,7 +61,7 @@ impl Status {
     }
 }
 
-/// How many rules came out how.
+/// The number of rules for each outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the outcomes' names")]
 pub struct Counts {
@@ -70,20 +70,20 @@ pub struct Counts {
     pub skipped: usize,
 }
 
-/// What came of a check.
+/// The report of a check.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The provider and its version, if it was admitted.
     pub provider: Option<(ProviderKey, semver::Version)>,
     /// Of the component's bytes, if it was admitted.
     pub digest: Option<Digest>,
-    /// Which rules were asked for.
+    /// The mode of the check.
     pub mode: Mode,
-    /// The whole of it.
+    /// The overall status.
     pub status: Status,
     /// In the order of the rules.
     pub findings: Vec<Finding>,
-    /// How long all of it took.
+    /// The duration of the whole check.
     pub took: Duration,
 }
 
@@ -113,7 +113,7 @@ impl Report {
         Self { provider, digest, mode: selection.mode, status, findings, took }
     }
 
-    /// How many rules came out how.
+    /// The number of rules for each outcome.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for finding in &self.findings {
@@ -126,7 +126,7 @@ impl Report {
         counts
     }
 
-    /// The provider and its version, or that there is none.
+    /// The provider and its version, or `not admitted`.
     pub fn name(&self) -> String {
         match &self.provider {
             Some((key, version)) => format!("{key} {version}"),
@@ -184,7 +184,7 @@ impl Report {
         report.to_string().map_err(|error| CheckError::Report(error.to_string()))
     }
 
-    /// What `https://img.shields.io/endpoint` reads.
+    /// The badge as JSON for `https://img.shields.io/endpoint`.
     pub fn to_badge(&self) -> Value {
         let Counts { passed, failed, .. } = self.counts();
         let (message, color) = match self.status {
@@ -212,7 +212,7 @@ impl Report {
     }
 }
 
-/// Where the contract says it, in one line.
+/// The source in the contract, in one line.
 pub(super) fn place(rule: &Rule) -> String {
     let contract = &rule.contract;
     format!("{}, {}: \"{}\"", contract.file, contract.item, contract.text)

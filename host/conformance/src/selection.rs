@@ -1,9 +1,9 @@
-//! Which rules a check tries.
+//! The rules that a check tests.
 
 use super::rule::{Mode, Rule};
 use super::{CheckError, rules};
 
-/// Which rules are tried.
+/// The rules that are tested.
 #[derive(Debug, Clone)]
 pub struct Selection {
     /// Those of this mode and below.
@@ -13,7 +13,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The rules, in the order in which they are tried.
+    /// The rules, in test order.
     pub(super) fn rules(&self) -> Result<Vec<&'static Rule>, CheckError> {
         if let Some(id) = self.rules.iter().find(|id| !rules::all().any(|rule| rule.id == **id)) {
             return Err(CheckError::NoRule { id: id.clone() });

@@ -1,4 +1,4 @@
-//! The host of a check: opened in a temporary directory, with the provider in it, and a binding for each rule.
+//! The host of a check, in a temporary directory, with the provider and a binding for each rule.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,26 +20,25 @@ use memhost_types::{
     VersionChoice,
 };
 
-/// What is checked.
+/// The provider to check.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// A component.
     File(PathBuf),
-    /// The provider that is part of the host.
+    /// The built-in provider.
     Builtin,
 }
 
-/// What the provider under check is given.
+/// The settings of the provider under check.
 #[derive(Debug, Clone, Default)]
 pub struct CheckOptions {
     /// Its configuration.
     pub config: JsonObject,
-    /// What every record of the check gets as metadata, for providers that need some.
+    /// The metadata of every record of the check, for providers that need some.
     pub metadata: JsonObject,
-    /// Whether it gets the origins and secrets that it asks for.
+    /// Whether to grant the origins and secrets that it requests.
     pub allow_network: bool,
-    /// Permissions that it does not get although it asks, by the name of their kind: `storage`, `directory`,
-    /// `embeddings`, `clock`.
+    /// Requested permissions to refuse, by the name of their kind: `storage`, `directory`, `embeddings`, `clock`.
     pub deny: Vec<String>,
     /// The values of secrets, by name.
     pub secrets: Vec<(String, String)>,
@@ -50,10 +49,10 @@ pub struct Suite {
     admitted: Result<Component, AdmissionError>,
     service: Arc<Service>,
     company: CompanyId,
-    /// Tells the ids of this check from those of every other: a provider may keep what it is told in a system elsewhere.
+    /// Makes the ids of this check unique: a provider may store records in a remote system.
     run: String,
     bindings: AtomicU64,
-    /// Behind the service: its files are open until it is dropped.
+    /// Declared after the service, which has files in it open until it is dropped.
     directory: Scratch,
 }
 
@@ -61,14 +60,14 @@ struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What stays in a temporary directory harms nobody.
+        // Files that stay in a temporary directory do no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 impl Suite {
-    /// Opens a host and has it admit the provider. A provider that is not admitted has broken a rule. `compiled_dir` is as
-    /// in [`ServiceOptions`]: with one, what was checked before is not compiled again.
+    /// Opens a host that admits the provider. A provider that is not admitted has broken a rule. `compiled_dir` is that
+    /// of [`ServiceOptions`]: with one, a component is compiled only once.
     ///
     /// # Errors
     /// Where the file cannot be read or the host does not open.
@@ -98,7 +97,7 @@ impl Suite {
         Ok(Self { admitted, service, company, run, bindings: AtomicU64::new(0), directory })
     }
 
-    /// Tries the rules, one after the other.
+    /// Tests the rules, one after the other.
     ///
     /// # Errors
     /// Where a rule is not known, or the provider does not accept the configuration.
@@ -122,14 +121,14 @@ impl Suite {
         Ok(Report::new(inspection, selection, findings, started.elapsed()))
     }
 
-    /// Ends what the host does by itself, and removes what it has written.
+    /// Shuts the host down and removes its directory.
     pub async fn close(self) {
         self.service.shutdown(Duration::from_secs(2)).await;
         drop(self.service);
         drop(self.directory);
     }
 
-    /// A configuration or secret that will not do is the caller's mistake, and not a broken rule.
+    /// An invalid configuration or secret is the caller's mistake, not a broken rule.
     async fn prepare(
         &self,
         component: &Component,
@@ -208,7 +207,7 @@ impl Suite {
         let given: Vec<PermissionRequest> = description.permissions.iter().filter(is_given).cloned().collect();
         let mut grants = Grants::all_of(&given);
         for grant in &mut grants.http {
-            // A stand-in for a vendor's system runs on the author's own machine.
+            // A mock of a vendor's system runs on the author's own machine.
             grant.private_ranges = ["127.0.0.0/8", "::1/128"].iter().filter_map(|range| range.parse().ok()).collect();
         }
         let request = CreateBinding {
@@ -244,7 +243,7 @@ fn builtin(service: &Service) -> Result<Result<Component, AdmissionError>, Check
     component.map(Ok).ok_or_else(|| CheckError::KeptOut("the built-in provider is not there".to_owned()))
 }
 
-/// What the host made of the file.
+/// The admitted component, or why admission refused the file.
 async fn admitted(service: &Service, file: &Path) -> Result<Result<Component, AdmissionError>, CheckError> {
     let plugins = service.plugins();
     let Some(refused) = plugins.refused.first() else {
@@ -252,7 +251,7 @@ async fn admitted(service: &Service, file: &Path) -> Result<Result<Component, Ad
         let mut all = plugins.admitted.iter().filter_map(|plugin| service.component(plugin.inspection.digest));
         return all.find(of_file).map(Ok).ok_or_else(|| CheckError::KeptOut("the host has not seen it".to_owned()));
     };
-    // The list of refused files has the reason for people; once more for what it was.
+    // The list of refused files has only a text; inspecting again returns the error.
     match Plugins::inspect(service.sandbox(), file).await {
         Err(PluginError::Admission(error)) => Ok(Err(error)),
         _ => Err(CheckError::KeptOut(refused.reason.clone())),

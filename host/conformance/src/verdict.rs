@@ -3,9 +3,9 @@
 /// Why a rule did not pass.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It is broken: what was seen.
+    /// The rule is broken, with the actual result.
     Failed(String),
-    /// It cannot be tried on this provider: why.
+    /// The rule cannot be tested on this provider, with the reason.
     Skipped(String),
 }
 

@@ -34,8 +34,8 @@ impl Program {
         let program = find(beside, &path).ok_or_else(|| {
             let place = beside.map(|place| format!("in {} or ", place.display())).unwrap_or_default();
             let message = format!(
-                "not found {place}on the PATH; install it with `cargo install --path host/bridge` in the source tree of \
-                 memhost"
+                "not found {place}on the PATH; install it with `cargo install --path host/bridge` in the source tree \
+                 of memhost"
             );
             CliError::input(NAME, message)
         })?;

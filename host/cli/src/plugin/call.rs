@@ -72,7 +72,7 @@ impl Call {
             ("browse", [path]) => ("browse", json!({ "path": path })),
             (name, _) => {
                 let known = route(name).map(|_| "has other arguments");
-                let problem = known.unwrap_or("is no function");
+                let problem = known.unwrap_or("is not a function");
                 let message = format!("{problem}; use one of {FUNCTIONS}, or a name and the request as JSON");
                 return Err(CliError::input(name, message));
             }
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn what_cannot_be_called_is_said_before_anything_is() {
         for (line, problem) in [
-            ("capture a -- ask b", "ask: is no function"),
+            ("capture a -- ask b", "ask: is not a function"),
             ("get", "get: has other arguments"),
-            ("query {no", "query: is called with no JSON"),
+            ("query {no", "query: has an argument that is not JSON"),
             ("--", "CALL: is missing"),
         ] {
             let error = Call::all(&words(line)).unwrap_err().to_string();

@@ -64,7 +64,7 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
             swapped = round => swapped?,
         };
         match swapped {
-            None => line("the build failed; what served before goes on")?,
+            None => line("the build failed; the previous build keeps serving")?,
             Some(swapped) => {
                 line(&swapped.said)?;
                 build_now = Some(swapped);

@@ -29,9 +29,9 @@ fn name(text: &str) -> Result<String, String> {
     const RESERVED: [&str; 7] = ["memhost-sdk", "test", "core", "std", "alloc", "proc-macro", "local-markdown"];
     let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let problem = match text.as_bytes() {
-        _ if text.is_empty() || text.len() > 64 => "has to have 1 to 64 characters",
-        [first, ..] if !first.is_ascii_lowercase() => "has to begin with a letter of a-z",
-        bytes if !bytes.iter().all(|b| is_fine(*b)) => "may have the characters a-z, 0-9 and - only",
+        _ if text.is_empty() || text.len() > 64 => "must have 1 to 64 characters",
+        [first, ..] if !first.is_ascii_lowercase() => "must start with a letter a-z",
+        bytes if !bytes.iter().all(|b| is_fine(*b)) => "must consist of a-z, 0-9 and -",
         bytes if bytes.ends_with(b"-") => "must not end with -",
         _ if RESERVED.contains(&text) => "is taken already",
         _ => return Ok(text.to_owned()),
@@ -62,19 +62,17 @@ fn checked(sdk: &Path) -> Result<Sdk, CliError> {
     let path = std::fs::canonicalize(sdk).map_err(|error| wrong(error.to_string()))?;
     let is_it = std::fs::read_to_string(path.join("Cargo.toml")).is_ok_and(|text| text.contains("\"memhost-sdk\""));
     if !is_it || !path.join("../wit").is_dir() {
-        return Err(wrong(
-            "is not the SDK; name the directory `sdk` of a checkout, which has `wit` beside it".to_owned(),
-        ));
+        return Err(wrong("is not the SDK; give the directory `sdk` of a checkout, next to `wit`".to_owned()));
     }
     Ok(Sdk::At(path.display().to_string()))
 }
 
 /// Writes all files or none; an existing directory is not changed.
 fn write(place: &Path, files: &std::collections::BTreeMap<String, String>) -> Result<(), String> {
-    let wrong = |error: std::io::Error| format!("{} cannot be made: {error}", place.display());
+    let wrong = |error: std::io::Error| format!("{} cannot be created: {error}", place.display());
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if place.symlink_metadata().is_ok() {
-        return Err(format!("{} is there already; name another directory, or remove it", place.display()));
+        return Err(format!("{} exists; give another directory or remove it", place.display()));
     }
     std::fs::create_dir_all(parent).map_err(wrong)?;
     let made = tempfile::Builder::new().prefix(".memhost-new-").tempdir_in(parent).map_err(wrong)?;
@@ -114,7 +112,7 @@ mod tests {
         std::fs::create_dir(&place).unwrap();
         std::fs::write(&file, "mine").unwrap();
         let files = template::project("here", &Sdk::Vendored, false).unwrap();
-        assert!(write(&place, &files).unwrap_err().contains("is there already"));
+        assert!(write(&place, &files).unwrap_err().contains("here exists"));
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1);
         let fresh = directory.path().join("below/fresh");
         write(&fresh, &files).unwrap();

@@ -133,7 +133,7 @@ fn shown(call: &Call, called: &Called) -> String {
 /// The resources of a call, in one line.
 pub(super) fn measured(took: Metered) -> String {
     format!(
-        "took {} in the provider, {} instructions, {:.1} MiB of memory at most",
+        "{} in the provider, {} instructions, {:.1} MiB peak memory",
         micros(Some(&took.provider_us.into())),
         grouped(took.instructions),
         took.memory_bytes as f64 / f64::from(1 << 20),

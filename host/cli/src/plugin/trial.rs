@@ -1,5 +1,5 @@
-//! A throwaway host for one build: the same admission, pipeline and sandbox as everywhere, in a directory of its own, and
-//! what each call takes is counted.
+//! A throwaway host for one build: the same admission, pipeline and sandbox as everywhere, in a directory of its own,
+//! and what each call takes is counted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Trial {
         let of = &present.binding.provider_key;
         if *of != description.provider_key {
             let message = format!(
-                "is the provider `{}`, and what is stored there is of `{of}`; take another directory, or a build of `{of}`",
+                "is the provider `{}`, but the directory has data of `{of}`; use another directory or a build of `{of}`",
                 description.provider_key
             );
             return Err(CliError::input(setup.file.display().to_string(), message));
@@ -152,7 +152,7 @@ impl Trial {
     fn rejected_versions(&self) -> Option<CliError> {
         let binding = self.service.binding(&self.company, &self.key).ok()?;
         let kept = binding.rejected_versions.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
-        Some(CliError::Failed(format!("version {} does not do it: {}", kept.version, kept.reason)))
+        Some(CliError::Failed(format!("version {} cannot be used: {}", kept.version, kept.reason)))
     }
 
     /// Calls a route of the runtime plane.

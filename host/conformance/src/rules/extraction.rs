@@ -8,7 +8,7 @@ use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{JobAnswer, OptionalInterface};
 use memhost_types::{CaptureMode, ExtractionJob, JobStatus, RecordHandle};
 
-/// A job that comes back unfinished is run again, so often.
+/// The most runs of a job that stays unfinished.
 const MOST_RUNS: usize = 20;
 
 pub(super) const RULES: &[Rule] = &[

@@ -1,5 +1,5 @@
-//! What is stored when a recorded operation is asked again: a copy of a data directory or of a backup, the records that a
-//! running host lists, or nothing.
+//! What is stored when a recorded operation is asked again: a copy of a data directory or of a backup, the records that
+//! a running host lists, or nothing.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -90,8 +90,8 @@ impl State {
         let about = match args.empty {
             true => "an empty store".to_owned(),
             false => format!(
-                "the {}{} records that the host lists, without their agents and what else the provider stores; --data-dir \
-                 or --backup takes all of it",
+                "the {}{} records that the host lists, without agents and other data of the provider; --data-dir or \
+                 --backup uses all data",
                 if cursor.is_null() { "" } else { "first " },
                 records.len()
             ),

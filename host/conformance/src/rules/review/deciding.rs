@@ -12,7 +12,7 @@ const EDITED: usize = 7;
 
 /// A record that waits, made of the text with this number.
 async fn one(subject: &Subject, n: usize) -> Result<Snippet, Stop> {
-    match subject.held(n, 1).await?.into_iter().next() {
+    match subject.make_pending(n, 1).await?.into_iter().next() {
         Some(snippet) => Ok(snippet),
         None => skipped("nothing waits for a person"),
     }

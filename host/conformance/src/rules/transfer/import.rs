@@ -22,7 +22,7 @@ pub(super) async fn waits(subject: &Subject) -> Verdict {
     if !subject.interfaces.contains(&OptionalInterface::Review) {
         return skipped("nothing waits for a person: the component does not export `review`");
     }
-    let held = subject.held(0, 1).await?;
+    let held = subject.make_pending(0, 1).await?;
     let parts = exported(subject).await?;
     let there = fresh(subject).await?;
     imported(&there, &parts).await?;
