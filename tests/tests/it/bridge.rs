@@ -176,10 +176,10 @@ async fn a_missing_or_unknown_program_is_named_and_a_failed_export_leaves_no_fil
     let place = Place::new().await;
     let (file, out, program) = (place.file("claude-mem.db"), place.file("out.db"), place.file("bin/memhost-bridge"));
     store(&file, 1);
-    // The program runs by now, and the host refuses: there is no such agent's memory to list.
-    let bad = ["export", out.to_str().unwrap(), "--agent", "not an id"];
-    let (code, said) = place.bridge(&bad).await;
-    assert!(code == 2 && !out.exists(), "{said}");
+    // The program has created the file when the host refuses: this company has no such binding.
+    let refused = ["export", out.to_str().unwrap(), "--company", "nobody"];
+    let (code, said) = place.bridge(&refused).await;
+    assert!(code == 3 && !out.exists(), "{code}: {said}");
     std::fs::remove_file(&program).unwrap();
     let import = ["import", file.to_str().unwrap()];
     let (code, said) = place.bridge(&import).await;

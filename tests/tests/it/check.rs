@@ -250,7 +250,7 @@ fn every_rule_is_a_sentence_of_the_contract() {
 
 /// `UPDATE_DOCS=1` writes the page anew.
 #[test]
-fn the_page_of_rules_is_the_kits() {
+fn the_page_of_rules_is_that_of_the_suite() {
     let page = repository().join("host/docs/conformance.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&page, handbook()).unwrap();

@@ -22,8 +22,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule::new(
         "CFG-02",
-        "A error points at the value",
-        "Complaints about a configuration with a strange field, or with a text in the place of each field, have \
+        "An error points at the value",
+        "Errors about a configuration with a strange field, or with a text in the place of each field, have \
          JSON Pointers and messages.",
         provider("config-error.pointer", "JSON Pointer (RFC 6901) to the value at fault; empty for the whole."),
         Run::Component(|candidate| Box::pin(pointers(candidate))),
