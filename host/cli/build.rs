@@ -1,10 +1,10 @@
-//! Makes the list of the files that `memhost plugin new` writes: the SDK and the contract as this host has them.
+//! Embeds the files that `memhost plugin new` writes: the template, the SDK and the contract.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// What an author's project is made of.
-const KIT: [&str; 14] = [
+/// The sources of an author's project.
+const SOURCES: [&str; 14] = [
     "wit",
     "sdk/src",
     "sdk/examples",
@@ -25,16 +25,16 @@ fn main() {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
     let workspace = manifest.ancestors().nth(2).map_or_else(|| fail("the workspace is not found"), Path::to_owned);
-    for watched in KIT {
+    for watched in SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join(watched).display());
     }
-    embed_kit(&workspace, &out);
+    embed_template(&workspace, &out);
 }
 
-/// Writes the kit's files as one table, each under its path in this repository.
-fn embed_kit(workspace: &Path, out: &Path) {
+/// Writes the files as one table, each under its path in this repository.
+fn embed_template(workspace: &Path, out: &Path) {
     let mut files = Vec::new();
-    KIT.iter().for_each(|name| collect(&workspace.join(name), &mut files));
+    SOURCES.iter().for_each(|name| collect(&workspace.join(name), &mut files));
     files.sort();
     let mut table = String::from("&[\n");
     for file in &files {
@@ -42,7 +42,7 @@ fn embed_kit(workspace: &Path, out: &Path) {
         table.push_str(&format!("    ({name:?}, include_str!({file:?})),\n"));
     }
     table.push(']');
-    if let Err(error) = std::fs::write(out.join("kit.rs"), table) {
+    if let Err(error) = std::fs::write(out.join("template.rs"), table) {
         fail(&format!("the list of the SDK's files could not be written: {error}"));
     }
 }

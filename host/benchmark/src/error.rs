@@ -1,8 +1,8 @@
-//! What this room fails with.
+//! The errors of a benchmark run.
 
 use memhost_core::ServiceError;
 
-/// Why an evaluation did not run to its end.
+/// Why an evaluation stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum EvalError {
     /// The file is not a benchmark of this format.
@@ -13,7 +13,7 @@ pub enum EvalError {
         /// Where and what.
         message: String,
     },
-    /// An id made from the file's own names will not do.
+    /// A name in the file does not make a valid id.
     #[error("the file's {what} cannot be used as an id: {message}")]
     Id {
         /// Which name.
@@ -24,7 +24,7 @@ pub enum EvalError {
     /// A capture or query failed.
     #[error("{what} failed: {error}")]
     Operation {
-        /// What was tried.
+        /// The operation.
         what: String,
         /// Why.
         error: Box<ServiceError>,

@@ -1,4 +1,4 @@
-//! Recall as a number: a provider answers the questions of a benchmark through the contract, and the ranked answers
+//! Measures recall: a provider answers the questions of a benchmark through the contract, and the ranked answers
 //! are scored against the evidence. For operators who choose a provider, and for authors who tune one.
 
 mod error;

@@ -74,7 +74,7 @@ struct RawTurn {
     blip_caption: Option<String>,
 }
 
-/// Category 5 asks for what was never said: it has no evidence to find.
+/// Category 5 asks for things that were never said: it has no evidence.
 const ADVERSARIAL: u8 = 5;
 
 /// Reads a file's text.

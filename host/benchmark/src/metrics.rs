@@ -71,9 +71,9 @@ impl Category {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Latency {
-    /// Half took at most this, in milliseconds.
+    /// The 50th percentile (p50), in milliseconds.
     pub p50_ms: f64,
-    /// 99 of 100 took at most this, in milliseconds.
+    /// The 99th percentile (p99), in milliseconds.
     pub p99_ms: f64,
 }
 

@@ -14,7 +14,7 @@ use memhost_types::{
     SourcePayload, SourceRef, TextId, VersionChoice,
 };
 
-/// How many answers each question asks for: what the widest measure looks at.
+/// The results requested for each question: the most that any measure uses.
 const TOP_K: u32 = 20;
 
 /// What is evaluated.
@@ -26,7 +26,7 @@ pub struct EvalOptions {
     pub config: JsonObject,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress {
     /// A turn was captured.
@@ -121,7 +121,7 @@ pub async fn run(
     })
 }
 
-/// Waits until nothing that the captures left behind is still to be done.
+/// Waits until the jobs of all captures have finished.
 async fn settled(service: &Service, company: &CompanyId, key: &BindingKey) -> Result<(), EvalError> {
     let filter = JobFilter { binding_key: Some(key.clone()), ..JobFilter::default() };
     let mut cursor = None;

@@ -1,4 +1,4 @@
-//! What commands have in common: which host, whose memory, in which scope, which page, and how the answer is shown. One
+//! Arguments that several commands share: host, company, scope, page and output format. One
 //! name means one thing in all of them.
 
 use std::path::PathBuf;
@@ -10,16 +10,16 @@ use super::output::Format;
 /// How the answer is shown.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OutputArgs {
-    /// How the answer is shown: a table for people, the host's JSON, one item of it on each line, or YAML.
+    /// Output format: a table, the host's JSON, JSON lines with one item each, or YAML.
     #[arg(long, short, global = true, value_enum, value_name = "FORM", help_heading = "Output")]
     output: Option<Format>,
-    /// The same as `--output json`.
+    /// Short for `--output json`.
     #[arg(long, global = true, hide = true, conflicts_with = "output")]
     json: bool,
 }
 
 impl OutputArgs {
-    /// What was asked for.
+    /// The selected format.
     pub(super) fn format(&self) -> Format {
         match (self.output, self.json) {
             (Some(format), _) => format,
@@ -32,22 +32,22 @@ impl OutputArgs {
 /// Which host.
 #[derive(Debug, Clone, Args)]
 pub(super) struct HostArgs {
-    /// A host that runs, http://… or unix:PATH; http://127.0.0.1:7600 where neither this nor the profile names one.
+    /// The host's URL, http://… or unix:PATH [default: the context's, or http://127.0.0.1:7600].
     #[arg(long, env = "MEMHOST_URL", value_name = "URL", help_heading = "Host")]
     pub(super) url: Option<String>,
-    /// Where the host's control plane is, if it listens by itself; the same as --url where absent.
+    /// URL of the host's control plane if it has its own [default: --url].
     #[arg(long, env = "MEMHOST_CONTROL_URL", value_name = "URL", help_heading = "Host")]
     pub(super) control_url: Option<String>,
-    /// The token that says who you are to it; the profile's where absent.
+    /// Access token [default: the context's].
     #[arg(long, env = "MEMHOST_TOKEN", hide_env_values = true, value_name = "TOKEN", help_heading = "Host")]
     pub(super) token: Option<String>,
-    /// Which of your profiles: a host, a token and a company under one name; see `memhost profile`.
-    #[arg(long, global = true, env = "MEMHOST_PROFILE", value_name = "NAME", help_heading = "Host")]
-    pub(super) profile: Option<String>,
-    /// Instead of a running host: a data directory, opened for this command.
+    /// The context to use: a host, a token and a company under one name. See `memhost context`.
+    #[arg(long, global = true, env = "MEMHOST_CONTEXT", value_name = "NAME", help_heading = "Host")]
+    pub(super) context: Option<String>,
+    /// Open this data directory instead of connecting to a running host.
     #[arg(long, value_name = "DIR", help_heading = "Host")]
     pub(super) data_dir: Option<PathBuf>,
-    /// With --data-dir: where its plugins are.
+    /// With --data-dir: the plugins directory.
     #[arg(long, requires = "data_dir", value_name = "DIR", help_heading = "Host")]
     pub(super) plugins_dir: Option<PathBuf>,
     /// With --data-dir: the host's configuration file.
@@ -60,7 +60,7 @@ pub(super) struct HostArgs {
 /// Whose memory.
 #[derive(Debug, Clone, Args)]
 pub(super) struct CompanyArgs {
-    /// The company; the profile's where absent.
+    /// Company ID [default: the context's].
     #[arg(long, short, env = "MEMHOST_COMPANY", value_name = "ID")]
     pub(super) company: Option<String>,
     #[command(flatten)]
@@ -72,28 +72,28 @@ pub(super) struct CompanyArgs {
 pub(super) struct ScopeArgs {
     #[command(flatten)]
     pub(super) company: CompanyArgs,
-    /// The agent that acts; the profile's where absent.
+    /// Agent ID that the command acts as [default: the context's].
     #[arg(long, env = "MEMHOST_AGENT", value_name = "ID", help_heading = "Scope")]
     pub(super) agent: Option<String>,
-    /// A binding instead of the one that is active.
+    /// Binding to use instead of the assigned one.
     #[arg(long, value_name = "KEY", help_heading = "Scope")]
     pub(super) binding: Option<String>,
-    /// The project, as context.
+    /// Project ID of the scope.
     #[arg(long, value_name = "ID", help_heading = "Scope")]
     pub(super) project: Option<String>,
-    /// The issue, as context.
+    /// Issue ID of the scope.
     #[arg(long, value_name = "ID", help_heading = "Scope")]
     pub(super) issue: Option<String>,
-    /// The run, as context.
+    /// Run ID of the scope.
     #[arg(long, value_name = "ID", help_heading = "Scope")]
     pub(super) run: Option<String>,
-    /// An external or user identity.
+    /// Subject ID of the scope: an external or user identity.
     #[arg(long, value_name = "ID", help_heading = "Scope")]
     pub(super) subject: Option<String>,
-    /// The session, as context.
+    /// Session key of the scope.
     #[arg(long, value_name = "KEY", help_heading = "Scope")]
     pub(super) session: Option<String>,
-    /// An explicit partition.
+    /// Namespace of the scope: an explicit partition.
     #[arg(long, value_name = "NAME", help_heading = "Scope")]
     pub(super) namespace: Option<String>,
 }
@@ -101,23 +101,23 @@ pub(super) struct ScopeArgs {
 /// Which part of a list.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Paging {
-    /// Where the page before ended.
+    /// Continue after the page that returned this cursor.
     #[arg(long, value_name = "CURSOR", help_heading = "Output")]
     pub(super) cursor: Option<String>,
-    /// At most this many on a page; 20 of a long list where absent.
+    /// Maximum number of items on a page [default: 20].
     #[arg(long, value_name = "NUMBER", help_heading = "Output")]
     pub(super) limit: Option<u32>,
-    /// Every page, one after the other.
+    /// Fetch all pages.
     #[arg(long, help_heading = "Output")]
     pub(super) all: bool,
     #[command(flatten)]
     pub(super) watch: WatchArgs,
 }
 
-/// Looking again and again.
+/// Repeating a command.
 #[derive(Debug, Clone, Args)]
 pub(super) struct WatchArgs {
-    /// Look again every so many seconds, 2 where none are named, and show what has changed.
+    /// Repeat every SECONDS (2 if no value is given) and show what changed.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -133,11 +133,11 @@ pub(super) struct WatchArgs {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("is no number of seconds from 0.1 to 86400".to_owned()),
+        _ => Err("must be a number of seconds from 0.1 to 86400".to_owned()),
     }
 }
 
-/// A list of a company.
+/// A list of one company.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PageArgs {
     #[command(flatten)]
@@ -146,16 +146,16 @@ pub(super) struct PageArgs {
     pub(super) paging: Paging,
 }
 
-/// One thing of a company.
+/// One item of a company.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OneArgs {
-    /// Its id.
+    /// The ID.
     pub(super) id: String,
     #[command(flatten)]
     pub(super) company: CompanyArgs,
 }
 
-/// One thing of a company, looked at.
+/// One item of a company, shown.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ShowArgs {
     #[command(flatten)]
@@ -164,16 +164,16 @@ pub(super) struct ShowArgs {
     pub(super) watch: WatchArgs,
 }
 
-/// One thing of a company that has a name instead of an id.
+/// One item of a company that has a name instead of an ID.
 #[derive(Debug, Clone, Args)]
 pub(super) struct NamedArgs {
-    /// Its key or name.
+    /// The key or name.
     pub(super) name: String,
     #[command(flatten)]
     pub(super) company: CompanyArgs,
 }
 
-/// The same, looked at.
+/// One item with a name, shown.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ShowNamedArgs {
     #[command(flatten)]
@@ -185,10 +185,10 @@ pub(super) struct ShowNamedArgs {
 /// Which days.
 #[derive(Debug, Clone, Args)]
 pub(super) struct DaysArgs {
-    /// The first day, such as 2026-11-01; 30 days before the last where absent.
+    /// First day, in UTC, such as 2026-11-01 [default: 30 days before --to].
     #[arg(long, alias = "since", value_name = "DAY")]
     pub(super) from: Option<String>,
-    /// The last day; today where absent. Days are days in UTC.
+    /// Last day, in UTC [default: today].
     #[arg(long, alias = "until", value_name = "DAY")]
     pub(super) to: Option<String>,
 }

@@ -10,15 +10,15 @@ use self::socket::SocketConnector;
 use super::CliError;
 use super::args::HostArgs;
 use super::config::HostConfig;
-use super::profile::Target;
+use super::context::Target;
 use memhost_core::Service;
 use memhost_server::{InProcess, Method, Request};
 
 /// A host.
 pub(super) enum Backend {
-    /// One that runs.
+    /// A running host.
     Http { url: String, control_url: String, token: Option<String>, agent: ureq::Agent },
-    /// One that was opened for this command.
+    /// A host that this process opened.
     Direct(Box<InProcess>),
 }
 
@@ -36,17 +36,17 @@ impl Backend {
         Ok(Self::Direct(Box::new(InProcess::with(service, &options.server))))
     }
 
-    /// A host that is open here already.
+    /// A host that is open in this process.
     pub(super) fn of(service: Arc<Service>) -> Self {
         Self::Direct(Box::new(InProcess::new(service)))
     }
 
-    /// Reads.
+    /// Sends a GET request.
     pub(super) async fn get(&self, path: &str) -> Result<Value, CliError> {
         self.call(Request { method: Method::Get, path: path.to_owned(), body: None, headers: Vec::new() }).await
     }
 
-    /// Does something.
+    /// Sends a POST request.
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
         self.call(Request {
             method: Method::Post,
@@ -57,7 +57,7 @@ impl Backend {
         .await
     }
 
-    /// Sets something.
+    /// Sends a PUT request.
     pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Value, CliError> {
         self.call(Request {
             method: Method::Put,
@@ -68,7 +68,7 @@ impl Backend {
         .await
     }
 
-    /// Changes a part of something.
+    /// Sends a PATCH request.
     pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<Value, CliError> {
         self.call(Request {
             method: Method::Patch,
@@ -79,18 +79,18 @@ impl Backend {
         .await
     }
 
-    /// Takes something away.
+    /// Sends a DELETE request.
     pub(super) async fn delete(&self, path: &str) -> Result<Value, CliError> {
         self.call(Request { method: Method::Delete, path: path.to_owned(), body: None, headers: Vec::new() }).await
     }
 
-    /// Takes something away that nobody has changed since it was seen.
+    /// Sends a DELETE request that fails if the revision changed.
     pub(super) async fn delete_if(&self, path: &str, tag: &str) -> Result<Value, CliError> {
         let headers = vec![("if-match", tag.to_owned())];
         self.call(Request { method: Method::Delete, path: path.to_owned(), body: None, headers }).await
     }
 
-    /// A stream of server-sent events, from after the event of this id. Blocks while nothing happens.
+    /// A stream of server-sent events after the event of this id. Blocks until the next event.
     pub(super) fn stream(&self, path: &str, last_id: Option<&str>) -> Result<impl std::io::Read + use<>, CliError> {
         let Self::Http { control_url: url, token, agent, .. } = self else {
             let message =
@@ -115,17 +115,17 @@ impl Backend {
         Ok(response.into_body().into_reader())
     }
 
-    /// What is no JSON.
+    /// A response that is not JSON.
     pub(super) async fn download(&self, path: &str) -> Result<Vec<u8>, CliError> {
         self.bytes(Request { method: Method::Get, path: path.to_owned(), body: None, headers: Vec::new() }).await
     }
 
-    /// A body that is no JSON.
+    /// A request body that is not JSON.
     pub(super) async fn upload(&self, path: &str, body: String) -> Result<Value, CliError> {
         self.call(Request { method: Method::Post, path: path.to_owned(), body: Some(body), headers: Vec::new() }).await
     }
 
-    /// A request as it is, and the status and body that come back, also where they are a refusal.
+    /// Sends a request and returns the status and body, also of a problem.
     pub(super) async fn exchange(&self, mut request: Request) -> Result<(u16, Vec<u8>), CliError> {
         match self {
             Self::Direct(host) => {
@@ -146,17 +146,17 @@ impl Backend {
         if body.is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_slice(&body).map_err(|error| CliError::Host(format!("the host's answer is no JSON: {error}")))
+        serde_json::from_slice(&body).map_err(|error| CliError::Host(format!("the host's answer is not JSON: {error}")))
     }
 
-    /// What the host complains about; where nobody said who they are, how they do.
+    /// The host's problem; without a token, how to set one.
     fn problem(&self, status: u16, body: &[u8]) -> CliError {
         match self {
             Self::Http { url, token: None, .. } if status == 401 => {
                 let detail = format!(
-                    "{url} asks who you are; give --token or MEMHOST_TOKEN, or keep a token with `memhost profile \
-                     create NAME --url {url} --token -`; `memhost serve` prints one at its first start, and `memhost \
-                     serve --new-token` another one"
+                    "{url} requires a token; set --token or MEMHOST_TOKEN, or save it with `memhost context create \
+                     NAME --url {url} --token -`; `memhost serve` prints the token at its first start, `memhost serve \
+                     --new-token` replaces it"
                 );
                 CliError::Problem { status, detail, operation: None }
             }
@@ -173,11 +173,11 @@ impl Backend {
     }
 }
 
-/// What requests begin with, and what sends them.
+/// The base URL of requests, and the agent that sends them.
 fn reach(agent: &ureq::Agent, url: &str) -> (String, ureq::Agent) {
     let Some(path) = url.strip_prefix("unix:") else { return (url.to_owned(), agent.clone()) };
     let resolver = ureq::unversioned::resolver::DefaultResolver::default();
-    // No proxy stands between this machine and itself.
+    // A local socket needs no proxy.
     let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build();
     let agent = ureq::Agent::with_parts(config, SocketConnector(path.into()), resolver);
     ("http://localhost".to_owned(), agent)

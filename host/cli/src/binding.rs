@@ -17,93 +17,93 @@ mod grant;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BindingCommand {
-    /// Show a company's bindings.
+    /// List bindings.
     List(PageArgs),
-    /// Show one binding.
+    /// Show a binding.
     Show(ShowNamedArgs),
-    /// Make a binding.
+    /// Create a binding.
     Create(CreateArgs),
-    /// Change a binding: its configuration, limits, versions, or whether it takes operations.
+    /// Update a binding's configuration, limits, policy or versions, or disable it.
     #[command(alias = "set")]
     Update(UpdateArgs),
-    /// Delete a binding, with what its provider has stored through the host.
+    /// Delete a binding and everything that its provider stored in the host.
     Delete {
         #[command(flatten)]
         named: NamedArgs,
         #[command(flatten)]
         seen: SeenArgs,
     },
-    /// Show what a binding's provider asks for, and grant it, entirely or in part.
+    /// Show the permissions that a binding's provider requests, and grant them.
     Grant(GrantArgs),
-    /// Point the company, or one agent, at a binding, or at none.
-    Target {
-        /// The binding's key.
+    /// Assign a binding to the company or to one agent, or remove the assignment.
+    Assign {
+        /// Binding key.
         #[arg(required_unless_present = "none")]
         key: Option<String>,
-        /// No binding any more.
+        /// Remove the assignment.
         #[arg(long, conflicts_with = "key")]
         none: bool,
-        /// Only of, or for, this agent.
+        /// Assign for this agent only.
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
         #[command(flatten)]
         company: CompanyArgs,
     },
-    /// Show which binding answers, and why.
+    /// Show which binding is used, and why.
     Resolve {
-        /// Only of, or for, this agent.
+        /// Resolve for this agent.
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
-        /// Where a request names this binding.
+        /// Resolve as for a request that names this binding.
         #[arg(long, value_name = "KEY")]
         binding: Option<String>,
-        /// Show every rule and what it says.
+        /// Show the result of every resolution rule.
         #[arg(long)]
         why: bool,
         #[command(flatten)]
         company: CompanyArgs,
     },
-    /// Close a binding's circuit breaker and try again the versions that were kept from it.
+    /// Close a binding's circuit breaker and retry its rejected versions.
     Reset(NamedArgs),
 }
 
 /// Which state of a thing is changed.
 #[derive(Debug, Args)]
 pub(super) struct SeenArgs {
-    /// The revision that you have seen; another one is a conflict.
+    /// Fail with a conflict unless the binding still has this revision.
     #[arg(long, value_name = "NUMBER")]
     revision: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct CreateArgs {
-    /// The binding's key, unique in the company.
+    /// Binding key, unique in the company.
     key: String,
     #[command(flatten)]
     company: CompanyArgs,
-    /// Which provider answers.
+    /// Provider key.
     #[arg(long, default_value = "local-markdown", value_name = "KEY")]
     provider: String,
-    /// The provider's configuration, a JSON object.
+    /// Provider configuration, a JSON object.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     config: String,
-    /// The same, from a file.
+    /// Read the provider configuration from this file.
     #[arg(long, conflicts_with = "config", value_name = "FILE")]
     config_file: Option<PathBuf>,
-    /// Which versions of its provider: a range such as '^1.2', or the digest of one build.
+    /// Provider versions: a range such as '^1.2', or the digest of one build.
     #[arg(long, value_name = "RANGE|DIGEST")]
     versions: Option<String>,
-    /// What the provider may reach, such as '{"storageBytes":1000000}'; nothing by default.
+    /// Grants as a JSON object, such as '{"storageBytes":1000000}' [default: none].
     #[arg(long, value_name = "JSON")]
     grants: Option<String>,
-    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members keep their defaults.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// What it does with what passes, such as '{"pii":"redact"}': hooks, review, pii, onBudget, retention; what is left
-    /// out is the default.
+    /// Policy as a JSON object with hooks, review, pii, onBudget and retention, such as '{"pii":"redact"}'; missing
+    /// members keep their defaults.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
-    /// Make it the company's default.
+    /// Assign the binding to the whole company.
     #[arg(long)]
     default: bool,
 }
@@ -128,15 +128,15 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
                 Some(revision) => session.host.delete_if(&path, &format!("\"{revision}\"")).await?,
                 None => session.host.delete(&path).await?,
             };
-            session.gone(&answer, &format!("{} is deleted", named.name))
+            session.gone(&answer, &format!("deleted the binding {}", named.name))
         }
         BindingCommand::Grant(args) => grant::grant(args).await,
-        BindingCommand::Target { key, none: _, agent, company } => {
+        BindingCommand::Assign { key, none: _, agent, company } => {
             let session = company.open().await?;
             let answer = session.put("targets", &json!({ "bindingKey": key, "agentId": agent })).await?;
             match key {
-                Some(key) => session.gone(&answer, &format!("{key} answers now")),
-                None => session.gone(&answer, "no binding of its own any more"),
+                Some(key) => session.gone(&answer, &format!("assigned the binding {key}")),
+                None => session.gone(&answer, "removed the assignment"),
             }
         }
         BindingCommand::Resolve { agent, binding, why, company } => {
@@ -153,7 +153,7 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
     }
 }
 
-/// Which binding answers, and with `why` what every rule says.
+/// The resolved binding; with `why` also the result of every rule.
 fn resolved(answer: &Value, why: bool) -> String {
     let (key, provider) = (text(answer, "/binding/key"), text(answer, "/binding/providerKey"));
     let mut lines = vec![format!("{key} ({provider}), by {}", text(answer, "/why").replace('_', " "))];
@@ -192,7 +192,7 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
 }
 
 pub(super) fn json_argument(argument: &str, json: &str) -> Result<Value, CliError> {
-    serde_json::from_str(json).map_err(|error| CliError::input(argument, format!("is no JSON: {error}")))
+    serde_json::from_str(json).map_err(|error| CliError::input(argument, format!("is not JSON: {error}")))
 }
 
 /// One binding as a table.
@@ -203,37 +203,37 @@ pub(super) fn one(binding: &Value) -> String {
 fn rows(bindings: &[Value]) -> String {
     let row = |binding: &Value| {
         let agents = binding["agents"].as_array().cloned().unwrap_or_default();
-        let mut answers_for: Vec<String> = agents.iter().map(|agent| text(agent, "")).collect();
+        let mut assigned_to: Vec<String> = agents.iter().map(|agent| text(agent, "")).collect();
         if binding["isDefault"] == true {
-            answers_for.insert(0, "the company".to_owned());
+            assigned_to.insert(0, "company".to_owned());
         }
         vec![
             text(binding, "/key"),
             format!("{} {}", text(binding, "/providerKey"), text(binding, "/serving/version")).trim_end().to_owned(),
-            answers_for.join(", "),
+            assigned_to.join(", "),
             state(binding),
             moment(&text(binding, "/createdAt")),
         ]
     };
-    table(&["key", "provider", "answers for", "state", "created"], bindings.iter().map(row).collect())
+    table(&["key", "provider", "assigned to", "state", "created"], bindings.iter().map(row).collect())
 }
 
-/// What a person should know of a binding, in a few words.
+/// The state of a binding, in a few words.
 fn state(binding: &Value) -> String {
     let mut all = Vec::new();
     if binding["enabled"] == false {
         all.push("disabled".to_owned());
     }
     match binding["breaker"]["state"].as_str() {
-        Some("open") => all.push("its provider fails, left alone for a while".to_owned()),
-        Some("half_open") => all.push("its provider fails, on trial".to_owned()),
+        Some("open") => all.push("circuit open: the provider keeps failing".to_owned()),
+        Some("half_open") => all.push("circuit half open: the provider is being retried".to_owned()),
         _ => {}
     }
     for waiting in binding["waiting"].as_array().into_iter().flatten() {
         all.push(format!("version {} waits for a grant", text(waiting, "/version")));
     }
     for kept in binding["rejectedVersions"].as_array().into_iter().flatten() {
-        all.push(format!("version {} is kept from it", text(kept, "/version")));
+        all.push(format!("version {} was rejected", text(kept, "/version")));
     }
     all.extend(binding["warnings"].as_array().into_iter().flatten().map(|warning| text(warning, "")));
     if all.is_empty() { "enabled".to_owned() } else { all.join("; ") }

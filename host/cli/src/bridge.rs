@@ -1,9 +1,13 @@
-//! Memory of other systems, in and out, through the same routes as every other command.
+//! Memory of other systems, in and out, through the same routes as every other command. Their databases are read and
+//! written by a second program, `memhost-bridge`.
 
-mod claude_mem;
 mod events;
 mod export;
+mod import;
 mod item;
+mod program;
+mod records;
+mod row;
 
 use std::path::PathBuf;
 
@@ -15,7 +19,7 @@ use super::args::ScopeArgs;
 /// Which system.
 #[derive(Debug, Subcommand)]
 pub(super) enum BridgeCommand {
-    /// claude-mem's store: a SQLite database, such as `~/.claude-mem/claude-mem.db`.
+    /// Import or export a claude-mem database, such as `~/.claude-mem/claude-mem.db`.
     #[command(subcommand, name = "claude-mem")]
     ClaudeMem(ClaudeMemCommand),
 }
@@ -23,7 +27,7 @@ pub(super) enum BridgeCommand {
 /// Which way.
 #[derive(Debug, Subcommand)]
 pub(super) enum ClaudeMemCommand {
-    /// Take its observations, summaries and sessions in; what is there already stays as it is.
+    /// Import observations, summaries and sessions; records that exist stay as they are.
     Import(ImportArgs),
     /// Write records into a new database that claude-mem opens.
     Export(ExportArgs),
@@ -31,7 +35,7 @@ pub(super) enum ClaudeMemCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// The database, which is only read; with --project all of it goes into one project.
+    /// The database, opened read-only; with --project all its records go into one project.
     file: PathBuf,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -39,9 +43,9 @@ pub(super) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// The database to make, which must not be there.
+    /// The database to create; the file must not exist.
     file: PathBuf,
-    /// Begin with a copy of this database.
+    /// Start from a copy of this database.
     #[arg(long, value_name = "FILE")]
     copy_of: Option<PathBuf>,
     #[command(flatten)]
@@ -51,12 +55,7 @@ pub(super) struct ExportArgs {
 pub(super) async fn run(command: BridgeCommand) -> Result<(), CliError> {
     let BridgeCommand::ClaudeMem(command) = command;
     match command {
-        ClaudeMemCommand::Import(args) => claude_mem::import(args).await,
+        ClaudeMemCommand::Import(args) => import::import(args).await,
         ClaudeMemCommand::Export(args) => export::export(args).await,
     }
-}
-
-/// A database that will not do.
-fn broken(file: &std::path::Path, error: impl std::fmt::Display) -> CliError {
-    CliError::input(file.display().to_string(), error)
 }

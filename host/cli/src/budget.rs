@@ -1,4 +1,4 @@
-//! How much memory may cost.
+//! Manage budgets.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -11,29 +11,29 @@ use super::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BudgetCommand {
-    /// Show the budgets as they stand.
+    /// List budgets with their current spending.
     List(PageArgs),
-    /// Show one budget as it stands.
+    /// Show a budget with its current spending.
     Show {
         #[command(flatten)]
         which: WhichArgs,
         #[command(flatten)]
         watch: WatchArgs,
     },
-    /// Set how much may be spent. Reaching it stops every operation until the next period begins.
+    /// Create a budget. A spent budget blocks all operations until the next period.
     Create(CreateArgs),
-    /// Change a budget.
+    /// Update a budget.
     Update {
         #[command(flatten)]
         which: WhichArgs,
-        /// How much, in cents.
+        /// Amount in cents.
         #[arg(long, value_name = "CENTS")]
         cents: Option<f64>,
-        /// Warn at this share of it; 0.8 where nothing was ever said.
+        /// Warn when this share is spent [default: 0.8].
         #[arg(long, value_name = "SHARE")]
         warn: Option<f64>,
     },
-    /// Set a budget, whether or not there is one.
+    /// Create or update a budget.
     #[command(hide = true)]
     Set(CreateArgs),
     /// Delete a budget.
@@ -45,10 +45,10 @@ pub(super) enum BudgetCommand {
 pub(super) struct CreateArgs {
     #[command(flatten)]
     which: WhichArgs,
-    /// How much, in cents.
+    /// Amount in cents.
     #[arg(long, value_name = "CENTS")]
     cents: f64,
-    /// Warn at this share of it; 0.8 where nothing was ever said.
+    /// Warn when this share is spent [default: 0.8].
     #[arg(long, value_name = "SHARE")]
     warn: Option<f64>,
 }
@@ -57,19 +57,19 @@ pub(super) struct CreateArgs {
 pub(super) struct WhichArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// Over which time.
+    /// Budget period.
     #[arg(long, value_enum, default_value_t = Period::Month)]
     period: Period,
-    /// Only of, or for, this binding.
+    /// Binding that the budget is for [default: all].
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Period {
-    /// A day in UTC.
+    /// One day, in UTC.
     Day,
-    /// A calendar month in UTC.
+    /// One calendar month, in UTC.
     Month,
 }
 
@@ -81,7 +81,7 @@ const BUDGETS: &Columns = &[
     ("limit", "/limitCents"),
     ("spent", "/spentCents"),
     ("state", "/state"),
-    ("begins anew", "/resetsAt"),
+    ("resets", "/resetsAt"),
 ];
 
 impl WhichArgs {
@@ -99,7 +99,7 @@ impl WhichArgs {
         }
     }
 
-    /// In words.
+    /// Description.
     fn name(&self) -> String {
         let period = self.period();
         self.binding.as_ref().map_or_else(|| period.to_owned(), |key| format!("{period} of {key}"))
@@ -128,8 +128,7 @@ pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
         BudgetCommand::Create(CreateArgs { which, cents, warn }) => {
             let session = which.company.open().await?;
             if which.find(&session).await?.is_some() {
-                let detail =
-                    format!("there is a budget `{}` already; `memhost budget update` changes it", which.name());
+                let detail = format!("the budget `{}` exists; change it with `memhost budget update`", which.name());
                 return Err(CliError::Problem { status: 409, detail, operation: None });
             }
             put(&session, &which, &cents.into(), &warn.unwrap_or(WARN).into()).await
@@ -148,12 +147,12 @@ pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
         BudgetCommand::Delete(which) => {
             let session = which.company.open().await?;
             let answer = session.delete(&which.path()).await?;
-            session.gone(&answer, &format!("the budget {} is deleted", which.name()))
+            session.gone(&answer, &format!("deleted the budget {}", which.name()))
         }
     }
 }
 
-/// The host answers with all budgets as they stand now.
+/// The host answers with all budgets.
 async fn put(session: &Session, which: &WhichArgs, cents: &Value, warn: &Value) -> Result<(), CliError> {
     let answer = session.put(&which.path(), &json!({ "limitCents": cents, "warnShare": warn })).await?;
     session.show(&answer, "items", |answer| rows(items(answer, "items"), BUDGETS))

@@ -1,4 +1,4 @@
-//! Whether a provider keeps the contract.
+//! `memhost plugin check`: the conformance suite on one provider.
 
 use std::path::PathBuf;
 
@@ -8,44 +8,44 @@ use super::args::OutputArgs;
 use super::output::line;
 use super::{CliError, directories};
 use memhost_conformance::{
-    CheckError, CheckOptions, Finding, Kit, Mode, Outcome, Report, Selection, Source, Status, handbook,
+    CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite, handbook,
 };
 use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
 use memhost_types::JsonObject;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
-    /// A component, `.wasm`, or `local-markdown`, the built-in provider.
+    /// Component file, `.wasm`, or `local-markdown` for the built-in provider.
     #[arg(required_unless_present = "list_rules")]
     file: Option<PathBuf>,
-    /// The provider's configuration, a JSON object, or @FILE.
+    /// Provider configuration, a JSON object, or @FILE.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     config: String,
-    /// Also try what takes long or much room.
+    /// Also run the slow and large tests.
     #[arg(long)]
     thorough: bool,
-    /// Only these rules, such as CAP-03; may be given again.
+    /// Run only this rule, such as CAP-03; repeatable.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     rule: Vec<String>,
-    /// What every record of the check gets as metadata, a JSON object: for providers that need some.
+    /// Metadata for every record of the suite, a JSON object.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     record_metadata: String,
-    /// Grant the origins and secrets that it asks for; its requests go out.
+    /// Grant the origins and secrets that the provider requests, and allow network access.
     #[arg(long)]
     allow_network: bool,
-    /// With --allow-network: a secret, from the environment variable of its name; may be given again.
+    /// With --allow-network: secret to read from the environment variable of the same name; repeatable.
     #[arg(long, requires = "allow_network", value_name = "NAME")]
     secret_env: Vec<String>,
-    /// Refuse what it asks for: storage, directory, embeddings or clock; may be given again.
+    /// Refuse this permission: storage, directory, embeddings or clock; repeatable.
     #[arg(long, value_name = "KIND", value_parser = ["storage", "directory", "embeddings", "clock"])]
     deny: Vec<String>,
-    /// Write what came of it for continuous integration, as JUnit's XML.
+    /// Write a JUnit XML report to this file.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write a badge, as JSON for an endpoint of shields.io.
+    /// Write badge JSON for a shields.io endpoint to this file.
     #[arg(long, value_name = "FILE")]
     badge: Option<PathBuf>,
-    /// Print every rule with the sentence of the contract that it comes from, as Markdown, and check nothing.
+    /// Print all rules with their source in the contract, as Markdown, and exit.
     #[arg(long, action = ArgAction::SetTrue)]
     list_rules: bool,
     #[command(flatten)]
@@ -68,12 +68,12 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
         secrets: args.secret_env.iter().map(|name| secret(name)).collect::<Result<_, _>>()?,
     };
     let mode = if args.thorough { Mode::Thorough } else { Mode::Quick };
-    let kit = Kit::open(&source, directories::compiled()).await.map_err(input)?;
-    let outcome = kit.check(&options, &Selection { mode, rules: args.rule.clone() }).await;
-    kit.close().await;
+    let suite = Suite::open(&source, directories::compiled()).await.map_err(input)?;
+    let outcome = suite.check(&options, &Selection { mode, rules: args.rule.clone() }).await;
+    suite.close().await;
     let report = outcome.map_err(input)?;
     for (path, text) in [
-        (&args.junit, report.to_junit()),
+        (&args.junit, report.to_junit().map_err(input)?),
         (&args.badge, serde_json::to_string_pretty(&report.to_badge()).map_err(CliError::host)?),
     ] {
         if let Some(path) = path {
@@ -85,17 +85,17 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
     match report.status {
         Status::Passed => Ok(()),
         Status::Failed => {
-            Err(CliError::Failed(format!("{} of {} rules are broken", counts.failed, counts.failed + counts.passed)))
+            Err(CliError::Failed(format!("{} of {} rules failed", counts.failed, counts.failed + counts.passed)))
         }
         Status::Inconclusive => Err(CliError::Failed(
-            "nothing could be written, so that next to nothing was tried; see why the rules were skipped".to_owned(),
+            "no record could be written, so almost nothing was tested; see the reasons of the skipped rules".to_owned(),
         )),
     }
 }
 
 fn input(error: CheckError) -> CliError {
     match error {
-        CheckError::Open(error) => CliError::host(error),
+        CheckError::Open(_) | CheckError::Report(_) => CliError::host(error),
         CheckError::Binding(_) => CliError::input("--config", error),
         CheckError::NoRule { .. } => CliError::input("--rule", error),
         CheckError::File { .. } | CheckError::KeptOut(_) => CliError::input("FILE", error),
@@ -109,7 +109,7 @@ fn object(flag: &str, text: &str) -> Result<JsonObject, CliError> {
         }
         None => text.to_owned(),
     };
-    serde_json::from_str(&text).map_err(|error| CliError::input(flag, format!("is no JSON object: {error}")))
+    serde_json::from_str(&text).map_err(|error| CliError::input(flag, format!("is not a JSON object: {error}")))
 }
 
 fn secret(name: &str) -> Result<(String, String), CliError> {
@@ -119,11 +119,11 @@ fn secret(name: &str) -> Result<(String, String), CliError> {
     }
 }
 
-/// A line for each rule; of a broken one also what it expects, what was seen, and where the contract says it.
+/// A line for each rule; a failed rule also shows the expected and actual result and the sentence of the contract.
 fn shown(report: &Report) -> String {
     let mut lines: Vec<String> = report.findings.iter().map(finding).collect();
     let counts = report.counts();
-    let counted = [(counts.passed, "kept"), (counts.failed, "broken"), (counts.skipped, "not tried")];
+    let counted = [(counts.passed, "passed"), (counts.failed, "failed"), (counts.skipped, "skipped")];
     let counted: Vec<String> = counted.iter().map(|(count, word)| format!("{count} {word}")).collect();
     let how = if report.mode == Mode::Thorough { "thorough" } else { "quick" };
     lines.push(String::new());
@@ -138,7 +138,7 @@ fn finding(finding: &Finding) -> String {
         Outcome::Passed => format!("{}  ok      {}", rule.id, rule.title),
         Outcome::Skipped { why } => format!("{}  skip    {}: {}", rule.id, rule.title, one_line(why)),
         Outcome::Failed { saw } => format!(
-            "{}  BROKEN  {}\n          expects   {}\n          saw       {}\n          contract  {}, `{}`: {}",
+            "{}  FAIL    {}\n          expected  {}\n          actual    {}\n          contract  {}, `{}`: {}",
             rule.id,
             rule.title,
             rule.expects,
@@ -150,7 +150,7 @@ fn finding(finding: &Finding) -> String {
     }
 }
 
-/// What a provider says must not draw on the terminal.
+/// Removes control characters from a provider's text.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -14,14 +14,14 @@ use super::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CompanyCommand {
-    /// Show the companies of a host. A company begins with the first thing that is written for it.
+    /// List the companies of a host. The first write for a company creates it.
     List {
         #[command(flatten)]
         host: HostArgs,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Show how long a company's operations are kept, or what is left of it if it was erased.
+    /// Show a company's retention, or its tombstone if it was erased.
     #[command(alias = "tombstone")]
     Show {
         #[command(flatten)]
@@ -29,29 +29,29 @@ pub(super) enum CompanyCommand {
         #[command(flatten)]
         watch: WatchArgs,
     },
-    /// Set how long a company's operations are kept.
+    /// Set a company's retention.
     #[command(alias = "retention")]
     Update(UpdateArgs),
-    /// Erase a company, at its providers and here. There is no way back.
+    /// Erase a company from this host and its providers. This cannot be undone.
     #[command(alias = "erase")]
     Delete {
         #[command(flatten)]
         company: CompanyArgs,
-        /// The company's id once more.
+        /// The company ID again, to confirm.
         #[arg(long, value_name = "ID")]
         confirm: String,
     },
-    /// Write everything that a company has as lines of JSON.
+    /// Export all data of a company as JSON lines.
     Export {
         #[command(flatten)]
         company: CompanyArgs,
-        /// The file; standard output where absent.
+        /// Output file [default: standard output].
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
     },
-    /// Take a company in that was exported elsewhere, all of it or nothing.
+    /// Import an exported company, entirely or not at all.
     Import {
-        /// The export.
+        /// The export file.
         file: PathBuf,
         #[command(flatten)]
         company: CompanyArgs,
@@ -62,10 +62,10 @@ pub(super) enum CompanyCommand {
 pub(super) struct UpdateArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// Keep operations for so many days; 0 for no end.
+    /// Keep operations for this many days; 0 keeps them forever.
     #[arg(long, value_name = "NUMBER")]
     days: Option<u32>,
-    /// Keep at most so many operations; 0 for no end.
+    /// Keep at most this many operations; 0 keeps all.
     #[arg(long, value_name = "NUMBER")]
     count: Option<u64>,
 }
@@ -148,5 +148,5 @@ fn kept(retention: &Value) -> String {
         None => "no end".to_owned(),
     };
     let (days, count) = (kept("operationsMaxAgeDays", "days"), kept("operationsMaxCount", "operations"));
-    format!("operations are kept: by age {days}, by count {count}")
+    format!("retention of operations: age {days}, count {count}")
 }

@@ -91,7 +91,7 @@ impl HostConfig {
         let Some(path) = path else { return Ok(Self::default()) };
         let wrong = |message: String| CliError::input(argument, format!("{}: {message}", path.display()));
         let text = std::fs::read_to_string(path)
-            .map_err(|error| wrong(format!("it cannot be read: {error}; name another file, or leave it out")))?;
+            .map_err(|error| wrong(format!("cannot be read: {error}; give another file or omit the flag")))?;
         let mut config = parse(&text).map_err(wrong)?;
         let base = path.parent().unwrap_or(Path::new(""));
         let paths =
@@ -150,7 +150,7 @@ impl EmbeddingsConfig {
             return Ok(if self.off { EmbeddingsOptions::Off } else { EmbeddingsOptions::Installed });
         };
         if let Some(name) = &endpoint.key_env {
-            let missing = |_| format!("the environment variable `{name}` has no key; set it, or leave key_env out");
+            let missing = |_| format!("the environment variable `{name}` is not set; set it or remove key_env");
             let key = std::env::var(name).map_err(missing);
             endpoint.key = Some(key.map_err(|error| CliError::input("embeddings.endpoint.key_env", error))?);
         }
@@ -158,8 +158,8 @@ impl EmbeddingsConfig {
     }
 }
 
-/// Adds a key to those that the file trusts, and leaves the rest of it as a person wrote it. Answers false where the key
-/// is there already.
+/// Adds a key to those that the file trusts, and leaves the rest of it as a person wrote it. Answers false where the
+/// key is there already.
 pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
     let wrong = |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
     let text = match std::fs::read_to_string(path) {
@@ -189,7 +189,7 @@ fn parse(text: &str) -> Result<HostConfig, String> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
     if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let nearest = KEYS.into_iter().max_by(|a, b| near(a, unknown).total_cmp(&near(b, unknown))).unwrap_or_default();
-        return Err(format!("there is no key `{unknown}`; the nearest one is `{nearest}`"));
+        return Err(format!("unknown key `{unknown}`; did you mean `{nearest}`?"));
     }
     // From the text and not the table, so that an error shows its line.
     toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
@@ -203,7 +203,7 @@ fn in_range<T: Copy + PartialOrd + std::fmt::Display>(key: &str, value: T, min: 
     if (min..=max).contains(&value) {
         return Ok(value);
     }
-    Err(CliError::input(key, format!("is {value}; {min} to {max} are allowed")))
+    Err(CliError::input(key, format!("is {value}; must be {min} to {max}")))
 }
 
 fn link(

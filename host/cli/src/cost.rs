@@ -9,25 +9,25 @@ use super::page::{self, Columns, items, query, rows, watched};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CostCommand {
-    /// Show what was billed for single operations, newest first.
+    /// List cost events of operations, newest first.
     #[command(alias = "events")]
     List(PageArgs),
-    /// Show sums over operations, tokens and cents.
+    /// Summarize operations, tokens and cents.
     Show(ShowArgs),
-    /// Enter a flat charge.
+    /// Create a flat charge (short for `charge create`).
     #[command(hide = true)]
     Charge(ChargeArgs),
-    /// Show flat charges.
+    /// List flat charges (short for `charge list`).
     #[command(hide = true)]
     Charges(PageArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ChargeCommand {
-    /// Show flat charges, newest first.
+    /// List flat charges, newest first.
     List(PageArgs),
-    /// Enter a flat charge, such as a subscription or an invoice. What is entered stays; a mistake is made good with
-    /// an entry of the other direction.
+    /// Create a flat charge, such as a subscription or an invoice. Charges cannot be changed; correct a mistake with
+    /// --credit.
     Create(ChargeArgs),
 }
 
@@ -35,7 +35,7 @@ pub(super) enum ChargeCommand {
 pub(super) struct ShowArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// One row for each: day, binding, agent, provider, model, or several with commas.
+    /// Group by day, binding, agent, provider or model; separate several with commas.
     #[arg(long, default_value = "binding", value_name = "LIST")]
     by: String,
     #[command(flatten)]
@@ -48,32 +48,32 @@ pub(super) struct ShowArgs {
 pub(super) struct ChargeArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// What kind of charge, such as platform_fee or log_storage_charge.
+    /// Kind of charge, such as platform_fee or log_storage_charge.
     #[arg(long)]
     kind: String,
-    /// Who sends the bill.
+    /// Biller.
     #[arg(long)]
     biller: String,
-    /// How much, in cents.
+    /// Amount in cents.
     #[arg(long, value_name = "CENTS")]
     cents: f64,
-    /// It comes back instead of being spent.
+    /// Record a credit instead of a charge.
     #[arg(long)]
     credit: bool,
-    /// When, RFC 3339; now where absent.
+    /// Time of the charge, RFC 3339 [default: now].
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
-    /// Only of, or for, this binding.
+    /// Binding that the charge is for.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
-    /// In words.
+    /// Description.
     #[arg(long)]
     description: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EvaluationCommand {
-    /// Show it, by binding.
+    /// Show the metrics by binding.
     Show(EvaluationShowArgs),
 }
 
@@ -87,7 +87,7 @@ pub(super) struct EvaluationShowArgs {
     watch: WatchArgs,
 }
 
-/// How good memory is; `show` may be left out.
+/// The evaluation command; `show` is its default.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct EvaluationArgs {
@@ -108,28 +108,28 @@ const SUMS: &Columns = &[
     ("writes", "/writes"),
     ("failed", "/failed"),
     ("refused", "/refused"),
-    ("in", "/inputTokens"),
-    ("out", "/outputTokens"),
-    ("embedded", "/embeddingTokens"),
+    ("tokens in", "/inputTokens"),
+    ("tokens out", "/outputTokens"),
+    ("tokens embedded", "/embeddingTokens"),
     ("cents", "/costCents"),
     ("p50", "/latencyP50Us"),
     ("p99", "/latencyP99Us"),
 ];
 
 const EVENTS: &Columns = &[
-    ("when", "/occurredAt"),
+    ("time", "/occurredAt"),
     ("binding", "/bindingKey"),
     ("agent", "/agentId"),
     ("provider", "/provider"),
     ("model", "/model"),
-    ("in", "/inputTokens"),
-    ("out", "/outputTokens"),
+    ("tokens in", "/inputTokens"),
+    ("tokens out", "/outputTokens"),
     ("cents", "/costCents"),
     ("operation", "/operationId"),
 ];
 
 const CHARGES: &Columns = &[
-    ("when", "/occurredAt"),
+    ("time", "/occurredAt"),
     ("kind", "/eventKind"),
     ("direction", "/direction"),
     ("biller", "/biller"),
@@ -170,7 +170,7 @@ async fn show(args: ShowArgs) -> Result<(), CliError> {
     .await
 }
 
-/// Only what the rows are told apart by, and the numbers.
+/// The grouping columns and the numbers.
 fn table(sums: &Value, by: &str) -> String {
     let is_grouped = |title: &str| by.split(',').any(|by| by == title);
     let keys = ["day", "binding", "agent", "provider", "model"];
@@ -222,11 +222,11 @@ fn evaluated(report: &Value) -> String {
     let table = rows(&all, EVALUATION);
     match report["isComplete"] == true {
         true => table,
-        false => format!("{table}\n\nthe hit rate is of the newest operations of these days only"),
+        false => format!("{table}\n\nthe hit rate covers only the newest operations of these days"),
     }
 }
 
-/// Rates with as many digits as anybody reads.
+/// Rates with three digits.
 fn shorten(row: &mut Value) {
     for name in ["recallHitRate", "emptyQueryRate"] {
         if let Some(rate) = row.get(name).and_then(Value::as_f64) {

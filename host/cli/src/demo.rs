@@ -16,13 +16,13 @@ use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfac
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// End after the demonstration instead of serving.
+    /// Exit after the demonstration instead of serving.
     #[arg(long)]
     once: bool,
-    /// Keep what the demo makes here; a new temporary directory otherwise.
+    /// Directory for the demo's data [default: a new temporary directory].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Where to listen afterwards.
+    /// Listen address after the demonstration.
     #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS")]
     listen: SocketAddr,
 }
@@ -43,18 +43,18 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     options.compiled_dir = directories::compiled();
     let service = Service::open(options).await.map_err(CliError::host)?;
     let host = Backend::of(Arc::clone(&service));
-    title("A company gets a memory")?;
+    title("Create a company and its default binding")?;
     bind(&host).await?;
     line(&format!("  company demo, binding default, provider local-markdown\n  data in {}", data_dir.display()))?;
-    title("Documents and history are captured")?;
+    title("Capture documents and history")?;
     capture(&host).await?;
-    title("Questions are answered, with where the answer came from")?;
+    title("Ask questions; each answer names its source")?;
     for question in QUESTIONS {
         ask(&host, question).await?;
     }
-    title("What is forgotten is gone")?;
+    title("Forget a record")?;
     forget(&host).await?;
-    title("Every operation left a record")?;
+    title("Show the operation log")?;
     line(&operation::rows(&host.get(&format!("{CONTROL}/operations?limit=12")).await?))?;
     if args.once {
         return service.flush().await.map_err(CliError::host);
@@ -80,7 +80,7 @@ async fn bind(host: &Backend) -> Result<(), CliError> {
     if present["items"].as_array().is_some_and(|items| !items.is_empty()) {
         return Ok(());
     }
-    // Nothing of the demo is worth waiting for the disk.
+    // The demo's data need not survive a crash.
     let body = json!({
         "key": "default", "providerKey": "local-markdown", "default": true, "config": { "durable": false },
     });
@@ -115,7 +115,7 @@ async fn capture(host: &Backend) -> Result<(), CliError> {
         host.post(&format!("{RUNTIME}/capture"), &body).await?;
     }
     let history = match commits.len() {
-        0 => "no commits (no git history here)".to_owned(),
+        0 => "no commits: not in a git repository".to_owned(),
         count => format!("{count} commits, as runs"),
     };
     line(&format!("  {} sections of documents, as issue documents\n  {history}", sections.len()))
@@ -132,7 +132,7 @@ async fn ask(host: &Backend, question: &str) -> Result<(), CliError> {
     let snippets = bundle["snippets"].as_array().cloned().unwrap_or_default();
     line(&format!("  {question}"))?;
     if snippets.is_empty() {
-        return Err(CliError::Failed(format!("nothing answers `{question}`")));
+        return Err(CliError::Failed(format!("no result for `{question}`")));
     }
     for snippet in &snippets {
         let score = snippet["score"].as_f64().unwrap_or_default();
@@ -183,7 +183,8 @@ async fn forget(host: &Backend) -> Result<(), CliError> {
     let body = json!({ "scope": { "companyId": "demo" }, "handle": handle });
     let read = host.post(&format!("{RUNTIME}/get"), &body).await?;
     if !before || after || !read["record"].is_null() {
-        return Err(CliError::Failed("a record was not found before, or was found after it was forgotten".to_owned()));
+        let message = "the record was not found before it was forgotten, or was still found afterwards";
+        return Err(CliError::Failed(message.to_owned()));
     }
     line(&format!("  noted      {FACT}"))?;
     line("  searched   found")?;

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-/// Names another directory than that of the person's caches.
+/// The variable that names another cache directory.
 const CACHE_VARIABLE: &str = "MEMHOST_CACHE_DIR";
 
-/// Where a person's configuration is.
+/// The person's configuration directory.
 pub(super) fn config() -> Option<PathBuf> {
     below("XDG_CONFIG_HOME", ".config")
 }
 
-/// Where hosts that live as long as one command keep compiled components, so that the next command need not compile
-/// them: `$MEMHOST_CACHE_DIR/compiled`, or that of the person's caches. None where neither is known.
+/// Directory of compiled components for hosts that one command opens, so that the next command need not compile
+/// them: `$MEMHOST_CACHE_DIR/compiled`, or in the person's cache directory. None where neither is known.
 pub(super) fn compiled() -> Option<PathBuf> {
     Some(given(CACHE_VARIABLE).or_else(|| below("XDG_CACHE_HOME", ".cache"))?.join("compiled"))
 }

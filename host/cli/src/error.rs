@@ -1,8 +1,8 @@
-//! What commands fail with, and the exit code of each.
+//! The errors of commands, and their exit codes.
 
 use serde_json::Value;
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The host answered with a problem.
@@ -10,15 +10,15 @@ pub enum CliError {
     Problem {
         /// Its status.
         status: u16,
-        /// What it says.
+        /// The content of the file.
         detail: String,
         /// Where it is recorded.
         operation: Option<String>,
     },
-    /// There is no host.
+    /// No connection to the host.
     #[error(
-        "no host answers at {url}: {message}; start one with `memhost serve`, name another one with --url or --profile, \
-         or a data directory with --data-dir"
+        "cannot connect to the host at {url}: {message}; start it with `memhost serve`, or choose another one with \
+         --url, --context or --data-dir"
     )]
     Unreachable {
         /// Where it should be.
@@ -26,7 +26,7 @@ pub enum CliError {
         /// What the system said.
         message: String,
     },
-    /// An argument will not do.
+    /// An argument is invalid.
     #[error("{what}: {message}")]
     Input {
         /// Which.
@@ -40,7 +40,7 @@ pub enum CliError {
     /// The host does not open or serve.
     #[error("{0}")]
     Host(String),
-    /// A step of the demo or of a check did not come out as it should.
+    /// A step of the demo, or a check, failed.
     #[error("{0}")]
     Failed(String),
     /// Standard output cannot be written.
@@ -74,7 +74,7 @@ impl CliError {
     }
 
     pub(super) fn runtime(error: impl std::fmt::Display) -> Self {
-        Self::Host(format!("the runtime does not start: {error}"))
+        Self::Host(format!("the async runtime did not start: {error}"))
     }
 
     /// From a problem's body; a body that is none is shown as it is.

@@ -18,25 +18,25 @@ use memhost_types::{ProviderKey, TextId};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EvalCommand {
-    /// LoCoMo: conversations over many sessions, and questions whose answers are somewhere in them.
+    /// Run LoCoMo: long conversations, and questions that they answer.
     Locomo(LocomoArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct LocomoArgs {
-    /// The benchmark's file, JSON.
+    /// The benchmark's JSON file.
     file: PathBuf,
-    /// A component to measure instead of the built-in provider.
+    /// Component to measure [default: the built-in provider].
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
-    /// The provider's configuration, a JSON object.
+    /// Provider configuration, a JSON object.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     config: String,
-    /// A directory with an installed embedding model, such as `embeddings` in a host's data directory; without it the
-    /// provider has none.
+    /// Directory of an installed embedding model, such as `embeddings` in a host's data directory [default: no
+    /// embeddings].
     #[arg(long, value_name = "DIR")]
     model_dir: Option<PathBuf>,
-    /// Write the ranked ids of every question into this file.
+    /// Write the ranked IDs of every question to this file.
     #[arg(long, value_name = "FILE")]
     run: Option<PathBuf>,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
     let text = read.map_err(|error| CliError::input(args.file.display().to_string(), error))?;
     let conversations = read_locomo(&args.file.display().to_string(), &text).map_err(CliError::host)?;
     let config = serde_json::from_str(&args.config)
-        .map_err(|error| CliError::input("--config", format!("is no JSON object: {error}")))?;
+        .map_err(|error| CliError::input("--config", format!("is not a JSON object: {error}")))?;
     let directory = scratch()?;
     let outcome = measure(&args, &directory, &conversations, config).await;
     let _ = std::fs::remove_dir_all(&directory);

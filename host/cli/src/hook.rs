@@ -12,29 +12,29 @@ use super::page::{self, Columns, items, rows};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HookCommand {
-    /// Show deliveries, newest first.
+    /// List deliveries, newest first.
     List(ListArgs),
-    /// Show one delivery.
+    /// Show a delivery.
     Show(ShowArgs),
-    /// Deliver an event, JSON from a file or standard input, to the bindings that take it.
+    /// Deliver a hook event, JSON from a file or standard input, to subscribed bindings.
     #[command(alias = "deliver")]
     Create(SendArgs),
-    /// Try a delivery again that was given up.
+    /// Retry a delivery in the dead-letter queue.
     Replay(OneArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EventCommand {
-    /// Show events, newest first.
+    /// List events, newest first.
     List(EventListArgs),
-    /// Tell of what a session or a tool did: one event, or a list, JSON from a file or standard input.
+    /// Send session or tool events: one or a list, JSON from a file or standard input.
     #[command(alias = "send")]
     Create(SendArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct SendArgs {
-    /// The file; standard input where absent.
+    /// Input file [default: standard input].
     file: Option<PathBuf>,
     #[command(flatten)]
     company: CompanyArgs,
@@ -44,16 +44,16 @@ pub(super) struct SendArgs {
 pub(super) struct ListArgs {
     #[command(flatten)]
     page: PageArgs,
-    /// Only those in this state: pending, held, delivered, dead or discarded.
+    /// Filter by status: pending, held, delivered, dead or discarded.
     #[arg(long)]
     status: Option<String>,
-    /// Only of, or for, this binding.
+    /// Filter by binding key.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
-    /// Only of this kind; for deliveries a kind of hook.
+    /// Filter by kind; for deliveries the kind of hook.
     #[arg(long)]
     kind: Option<String>,
-    /// Only of this event.
+    /// Filter by event ID.
     #[arg(long, value_name = "ID")]
     hook: Option<String>,
 }
@@ -62,16 +62,16 @@ pub(super) struct ListArgs {
 pub(super) struct EventListArgs {
     #[command(flatten)]
     page: PageArgs,
-    /// Only in this project.
+    /// Filter by project ID.
     #[arg(long, value_name = "ID")]
     project: Option<String>,
-    /// Only in this session.
+    /// Filter by session ID.
     #[arg(long, value_name = "KEY")]
     session: Option<String>,
-    /// Only of this tool.
+    /// Filter by tool.
     #[arg(long, value_name = "ID")]
     tool: Option<String>,
-    /// Only of this type, such as tool_call.failed.
+    /// Filter by type, such as tool_call.failed.
     #[arg(long, value_name = "TYPE")]
     r#type: Option<String>,
 }
@@ -82,9 +82,9 @@ const DELIVERIES: &Columns = &[
     ("hook", "/hook/hookId"),
     ("binding", "/bindingKey"),
     ("status", "/status"),
-    ("tries", "/attempts"),
-    ("next", "/dueAt"),
-    ("why", "/error/message"),
+    ("attempts", "/attempts"),
+    ("due", "/dueAt"),
+    ("error", "/error/message"),
     ("id", "/id"),
 ];
 
@@ -93,7 +93,7 @@ const EVENTS: &Columns = &[
     ("type", "/type"),
     ("project", "/projectId"),
     ("session", "/sessionId"),
-    ("by", "/agentKind"),
+    ("agent kind", "/agentKind"),
     ("tool", "/toolId"),
     ("status", "/status"),
     ("ms", "/durationMs"),
@@ -106,8 +106,8 @@ fn read(file: Option<&Path>) -> Result<Value, CliError> {
         Some(file) => std::fs::read_to_string(file).map(|found| text = found),
         None => std::io::stdin().read_to_string(&mut text).map(drop),
     };
-    read.map_err(|error| CliError::input(&name, format!("{error}; name a file that can be read")))?;
-    serde_json::from_str(&text).map_err(|error| CliError::input(&name, format!("is no JSON: {error}")))
+    read.map_err(|error| CliError::input(&name, format!("{error}; give a readable file")))?;
+    serde_json::from_str(&text).map_err(|error| CliError::input(&name, format!("is not JSON: {error}")))
 }
 
 pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {

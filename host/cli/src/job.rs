@@ -10,13 +10,13 @@ use super::page::{self, Columns};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JobCommand {
-    /// Show jobs, newest first.
+    /// List jobs, newest first.
     List(ListArgs),
-    /// Show one job.
+    /// Show a job.
     Show(ShowArgs),
-    /// Cancel a job that has not ended.
+    /// Cancel a job that has not finished.
     Cancel(OneArgs),
-    /// Run a job again that failed or was cancelled.
+    /// Retry a failed or cancelled job.
     Retry(OneArgs),
 }
 
@@ -24,41 +24,41 @@ pub(super) enum JobCommand {
 pub(super) struct ListArgs {
     #[command(flatten)]
     pub(super) page: PageArgs,
-    /// Only those in this state: queued, running, succeeded, failed or cancelled.
+    /// Filter by status: queued, running, succeeded, failed or cancelled.
     #[arg(long)]
     status: Option<String>,
-    /// Only of, or for, this binding.
+    /// Filter by binding key.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
-    /// Only what this kind of hook caused.
+    /// Filter by the kind of hook that caused it.
     #[arg(long, value_name = "KIND")]
     hook_kind: Option<String>,
-    /// Only from this kind of source.
+    /// Filter by the kind of source.
     #[arg(long, value_name = "KIND")]
     source_kind: Option<String>,
-    /// Only before this moment, RFC 3339.
+    /// Only items before this time, RFC 3339.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ReviewCommand {
-    /// Show what waits for a person, newest first.
+    /// List review items, newest first.
     List(ReviewListArgs),
-    /// Show one thing that waits, or has been decided.
+    /// Show a review item.
     Show(ShowArgs),
-    /// Let something count in another form.
+    /// Approve an item with a changed text.
     #[command(alias = "edit")]
     Update {
         #[command(flatten)]
         one: OneArgs,
-        /// The text as it should be.
+        /// The corrected text.
         #[arg(long)]
         text: String,
     },
-    /// Let something count.
+    /// Approve an item, so that searches find it.
     Approve(OneArgs),
-    /// Keep something from counting; the provider forgets it.
+    /// Reject an item; the provider forgets it.
     Reject(OneArgs),
 }
 
@@ -66,10 +66,10 @@ pub(super) enum ReviewCommand {
 pub(super) struct ReviewListArgs {
     #[command(flatten)]
     pub(super) page: PageArgs,
-    /// Only those in this state: pending, approved or rejected.
+    /// Filter by status: pending, approved or rejected.
     #[arg(long, default_value = "pending")]
     status: String,
-    /// Only of, or for, this binding.
+    /// Filter by binding key.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
 }
@@ -78,22 +78,22 @@ const JOBS: &Columns = &[
     ("submitted", "/submittedAt"),
     ("binding", "/bindingKey"),
     ("status", "/status"),
-    ("tries", "/attempts"),
+    ("attempts", "/attempts"),
     ("records", "/recordCount"),
     ("hook", "/hookKind"),
-    ("next", "/dueAt"),
-    ("why", "/error"),
+    ("due", "/dueAt"),
+    ("error", "/error"),
     ("id", "/id"),
 ];
 
 const REVIEWS: &Columns = &[
-    ("since", "/createdAt"),
+    ("created", "/createdAt"),
     ("binding", "/bindingKey"),
     ("kind", "/kind"),
     ("confidence", "/confidence"),
     ("pii", "/piiRisk"),
     ("status", "/status"),
-    ("why", "/reasons/0"),
+    ("reason", "/reasons/0"),
     ("text", "/text"),
     ("id", "/id"),
 ];

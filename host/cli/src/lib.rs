@@ -2,6 +2,7 @@
 //! the command, through the same routes.
 
 mod args;
+mod argument;
 mod backend;
 mod binding;
 mod bridge;
@@ -9,6 +10,7 @@ mod budget;
 mod check;
 mod company;
 mod config;
+mod context;
 mod cost;
 mod demo;
 mod demo_documents;
@@ -17,6 +19,7 @@ mod doctor;
 mod embeddings;
 mod error;
 mod evaluate;
+mod help;
 mod hook;
 mod job;
 mod man;
@@ -26,7 +29,6 @@ mod operation;
 mod output;
 mod page;
 mod plugin;
-mod profile;
 mod secret;
 mod serve;
 mod session;
@@ -37,145 +39,146 @@ mod telemetry;
 mod token;
 mod welcome;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::backend::Backend;
 pub use self::error::CliError;
 pub use self::telemetry::Telemetry;
 
-/// A host that lets a company of AI agents use any memory provider without trusting it.
+/// Shared memory for a company of AI agents, with sandboxed providers.
 #[derive(Debug, Parser)]
 #[command(name = "memhost", version, propagate_version = true, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What is logged to standard error, such as `info` or `memhost=debug`.
+    /// Log filter for standard error, such as `info` or `memhost=debug`.
     #[arg(long, global = true, env = "MEMHOST_LOG", value_name = "FILTER", help_heading = "Output")]
     log: Option<String>,
-    /// Which of your profiles: a host, a token and a company under one name; see `memhost profile`.
-    #[arg(long, global = true, env = "MEMHOST_PROFILE", value_name = "NAME", help_heading = "Host")]
-    profile: Option<String>,
+    /// The context to use: a host, a token and a company under one name. See `memhost context`.
+    #[arg(long, global = true, env = "MEMHOST_CONTEXT", value_name = "NAME", help_heading = "Host")]
+    context: Option<String>,
     #[command(flatten)]
     output: args::OutputArgs,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 the operation failed, 2 wrong usage or input, 3 not found, \
-                          4 not allowed, 5 the host cannot be reached or is busy.";
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 operation failed, 2 invalid usage or input, 3 not found, \
+                          4 permission denied, 5 host unreachable or busy.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show what memhost does: capture this repository, ask, forget, and serve.
+    /// Run a demonstration: capture this repository, search it, forget it, then serve.
     Demo(demo::DemoArgs),
     /// Run a host.
     Serve(serve::ServeArgs),
-    /// Write one record as it is: `record create`.
+    /// Create a record (short for `record create`).
     Note(memory::NoteArgs),
-    /// Find what fits a question: `record search`.
+    /// Search records (short for `record search`).
     Search(memory::SearchArgs),
-    /// Take in something that happened: `record capture`.
+    /// Capture text and let the provider extract records (short for `record capture`).
     Capture(memory::CaptureArgs),
-    /// Put a record right: `record update`.
+    /// Correct a record (short for `record update`).
     Correct(memory::CorrectArgs),
-    /// Make records unreachable: `record delete`.
+    /// Forget records (short for `record delete`).
     Forget(memory::ForgetArgs),
-    /// Show operations as they happen.
+    /// Stream operations as they happen.
     Tail(tail::TailArgs),
-    /// Draw how the last days went.
+    /// Draw daily statistics.
     Stats(stats::StatsArgs),
-    /// What is remembered.
+    /// Manage records.
     #[command(subcommand)]
     Record(memory::RecordCommand),
-    /// List all records: `record list`.
+    /// List records (short for `record list`).
     #[command(hide = true)]
     List(memory::ListArgs),
-    /// Show one record: `record show`.
+    /// Show a record (short for `record show`).
     #[command(hide = true)]
     Get(memory::GetArgs),
-    /// What was done, by whom, and how it ended.
+    /// View the operation log.
     #[command(subcommand)]
     Operation(operation::OperationCommand),
-    /// What captures left to be done.
+    /// Manage extraction jobs.
     #[command(subcommand)]
     Job(job::JobCommand),
-    /// What waits for a person before it counts.
+    /// Review pending records.
     #[command(subcommand)]
     Review(job::ReviewCommand),
-    /// What happened that memory should know of, and which binding took it.
+    /// Manage hook deliveries to bindings.
     #[command(subcommand)]
     Hook(hook::HookCommand),
-    /// What sessions and tools did.
+    /// View and send session and tool events.
     #[command(subcommand)]
     Event(hook::EventCommand),
-    /// Which provider answers for whom.
+    /// Manage bindings: the provider that serves a company or an agent.
     #[command(subcommand)]
     Binding(binding::BindingCommand),
-    /// The providers of a host, and files that may become one.
+    /// Manage, build, test and sign plugins (memory providers).
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
-    /// What providers may put into their outgoing requests without seeing it.
+    /// Manage secrets that the host inserts into providers' outgoing requests.
     #[command(subcommand)]
     Secret(secret::SecretCommand),
-    /// What memory costs.
+    /// View the cost of operations.
     #[command(subcommand)]
     Cost(cost::CostCommand),
-    /// Flat charges, such as subscriptions and invoices.
+    /// Manage flat charges, such as subscriptions and invoices.
     #[command(subcommand)]
     Charge(cost::ChargeCommand),
-    /// How much memory may cost.
+    /// Manage budgets.
     #[command(subcommand)]
     Budget(budget::BudgetCommand),
-    /// How good memory is, out of the records of what was done with it.
+    /// Show quality metrics computed from the operation log.
     Evaluation(cost::EvaluationArgs),
-    /// What was changed about a company's memory, by whom, newest first.
+    /// Show administrative changes, newest first.
     Activity(operation::ActivityArgs),
-    /// Who may call.
+    /// Manage access tokens.
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// A company as a whole: retention, export, import, erasure.
+    /// Manage companies: retention, export, import, erasure.
     #[command(subcommand)]
     Company(company::CompanyCommand),
-    /// The store of a host: check, compact, back up, restore.
+    /// Verify, compact, back up and restore a host's store.
     #[command(subcommand)]
     Store(store::StoreCommand),
-    /// Look at a host, and say what to do.
+    /// Diagnose a host and suggest fixes.
     Doctor(doctor::DoctorArgs),
-    /// The model that turns texts into vectors for providers that ask for it.
+    /// Manage the embedding model that providers may use.
     #[command(subcommand)]
     Embeddings(embeddings::EmbeddingsCommand),
     /// Measure a provider's recall on a benchmark.
     #[command(subcommand)]
     Eval(evaluate::EvalCommand),
-    /// Serve memory to an agent on standard input and output (Model Context Protocol).
+    /// Run a Model Context Protocol server on standard input and output.
     Mcp(mcp::McpArgs),
     /// Hooks of agent tools: Claude Code and Codex.
     #[command(subcommand)]
     AgentHooks(memhost_agent_hooks::AgentHooksCommand),
-    /// Memory of other systems, in and out: claude-mem.
+    /// Import from and export to other memory systems (claude-mem).
     #[command(subcommand)]
     Bridge(bridge::BridgeCommand),
-    /// Your hosts: address, token and company of each under one name.
-    #[command(subcommand, after_help = profile::ORDER)]
-    Profile(profile::ProfileCommand),
-    /// Print a manual page, or write all of them.
+    /// Manage contexts: a host, a token and a company under one name.
+    #[command(subcommand, after_help = context::ORDER)]
+    Context(context::ContextCommand),
+    /// Print a manual page, or write all manual pages.
     Man(man::ManArgs),
     /// Print a completion script for a shell.
     Completions(man::CompletionsArgs),
 }
 
-/// Reads the command line; ends the process with a message where it will not do.
+/// Parses the command line; prints a message and exits where it is invalid.
 pub fn parse() -> Cli {
-    Cli::parse()
+    let matches = help::grouped(Cli::command()).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// Whether this is the call of a tool's hook; then all is done when this returns.
+/// Whether this process is a hook of an agent's tool; the hook has then run.
 pub fn is_hook() -> bool {
     memhost_agent_hooks::is_hook(&std::env::args_os().collect::<Vec<_>>())
 }
 
-/// Sets up the log. Commands are quiet unless asked; a host says what it does.
+/// Sets up the log. `serve` logs at `info`, all other commands only errors.
 ///
 /// # Errors
-/// Where the configuration file names a collector and will not do.
+/// Where the configuration file is invalid, or the exporter does not start.
 pub fn init_log(cli: &Cli) -> Result<Telemetry, CliError> {
     use tracing_subscriber::EnvFilter;
     let (default, endpoint) = match &cli.command {
@@ -186,28 +189,28 @@ pub fn init_log(cli: &Cli) -> Result<Telemetry, CliError> {
     telemetry::init(filter, endpoint.as_deref())
 }
 
-/// Runs a command to its end.
+/// Runs a command.
 ///
 /// # Errors
-/// What went wrong, with its exit code.
+/// Why the command failed, with its exit code.
 pub fn run(cli: Cli) -> Result<(), CliError> {
-    // Needs no runtime, and has no time to start one.
+    // A hook needs no runtime and must start fast.
     if let Some(Command::AgentHooks(command)) = cli.command {
         return Ok(memhost_agent_hooks::run(command)?);
     }
-    // Two threads a core: a guest that is inside a host call for a moment must not hold up everybody else's calls.
+    // Two threads for each core: a guest that blocks in a host call must not delay other calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = runtime.map_err(CliError::runtime)?;
     match runtime.block_on(dispatch(cli)) {
-        // Whoever reads our output has seen enough.
+        // The reader of the output closed the pipe.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }
 }
 
 async fn dispatch(cli: Cli) -> Result<(), CliError> {
-    let Some(command) = cli.command else { return welcome::run(cli.profile).await };
+    let Some(command) = cli.command else { return welcome::run(cli.context).await };
     match command {
         Command::Demo(args) => demo::run(args).await,
         Command::Serve(args) => serve::run(args).await,
@@ -241,10 +244,10 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Embeddings(command) => embeddings::run(command),
         Command::Eval(command) => evaluate::run(command).await,
         Command::Mcp(args) => mcp::run(args).await,
-        // Was done before there was a runtime.
+        // Ran before the runtime was started.
         Command::AgentHooks(_) => Ok(()),
         Command::Bridge(command) => bridge::run(command).await,
-        Command::Profile(command) => profile::run(command, cli.profile).await,
+        Command::Context(command) => context::run(command, cli.context).await,
         Command::Man(args) => man::run(&args, Cli::command()),
         Command::Completions(args) => man::completions(&args, Cli::command()),
     }

@@ -11,17 +11,17 @@ use super::output::line;
 
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// A directory to write a page for every command into, such as ~/.local/share/man/man1; made where it is missing.
+    /// Write a page for every command to this directory, such as ~/.local/share/man/man1; created if missing.
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// The command whose page is printed, such as `binding create`; all of memhost where absent.
+    /// Command to print the page of, such as `binding create` [default: memhost].
     #[arg(conflicts_with = "to", value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
-    /// Which shell.
+    /// Shell.
     shell: clap_complete::Shell,
 }
 
@@ -32,12 +32,12 @@ pub(super) fn run(args: &ManArgs, mut grammar: Command) -> Result<(), CliError> 
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| CliError::input("--to", format!("{}: {error}", directory.display())))?;
         let count = write(&grammar, directory)?;
-        return line(&format!("{count} pages are in {}", directory.display()));
+        return line(&format!("wrote {count} pages to {}", directory.display()));
     }
     let mut command = &grammar;
     for name in &args.command {
         command = command.find_subcommand(name).ok_or_else(|| {
-            let message = format!("there is no command `{name}` in `{}`; see `memhost --help`", command.get_name());
+            let message = format!("unknown command `{name}` of `{}`; see `memhost --help`", command.get_name());
             CliError::input("COMMAND", message)
         })?;
     }

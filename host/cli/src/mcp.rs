@@ -1,5 +1,5 @@
-//! `memhost mcp`: the Model Context Protocol on standard input and output, for clients that start a program. A thin bridge:
-//! every message goes to `/mcp` of a host, so that there is one server and one set of rules.
+//! `memhost mcp`: the Model Context Protocol on standard input and output, for clients that start a program. Every
+//! message goes to `/mcp` of a host, so that there is one server and one set of rules.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 use tokio::sync::{Semaphore, mpsc};
 
 use super::args::HostArgs;
+use super::context::Target;
 use super::output::escape;
-use super::profile::Target;
 use super::{Backend, CliError};
 use memhost_server::{Method, Request};
 
-/// The longest message, in bytes: the host takes no longer one.
+/// The longest message that the host accepts, in bytes.
 const MAX_MESSAGE: u64 = 8 << 20;
-/// How many messages are at the host at once.
+/// The number of messages in flight.
 const AT_ONCE: usize = 32;
 /// The error code of an answer that the host did not give (JSON-RPC 2.0: `-32000` to `-32099` are the server's own).
 const NO_ANSWER: i64 = -32000;
@@ -27,39 +27,39 @@ const PARSE_ERROR: i64 = -32700;
 pub(super) struct McpArgs {
     #[command(flatten)]
     host: HostArgs,
-    /// The company; needed where the token is not one company's.
+    /// Company ID; required unless the token belongs to one company.
     #[arg(long, short, env = "MEMHOST_COMPANY", value_name = "ID")]
     company: Option<String>,
-    /// The agent that acts; an agent's token knows.
+    /// Agent ID that the client acts as [default: the token's agent].
     #[arg(long, env = "MEMHOST_AGENT", value_name = "ID")]
     agent: Option<String>,
-    /// The project, as context.
+    /// Project ID of the scope.
     #[arg(long, env = "MEMHOST_PROJECT", value_name = "ID")]
     project: Option<String>,
-    /// The issue, as context.
+    /// Issue ID of the scope.
     #[arg(long, env = "MEMHOST_ISSUE", value_name = "ID")]
     issue: Option<String>,
-    /// The run, as context.
+    /// Run ID of the scope.
     #[arg(long, env = "MEMHOST_RUN", value_name = "ID")]
     run: Option<String>,
-    /// An external or user identity.
+    /// Subject ID of the scope: an external or user identity.
     #[arg(long, env = "MEMHOST_SUBJECT", value_name = "ID")]
     subject: Option<String>,
-    /// The session.
+    /// Session key of the scope.
     #[arg(long, env = "MEMHOST_SESSION", value_name = "KEY")]
     session: Option<String>,
-    /// An explicit partition.
+    /// Namespace of the scope: an explicit partition.
     #[arg(long, env = "MEMHOST_NAMESPACE", value_name = "NAME")]
     namespace: Option<String>,
-    /// A binding instead of the one that is active.
+    /// Binding to use instead of the assigned one.
     #[arg(long, env = "MEMHOST_BINDING", value_name = "KEY")]
     binding: Option<String>,
-    /// `memory.search`, or `memory_search` for clients whose models take no dots.
+    /// Tool names: `memory.search`, or `memory_search` for clients that allow no dots.
     #[arg(long, env = "MEMHOST_TOOL_NAMES", value_enum, default_value = "dotted")]
     tool_names: ToolNames,
 }
 
-/// How tools are called.
+/// Style of tool names.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ToolNames {
     Dotted,
@@ -67,7 +67,7 @@ enum ToolNames {
 }
 
 impl McpArgs {
-    /// What every request says of its scope.
+    /// The scope of every request.
     fn headers(&self) -> Vec<(&'static str, String)> {
         let named = [
             ("memhost-company-id", &self.company),
@@ -102,7 +102,7 @@ pub(super) async fn run(mut args: McpArgs) -> Result<(), CliError> {
     relay(Arc::new(bridge), BufReader::new(tokio::io::stdin()), tokio::io::stdout()).await
 }
 
-/// What the client said of itself in `initialize`, and what was agreed on there.
+/// The client's name and the protocol version, from `initialize`.
 #[derive(Default, Clone)]
 struct Client {
     name: Option<String>,
@@ -115,7 +115,7 @@ struct Bridge {
     client: Mutex<Client>,
 }
 
-/// Passes messages on until the input ends and what came in is answered.
+/// Forwards messages until the input ends and every message is answered.
 async fn relay(
     bridge: Arc<Bridge>,
     mut input: impl AsyncBufRead + Unpin,
@@ -132,7 +132,7 @@ async fn relay(
     });
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(line) = next_line(&mut input).await? {
-        let message = line.and_then(|line| serde_json::from_slice(&line).map_err(|error| format!("no JSON: {error}")));
+        let message = line.and_then(|line| serde_json::from_slice(&line).map_err(|error| format!("not JSON: {error}")));
         let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { break };
         let (bridge, answers) = (Arc::clone(&bridge), answers.clone());
         // What a client says of itself at first holds for everything after it.
@@ -154,10 +154,10 @@ async fn relay(
     writing.await.map_err(CliError::runtime)?.map_err(CliError::from)
 }
 
-/// A line, or why it is none.
+/// A line, or the reason why it cannot be read.
 type Line = Result<Vec<u8>, String>;
 
-/// The next line that is not empty; nothing at the end.
+/// The next line that is not empty; none at the end.
 async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Line>, CliError> {
     loop {
         let mut line = Vec::new();
@@ -182,7 +182,7 @@ async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Lin
 }
 
 impl Bridge {
-    /// What the host answers; nothing to what needs no answer.
+    /// The host's answer; none to notifications.
     async fn answer(&self, message: Result<Value, String>) -> Option<Vec<u8>> {
         let message = match message {
             Ok(message) => message,
@@ -269,14 +269,14 @@ fn is_message(body: &[u8]) -> bool {
         && serde_json::from_slice::<Value>(body).is_ok_and(|body| body.get("jsonrpc").is_some() || body.is_array())
 }
 
-/// What a client is told where the host gave no answer. A model reads the results of its tools and nothing else.
+/// The answer where the host gave none, as a tool result: a model reads nothing else.
 fn unanswered(id: &Value, method: &str, error: &CliError) -> Vec<u8> {
     tracing::error!(%error, method, "the host did not answer");
     if method != "tools/call" {
         return refusal(id, NO_ANSWER, &error.to_string());
     }
     let text =
-        format!("unavailable: {error}. Memory is not to be had now: go on with the task without it, and say so.");
+        format!("unavailable: {error}. Memory is not available now. Continue the task without it, and tell the user.");
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string().into_bytes()
 }

@@ -10,19 +10,19 @@ use super::page::{self, Asked, items, query};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationCommand {
-    /// Show operations, newest first.
+    /// List operations, newest first.
     List(Box<ListArgs>),
-    /// Show one operation with everything that is known of it.
+    /// Show all fields of an operation.
     Show(Box<ShowArgs>),
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ActivityCommand {
-    /// Show what was changed, newest first.
+    /// List changes, newest first.
     List(PageArgs),
 }
 
-/// What was changed; `list` may be left out.
+/// The activity command; `list` is its default.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct ActivityArgs {
@@ -36,40 +36,40 @@ pub(super) struct ActivityArgs {
 pub(super) struct ListArgs {
     #[command(flatten)]
     page: PageArgs,
-    /// Only of, or for, this agent.
+    /// Filter by agent ID.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Only about this issue.
+    /// Filter by issue ID.
     #[arg(long, value_name = "ID")]
     issue: Option<String>,
-    /// Only in this project.
+    /// Filter by project ID.
     #[arg(long, value_name = "ID")]
     project: Option<String>,
-    /// Only of, or for, this run.
+    /// Filter by run ID.
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// Only in this session.
+    /// Filter by session ID.
     #[arg(long, value_name = "KEY")]
     session: Option<String>,
-    /// Only what this kind of hook caused.
+    /// Filter by the kind of hook that caused it.
     #[arg(long, value_name = "KIND")]
     hook_kind: Option<String>,
-    /// Only from this kind of source.
+    /// Filter by the kind of source.
     #[arg(long, value_name = "KIND")]
     source_kind: Option<String>,
-    /// Only of this kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
+    /// Filter by kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
     #[arg(long)]
     kind: Option<String>,
-    /// Only with this outcome, such as succeeded or timed_out.
+    /// Filter by outcome, such as succeeded or timed_out.
     #[arg(long)]
     outcome: Option<String>,
-    /// Only of, or for, this binding.
+    /// Filter by binding key.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
-    /// Only from this moment on, RFC 3339.
+    /// Only items at or after this time, RFC 3339.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only before this moment, RFC 3339.
+    /// Only items before this time, RFC 3339.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }
@@ -121,10 +121,10 @@ fn activities(page: &Value) -> String {
             changes(&entry["before"], &entry["after"]),
         ]
     };
-    table(&["when", "who", "what", "of", "change"], items(page, "items").iter().map(row).collect())
+    table(&["time", "actor", "action", "object", "change"], items(page, "items").iter().map(row).collect())
 }
 
-/// What is different, field by field, without what changes every time.
+/// The changed fields, without those that every change sets.
 fn changes(before: &Value, after: &Value) -> String {
     let mut all = Vec::new();
     collect_changes("", before, after, &mut all);
@@ -169,5 +169,5 @@ pub(super) fn rows(page: &Value) -> String {
         ]
     };
     let rows = items(page, "items").iter().map(row).collect();
-    table(&["started", "kind", "outcome", "records", "took", "source", "id"], rows)
+    table(&["started", "kind", "outcome", "records", "duration", "source", "id"], rows)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::CliError;
 
-/// How an answer is shown.
+/// The output format of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     #[default]
@@ -20,7 +20,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// An answer as text. `items` names the member that has its items, if it is a list.
+    /// An answer as text; `items` names the member with the items of a list.
     pub(super) fn render(
         self,
         answer: &Value,
@@ -39,7 +39,7 @@ impl Format {
     }
 }
 
-/// One item on each line; the whole where there are no items.
+/// One line for each item; one line for an answer without items.
 pub(super) fn lines(answer: &Value, items: &str) -> String {
     match answer.get(items).and_then(Value::as_array) {
         Some(items) => items.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"),
@@ -47,7 +47,7 @@ pub(super) fn lines(answer: &Value, items: &str) -> String {
     }
 }
 
-/// Prints one line; nothing where there is nothing to print.
+/// Prints one line; an empty text prints nothing.
 pub(super) fn line(text: &str) -> Result<(), CliError> {
     if text.is_empty() {
         return Ok(());
@@ -55,7 +55,7 @@ pub(super) fn line(text: &str) -> Result<(), CliError> {
     Ok(writeln!(std::io::stdout().lock(), "{text}")?)
 }
 
-/// A table as wide as the terminal, or unbounded where there is none.
+/// A table as wide as the terminal; unbounded without a terminal.
 pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
         return "nothing".to_owned();
@@ -63,7 +63,7 @@ pub(super) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     render(head, rows, is_plain())
 }
 
-/// Whether colour and movement are unwanted.
+/// Whether output has no colour and no animation.
 pub(super) fn is_plain() -> bool {
     !std::io::stdout().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
@@ -103,7 +103,7 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Everything that is known of one thing: a line for each value, under the path that leads to it.
+/// All fields of one item: a line for each value, with its path.
 pub(super) fn details(value: &Value) -> String {
     let mut rows = Vec::new();
     flatten("", value, &mut rows);
@@ -142,12 +142,12 @@ pub(super) fn text(value: &Value, pointer: &str) -> String {
     }
 }
 
-/// A moment as people read it: to the second, in UTC.
+/// A time to the second, in UTC.
 pub(super) fn moment(at: &str) -> String {
     at.get(..19).unwrap_or(at).replace('T', " ")
 }
 
-/// The first line, cut to a width, at a character.
+/// The first line, cut to a width in characters.
 pub(super) fn clip(text: &str, width: usize) -> String {
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if flat.chars().count() <= width {
@@ -158,7 +158,7 @@ pub(super) fn clip(text: &str, width: usize) -> String {
     cut
 }
 
-/// Where a memory came from, in one word.
+/// The source of a record, in a few words.
 pub(super) fn provenance(snippet: &Value) -> String {
     let kind = text(snippet, "/source/kind");
     let names = ["documentKey", "externalRef", "commentId", "runId", "activityId", "issueId"];
@@ -169,7 +169,7 @@ pub(super) fn provenance(snippet: &Value) -> String {
     }
 }
 
-/// Microseconds as people read them.
+/// Microseconds as a readable duration.
 pub(super) fn micros(value: Option<&Value>) -> String {
     match value.and_then(Value::as_u64) {
         None => String::new(),
@@ -179,7 +179,7 @@ pub(super) fn micros(value: Option<&Value>) -> String {
     }
 }
 
-/// A path's component or a query's value, escaped.
+/// A path segment or query value, percent-encoded.
 pub(super) fn escape(text: &str) -> String {
     text.bytes().fold(String::new(), |mut out, byte| {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

@@ -9,21 +9,21 @@ use super::CliError;
 use super::args::{OneArgs, PageArgs, Paging, ShowArgs, ShowNamedArgs, WatchArgs};
 use super::output::{Format, clip, details, escape, line, lines, micros, moment, table, text};
 
-/// How many a page of a long list has unless told otherwise; with `--all` as many as a host gives at once.
+/// The default page size; `--all` uses the host's largest page.
 const PAGE: u32 = 20;
 const WHOLE_PAGE: u32 = 1_000;
 
-/// A title, and where in an item its value is.
+/// Column titles, each with the JSON pointer of its value.
 pub(super) type Columns = [(&'static str, &'static str)];
 
-/// Which page is fetched.
+/// The requested page.
 pub(super) struct Asked {
     pub(super) cursor: Option<String>,
     pub(super) limit: u32,
 }
 
 impl Asked {
-    /// As the parameters of a request, with filters.
+    /// The query string of a request, with filters.
     pub(super) fn query(&self, filters: &[(&str, Option<&str>)]) -> String {
         let limit = self.limit.to_string();
         let mut pairs = vec![("limit", Some(limit.as_str())), ("cursor", self.cursor.as_deref())];
@@ -32,13 +32,13 @@ impl Asked {
     }
 }
 
-/// A query string of what is given.
+/// A query string of the given values.
 pub(super) fn query(pairs: &[(&str, Option<&str>)]) -> String {
     let given = pairs.iter().filter_map(|(name, value)| Some(format!("{name}={}", escape((*value)?))));
     given.collect::<Vec<_>>().join("&")
 }
 
-/// Shows what `look` gives, once or again and again.
+/// Shows the result of `look`, once or repeatedly.
 pub(super) async fn watched(
     watch: &WatchArgs,
     look: impl AsyncFn() -> Result<String, CliError>,
@@ -56,7 +56,7 @@ pub(super) async fn watched(
         if is_terminal {
             let now = jiff::Timestamp::now().to_string();
             write!(std::io::stdout().lock(), "\x1b[H\x1b[2J\x1b[3J")?;
-            line(&format!("every {seconds} s, at {} UTC; Ctrl-C ends it\n\n{text}", moment(&now)))?;
+            line(&format!("every {seconds} s, at {} UTC; Ctrl-C to stop\n\n{text}", moment(&now)))?;
         } else if shown.as_ref() != Some(&text) {
             line(&text)?;
         }
@@ -65,7 +65,7 @@ pub(super) async fn watched(
     }
 }
 
-/// Shows a list: one page of it, or all pages. `items` names the member that has the items.
+/// Shows one page of a list, or all pages; `items` names the member with the items.
 pub(super) async fn pages(
     format: Format,
     paging: &Paging,
@@ -98,17 +98,17 @@ pub(super) async fn pages(
             }
         }
         format.render(&answer, items, |answer| match answer["nextCursor"].as_str() {
-            Some(cursor) => format!("{}\n\nmore: --cursor {cursor}, or --all", human(answer)),
+            Some(cursor) => format!("{}\n\nnext page: --cursor {cursor}; all pages: --all", human(answer)),
             None => human(answer),
         })
     };
     watched(&paging.watch, look).await
 }
 
-/// Before a cursor of our own: how many items were shown of the host's page, and the host's cursor of that page.
+/// Prefix of a cursor of our own: the number of shown items of the host's page, and the host's cursor of that page.
 const SHOWN: &str = "shown-";
 
-/// Where a cursor points to.
+/// The position of a cursor.
 fn place(cursor: Option<&str>) -> (usize, Option<&str>) {
     let ours = cursor.and_then(|cursor| cursor.strip_prefix(SHOWN)?.split_once('-'));
     match ours.and_then(|(shown, of)| Some((shown.parse().ok()?, of))) {
@@ -117,7 +117,7 @@ fn place(cursor: Option<&str>) -> (usize, Option<&str>) {
     }
 }
 
-/// Cuts a page where the host gives more at once than was asked for: some lists are short and come as a whole.
+/// Cuts a page to the requested size: the host returns some short lists as a whole.
 fn cut(answer: &mut Value, items: &str, (skipped, cursor): (usize, Option<&str>), paging: &Paging) {
     let limit = paging.limit.filter(|_| !paging.all).map_or(usize::MAX, |limit| limit as usize);
     let Some(all) = answer.get_mut(items).and_then(Value::as_array_mut) else { return };
@@ -138,7 +138,7 @@ pub(super) async fn list(
     list_as(page, name, filters, |answer| rows(items(answer, "items"), columns)).await
 }
 
-/// Shows a list of a company in a form of its own.
+/// Shows a list of a company with its own table.
 pub(super) async fn list_as(
     page: &PageArgs,
     name: &str,
@@ -150,14 +150,14 @@ pub(super) async fn list_as(
     pages(session.format, &page.paging, "items", fetch, human).await
 }
 
-/// Shows one thing with everything that is known of it.
+/// Shows all fields of one item.
 pub(super) async fn show(args: &ShowArgs, name: &str) -> Result<(), CliError> {
     let session = args.one.company.open().await?;
     let path = format!("{name}/{}", escape(&args.one.id));
     watched(&args.watch, async || session.format.render(&session.get(&path).await?, "", details)).await
 }
 
-/// Shows one thing with everything that is known of it, of those that the host gives as a list only.
+/// Shows all fields of one item that the host returns only in a list.
 pub(super) async fn show_of(args: &ShowNamedArgs, name: &str, key: &str, what: &str) -> Result<(), CliError> {
     let session = args.named.company.open().await?;
     let look = async || {
@@ -173,13 +173,13 @@ pub(super) fn find(answer: &Value, list: &str, key: &str, value: &str) -> Option
     items(answer, list).iter().find(|item| text(item, key) == value).cloned()
 }
 
-/// There is none such.
+/// The error for an unknown item.
 pub(super) fn missing(what: &str, name: &str) -> CliError {
-    let detail = format!("there is no {what} `{name}`; `memhost {what} list` shows those that there are");
+    let detail = format!("no {what} `{name}`; list them with `memhost {what} list`");
     CliError::Problem { status: 404, detail, operation: None }
 }
 
-/// Does something to one thing and shows it.
+/// Runs an action on one item and shows the item.
 pub(super) async fn act(
     one: &OneArgs,
     name: &str,

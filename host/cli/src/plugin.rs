@@ -1,11 +1,11 @@
-//! Providers: those of a host, and files that may become one.
+//! Providers: those of a host, and the files that authors build.
 
 mod call;
 mod dev;
-mod kit;
 mod new;
 mod replay;
 mod run;
+mod template;
 mod trial;
 
 use std::path::PathBuf;
@@ -22,67 +22,66 @@ use memhost_sandbox::{Sandbox, SandboxOptions};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
-    /// Begin a provider: a project that builds, with tests, a README and the SDK of this host.
+    /// Create a provider project with tests, a README and this host's SDK.
     New(new::NewArgs),
-    /// Work on a provider: build it with every change, swap it into a host that runs, and show its log.
+    /// Rebuild a provider on every change, load it into a running host, and show its log.
     Dev(Box<dev::DevArgs>),
-    /// Call one build on a throwaway host: its answers, what it logs, and the computing and memory that it takes.
+    /// Call a build on a temporary host; show its answers, log, CPU time and memory.
     Run(run::RunArgs),
-    /// Ask another build what an operation asked, and show what is different. Takes a record that has the whole request.
+    /// Repeat a recorded operation on another build and show the difference. The record must hold the whole request.
     Replay(Box<replay::ReplayArgs>),
-    /// Show the providers of a host, and the files that it keeps out.
+    /// List the providers of a host and the files that it refused.
     List {
         #[command(flatten)]
         host: HostArgs,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Show one provider of a host, every version of it.
+    /// Show a provider with all its versions.
     Show {
-        /// Its key.
+        /// Provider key.
         name: String,
         #[command(flatten)]
         host: HostArgs,
         #[command(flatten)]
         watch: WatchArgs,
     },
-    /// Look at the plugins directory of a host now instead of soon. A plugin is installed by copying its file there, and
-    /// deleted by deleting it.
+    /// Scan a host's plugins directory now. Copying a file there installs a plugin; deleting the file removes it.
     Scan(HostArgs),
-    /// Show what a file is and asks for. Needs no host.
+    /// Show what a component file provides and requests. Needs no host.
     Inspect(InspectArgs),
-    /// Try whether a provider keeps the rules of the contract: a line for each, with what was seen where one is broken. Needs
-    /// no host. Ends with exit code 1 where a rule is broken, or where next to nothing could be tried.
+    /// Run the conformance suite on a provider. Needs no host. Exits with code 1 if a rule is broken, or if almost
+    /// nothing could be tested.
     Check(check::CheckArgs),
-    /// Make a signing key, in a file that only you can read. Prints the public key.
+    /// Generate a signing key in a file that only you can read, and print its public key.
     Keygen {
-        /// Where the key will be. An existing file is never overwritten.
+        /// File for the key; an existing file is never overwritten.
         key: PathBuf,
     },
-    /// Sign a plugin: writes the signature beside it.
+    /// Sign a plugin; writes the signature next to it.
     Sign {
-        /// The plugin.
+        /// Plugin file.
         file: PathBuf,
-        /// The signing key, as `keygen` or `minisign -G -W` made it.
+        /// Signing key file, from `keygen` or `minisign -G -W`.
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
-        /// What the signature shall say beside, such as a version; it is signed, too.
+        /// Trusted comment to sign with the plugin, such as a version.
         #[arg(long, default_value = "")]
         comment: String,
     },
-    /// Believe somebody's signatures: writes the public key into a host's configuration file, from the next start on.
+    /// Trust a public key: adds it to a host's configuration file, used from the next start.
     Trust {
-        /// The public key, as `keygen` printed it.
+        /// Public key, as `keygen` printed it.
         key: TrustedKey,
-        /// The configuration file; made where it is missing.
+        /// Configuration file; created if missing.
         #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
         config: PathBuf,
     },
-    /// Check the signature beside a plugin.
+    /// Verify the signature next to a plugin.
     Verify {
-        /// The plugin.
+        /// Plugin file.
         file: PathBuf,
-        /// Whose signature it must be, a public key; may be given again.
+        /// Public key that must have signed it; repeatable.
         #[arg(long, required = true, value_name = "KEY")]
         trusted_key: Vec<TrustedKey>,
     },
@@ -90,7 +89,7 @@ pub(super) enum PluginCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct InspectArgs {
-    /// A component, `.wasm`.
+    /// Component file, `.wasm`.
     file: PathBuf,
     #[command(flatten)]
     output: OutputArgs,
@@ -143,17 +142,17 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
             let signature = key.sign(&bytes, &comment).map_err(|error| CliError::input("--comment", error))?;
             let path = signature_path(&file);
             std::fs::write(&path, signature).map_err(|error| CliError::input(path.display().to_string(), error))?;
-            line(&format!("{} is signed by {}: {}", file.display(), key.public().id(), path.display()))
+            line(&format!("{} is signed by {}; the signature is {}", file.display(), key.public().id(), path.display()))
         }
         PluginCommand::Trust { key, config } => match config::trust(&config, &key)? {
-            true => line(&format!("{} is trusted by {} from its next start on", key.id(), config.display())),
-            false => line(&format!("{} is trusted already", key.id())),
+            true => line(&format!("added {} to {}; restart the host to trust it", key.id(), config.display())),
+            false => line(&format!("{} is already trusted", key.id())),
         },
         PluginCommand::Verify { file, trusted_key } => {
             let trust = Trust { keys: trusted_key, requires_signature: true, digests: Vec::new() };
             match trust.check(&file, &read(&file)?) {
                 Ok(Signed::By { key, comment }) => line(&format!("signed by {key}: {comment}")),
-                Ok(Signed::No) => Err(CliError::Failed("it is not signed".to_owned())),
+                Ok(Signed::No) => Err(CliError::Failed("the plugin is not signed".to_owned())),
                 Err(error) => Err(CliError::Failed(error.to_string())),
             }
         }
@@ -176,15 +175,15 @@ fn list(answer: &Value) -> String {
             text(plugin, "/signed/key"),
             match plugin["source"]["path"].as_str() {
                 Some(path) => path.to_owned(),
-                None if plugin["source"]["kind"] == "kept" => "a copy, its file is gone".to_owned(),
+                None if plugin["source"]["kind"] == "kept" => "copy; the file was removed".to_owned(),
                 None => "built in".to_owned(),
             },
         ]
     };
     let rows = items(answer, "admitted").iter().map(row).collect();
-    let mut shown = table(&["provider", "version", "also exports", "digest", "signed by", "from"], rows);
+    let mut shown = table(&["provider", "version", "interfaces", "digest", "signed by", "file"], rows);
     for refused in items(answer, "refused") {
-        shown.push_str(&format!("\n\nkept out: {}\n  {}", text(refused, "/path"), text(refused, "/reason")));
+        shown.push_str(&format!("\n\nrefused: {}\n  {}", text(refused, "/path"), text(refused, "/reason")));
     }
     shown
 }
@@ -201,7 +200,7 @@ async fn inspect(args: InspectArgs) -> Result<(), CliError> {
 fn inspected(inspection: &Value) -> String {
     let names = |field: &str| {
         let all: Vec<String> = items(inspection, field).iter().map(|name| text(name, "")).collect();
-        if all.is_empty() { "nothing".to_owned() } else { all.join("\n             ") }
+        if all.is_empty() { "none".to_owned() } else { all.join("\n             ") }
     };
     let description = &inspection["description"];
     let mut lines: Vec<String> = [
@@ -218,13 +217,13 @@ fn inspected(inspection: &Value) -> String {
     .collect();
     let asks = items(description, "permissions");
     if asks.is_empty() {
-        lines.push("asks for     nothing".to_owned());
+        lines.push("requests     none".to_owned());
     }
     for ask in asks {
         let kind = text(ask, "/permission/kind");
         let detail = text(ask, "/permission/detail");
-        let optional = if ask["optional"] == true { ", if it may" } else { "" };
-        lines.push(format!("asks for     {kind} {detail}{optional}: {}", text(ask, "/reason")));
+        let optional = if ask["optional"] == true { " (optional)" } else { "" };
+        lines.push(format!("requests     {kind} {detail}{optional}: {}", text(ask, "/reason")));
     }
     lines.join("\n")
 }

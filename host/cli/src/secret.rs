@@ -14,30 +14,30 @@ use super::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
-    /// Show a company's secrets, without their values.
+    /// List secrets, without their values.
     List(PageArgs),
-    /// Show one secret, without its value.
+    /// Show a secret, without its value.
     Show(ShowNamedArgs),
-    /// Keep a secret. Its value is read from standard input or a file, never from the command line, and never shown.
+    /// Create a secret. The value is read from standard input or a file and never shown.
     Create(CreateArgs),
-    /// Give a secret another value, and other origins where some are named.
+    /// Replace a secret's value, and its origins if any are given.
     Update(UpdateArgs),
-    /// Keep a secret, whether or not there is one of this name.
+    /// Create or replace a secret.
     #[command(hide = true)]
     Set(CreateArgs),
-    /// Delete a secret: requests that name it are refused from then on.
+    /// Delete a secret; requests that name it are then refused.
     #[command(alias = "remove")]
     Delete(NamedArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct CreateArgs {
-    /// What placeholders and grants name: letters, digits, `_` and `-`.
+    /// Name of the secret: letters, digits, `_` and `-`.
     name: String,
-    /// Where it may be sent, such as https://api.example.com; may be given again.
+    /// Origin that may receive the secret, such as https://api.example.com; repeatable.
     #[arg(long, required = true, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// Let it be put into JSON bodies too, where texts of third parties are.
+    /// Also allow the secret in JSON request bodies.
     #[arg(long)]
     in_body: bool,
     #[command(flatten)]
@@ -48,15 +48,15 @@ pub(super) struct CreateArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct UpdateArgs {
-    /// What placeholders and grants name: letters, digits, `_` and `-`.
+    /// Name of the secret: letters, digits, `_` and `-`.
     name: String,
-    /// Where it may be sent, such as https://api.example.com; may be given again.
+    /// Origin that may receive the secret, such as https://api.example.com; repeatable.
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// Let it be put into JSON bodies too, where texts of third parties are.
+    /// Also allow the secret in JSON request bodies.
     #[arg(long, conflicts_with = "not_in_body")]
     in_body: bool,
-    /// Keep it out of JSON bodies.
+    /// Do not allow the secret in JSON request bodies.
     #[arg(long)]
     not_in_body: bool,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub(super) struct UpdateArgs {
 
 #[derive(Debug, Args)]
 struct ValueArgs {
-    /// A file that holds the value; standard input where absent. One line end after the value is left out.
+    /// File with the value [default: standard input]; one trailing line break is removed.
     #[arg(long, value_name = "FILE")]
     value_file: Option<PathBuf>,
 }
@@ -79,7 +79,7 @@ pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
         SecretCommand::Create(args) => {
             let session = args.company.open().await?;
             if present(&session, &args.name).await?.is_some() {
-                let detail = format!("there is a secret `{}` already; `memhost secret update` changes it", args.name);
+                let detail = format!("the secret `{}` exists; change it with `memhost secret update`", args.name);
                 return Err(CliError::Problem { status: 409, detail, operation: None });
             }
             set(&session, &args.name, &args.origin.into(), args.in_body, &args.value).await
@@ -99,7 +99,7 @@ pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
         SecretCommand::Delete(named) => {
             let session = named.company.open().await?;
             let answer = session.delete(&format!("secrets/{}", escape(&named.name))).await?;
-            session.gone(&answer, &format!("{} is deleted; requests that name it are refused from now on", named.name))
+            session.gone(&answer, &format!("deleted the secret {}; requests that name it are now refused", named.name))
         }
     }
 }
@@ -134,5 +134,5 @@ fn rows(secrets: &[Value]) -> String {
         let places = if secret["inBody"] == true { "headers, query, JSON bodies" } else { "headers, query" };
         vec![text(secret, "/name"), origins.join(", "), places.to_owned(), moment(&text(secret, "/setAt"))]
     };
-    table(&["name", "may go to", "in", "set"], secrets.iter().map(row).collect())
+    table(&["name", "origins", "allowed in", "updated"], secrets.iter().map(row).collect())
 }

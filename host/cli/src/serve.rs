@@ -7,66 +7,66 @@ use clap::{Args, ValueEnum};
 
 use super::config::{HostConfig, HostOptions};
 use super::output::line;
-use super::{CliError, profile};
+use super::{CliError, context};
 use memhost_core::plugins::TrustedKey;
 use memhost_core::{Audit, Service};
 use memhost_server::{self as server, Address, AdminToken, Endpoint, Surfaces};
 use memhost_types::Digest;
 
-/// Where a host listens unless told otherwise: nobody outside of the machine reaches it.
+/// The default listen address, reachable only from this machine.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7600));
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// The configuration file, TOML; the README lists its keys. Flags and environment variables go before it.
+    /// Configuration file, TOML. Flags and environment variables override it.
     #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen, an address and a port or unix:PATH; 127.0.0.1:7600 where neither this nor the configuration file
-    /// says.
+    /// Listen address, ADDRESS:PORT or unix:PATH [default: the configuration file's, or
+    /// 127.0.0.1:7600].
     #[arg(long, env = "MEMHOST_LISTEN", value_name = "ADDRESS")]
     listen: Option<Address>,
-    /// Where the control plane and the explorer listen; the other address has the runtime plane only then. Absent:
-    /// everything is at one address.
+    /// Separate listen address of the control plane and the explorer; --listen then serves only the runtime plane
+    /// [default: one address for everything].
     #[arg(long, env = "MEMHOST_CONTROL_LISTEN", value_name = "ADDRESS")]
     control_listen: Option<Address>,
-    /// Where everything is kept; `memhost-data` where neither this nor the configuration file says.
+    /// Data directory [default: the configuration file's, or `memhost-data`].
     #[arg(long, env = "MEMHOST_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Where providers are taken from, `.wasm` files; `plugins` in the data directory where absent.
+    /// Plugins directory with `.wasm` files [default: `plugins` in the data directory].
     #[arg(long, value_name = "DIR")]
     plugins_dir: Option<PathBuf>,
-    /// Whose signed plugins are believed, a minisign public key; may be given again.
+    /// Trust plugins signed with this minisign public key; repeatable.
     #[arg(long, value_name = "KEY")]
     trusted_key: Vec<TrustedKey>,
-    /// Keep plugins out that no trusted key has signed.
+    /// Refuse plugins that no trusted key signed.
     #[arg(long)]
     require_signatures: bool,
-    /// A build that is let in without a signature; may be given again.
+    /// Accept the build with this digest without a signature; repeatable.
     #[arg(long, value_name = "DIGEST")]
     trusted_digest: Vec<Digest>,
-    /// The file of the key that secrets are encrypted with; made where it is missing. `vault.key` in the data directory
-    /// where absent. The environment variable MEMHOST_VAULT_KEY goes before it: 64 hex digits or the base64 of 32 bytes.
+    /// Key file that encrypts secrets; created if missing [default: `vault.key` in the data directory]. The environment
+    /// variable MEMHOST_VAULT_KEY overrides it: 64 hex digits or the base64 of 32 bytes.
     #[arg(long, value_name = "FILE")]
     vault_key_file: Option<PathBuf>,
-    /// A PEM file of certificate authorities that outgoing requests believe beside the well-known ones.
+    /// PEM file of additional certificate authorities for outgoing requests.
     #[arg(long, value_name = "FILE")]
     outgoing_roots: Option<PathBuf>,
-    /// A collector that traces are sent to, OTLP over HTTP, such as http://127.0.0.1:4318.
+    /// OTLP/HTTP endpoint to export traces to, such as http://127.0.0.1:4318.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     otlp_endpoint: Option<String>,
-    /// Whether the answer to a read waits until its record is on disk. Writes always wait. The default is durable.
+    /// Whether reads wait until their operation record is on disk; writes always do [default: durable].
     #[arg(long, value_enum)]
     audit: Option<AuditArg>,
-    /// Make another operator's token; the one before is good for nothing then.
+    /// Replace the operator token; the old one stops working.
     #[arg(long)]
     new_token: bool,
-    /// The operator's token, instead of one that is made.
+    /// Operator token to use instead of a generated one.
     #[arg(long, env = "MEMHOST_TOKEN", hide_env_values = true, conflicts_with = "new_token", value_name = "TOKEN")]
     token: Option<String>,
 }
 
 impl ServeArgs {
-    /// Where traces go, if anywhere.
+    /// The endpoint for traces, if any.
     pub(super) fn otlp_endpoint(&self) -> Result<Option<String>, CliError> {
         let config = HostConfig::read("--config", self.config.as_deref())?;
         Ok(self.otlp_endpoint.clone().or(config.otlp_endpoint))
@@ -104,7 +104,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
         None => AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?,
     };
     if let Some(made) = &made {
-        line(&format!("the operator's token, shown this once:\n  {made}"))?;
+        line(&format!("the operator token, shown only once:\n  {made}"))?;
     }
     let mut endpoints = Vec::new();
     for (address, surfaces) in listen {
@@ -114,16 +114,16 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
             Surfaces::Runtime => " (runtime plane)",
             Surfaces::Control => " (control plane)",
         };
-        line(&format!("memhost listens on {}{what}", endpoint.address()))?;
+        line(&format!("memhost is listening on {}{what}", endpoint.address()))?;
         endpoints.push(endpoint);
     }
     if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last()) {
-        profile::remember(&first.address().to_string(), &last.address().to_string(), made)?;
+        context::remember(&first.address().to_string(), &last.address().to_string(), made)?;
     }
     server::run(endpoints, service, token, surfaces, stop()).await.map_err(CliError::host)
 }
 
-/// What is to be found where.
+/// The listen addresses with their planes.
 fn planes(listen: Address, control: Option<Address>) -> Vec<(Address, Surfaces)> {
     match control {
         None => vec![(listen, Surfaces::All)],
@@ -131,7 +131,7 @@ fn planes(listen: Address, control: Option<Address>) -> Vec<(Address, Surfaces)>
     }
 }
 
-/// Resolves when the process is asked to end.
+/// Resolves on SIGINT or SIGTERM.
 pub(super) async fn stop() {
     let interrupt = tokio::signal::ctrl_c();
     match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {

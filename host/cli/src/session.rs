@@ -1,17 +1,18 @@
-//! A host that a command talks to, with what the command line, the environment and the profile say of it.
+//! The host of a command, as the command line, the environment and the context name it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::args::{CompanyArgs, HostArgs, ScopeArgs};
+use super::argument::without_nulls;
+use super::context::Target;
 use super::output::{Format, escape, line};
-use super::profile::Target;
 use super::{Backend, CliError};
 
-/// A host, whose memory, and how answers are shown.
+/// A host, a company and an output format.
 pub(super) struct Session {
     pub(super) host: Backend,
     pub(super) format: Format,
-    /// The company; empty for commands that are about the host.
+    /// The company; empty for commands for the whole host.
     pub(super) company: String,
     /// The agent that acts, if one is named.
     pub(super) agent: Option<String>,
@@ -52,58 +53,74 @@ impl ScopeArgs {
     }
 }
 
-/// Says how a company is chosen, and which there are, where the caller may know that.
+/// The error that says how to choose a company, with the known companies where the caller may list them.
 async fn no_company(host: &Backend, target: &Target) -> CliError {
     let companies = match host.get("/control/v1/companies").await {
         Ok(answer) => answer["items"].as_array().cloned().unwrap_or_default(),
-        // Nobody answers, or the token will not do: that comes first.
+        // A connection or token problem is reported instead.
         Err(error @ (CliError::Unreachable { .. } | CliError::Problem { status: 401, .. })) => return error,
         Err(_) => Vec::new(),
     };
     let known: Vec<&str> = companies.iter().filter_map(Value::as_str).take(8).collect();
     let known = match known.is_empty() {
-        true => "any name will do for the first one".to_owned(),
+        true => "any new ID creates a company".to_owned(),
         false => format!("this host has {}", known.join(", ")),
     };
-    let verb = if target.profile.is_some() { "update" } else { "create main" };
+    let verb = if target.context.is_some() { "update" } else { "create main" };
     let message = format!(
-        "is missing; give it, or set MEMHOST_COMPANY, or keep it with `memhost profile {verb} --company ID`; {known}"
+        "is missing; set it or MEMHOST_COMPANY, or save it with `memhost context {verb} --company ID`; {known}"
     );
     CliError::input("--company", message)
 }
 
 impl Session {
-    /// Below the company's control plane.
+    /// A path of the company's control plane.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/control/v1/companies/{}/{rest}", escape(&self.company))
     }
 
-    /// Below the company's runtime plane.
+    /// A path of the company's runtime plane.
     pub(super) fn runtime(&self, rest: &str) -> String {
         format!("/runtime/v1/companies/{}/{rest}", escape(&self.company))
     }
 
-    /// Reads something of the company.
+    /// Sends a GET request to the company's control plane.
     pub(super) async fn get(&self, rest: &str) -> Result<Value, CliError> {
         self.host.get(&self.path(rest)).await
     }
 
-    /// Does something of the company.
+    /// Sends a POST request to the company's control plane.
     pub(super) async fn post(&self, rest: &str, body: &Value) -> Result<Value, CliError> {
         self.host.post(&self.path(rest), body).await
     }
 
-    /// Sets something of the company.
+    /// Sends a PUT request to the company's control plane.
     pub(super) async fn put(&self, rest: &str, body: &Value) -> Result<Value, CliError> {
         self.host.put(&self.path(rest), body).await
     }
 
-    /// Takes something of the company away.
+    /// Sends a DELETE request to the company's control plane.
     pub(super) async fn delete(&self, rest: &str) -> Result<Value, CliError> {
         self.host.delete(&self.path(rest)).await
     }
 
-    /// Shows an answer; `items` names the member that has its items, if it is a list.
+    /// Sends a memory operation with the scope that the arguments name.
+    pub(super) async fn send(&self, scope: &ScopeArgs, operation: &str, mut body: Value) -> Result<Value, CliError> {
+        body["bindingKey"] = json!(scope.binding);
+        body["scope"] = without_nulls(json!({
+            "companyId": self.company,
+            "agentId": self.agent,
+            "projectId": scope.project,
+            "issueId": scope.issue,
+            "runId": scope.run,
+            "subjectId": scope.subject,
+            "sessionKey": scope.session,
+            "namespace": scope.namespace,
+        }));
+        self.host.post(&self.runtime(operation), &without_nulls(body)).await
+    }
+
+    /// Shows an answer; `items` names the member with the items of a list.
     pub(super) fn show(
         &self,
         answer: &Value,
@@ -113,12 +130,12 @@ impl Session {
         line(&self.format.render(answer, items, human)?)
     }
 
-    /// Says something that the host's answer does not: to people only.
+    /// Prints a remark in table format only.
     pub(super) fn say(&self, text: &str) -> Result<(), CliError> {
         if self.format == Format::Table { line(text) } else { Ok(()) }
     }
 
-    /// Shows what the host answered to a deletion, and says it to people.
+    /// Shows the answer to a deletion; in table format prints `text` instead.
     pub(super) fn gone(&self, answer: &Value, text: &str) -> Result<(), CliError> {
         match (self.format, answer) {
             (Format::Table, _) => line(text),

@@ -16,10 +16,10 @@ use super::page::{items, query, watched};
 pub(super) struct StatsArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// What is told apart.
+    /// Group by this.
     #[arg(long, value_enum, default_value_t = By::Binding, value_name = "WHAT")]
     by: By,
-    /// So many days up to today, in UTC.
+    /// Number of days up to today, in UTC.
     #[arg(long, default_value_t = 14, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=90))]
     days: u16,
     #[command(flatten)]
@@ -74,12 +74,12 @@ pub(super) async fn run(args: StatsArgs) -> Result<(), CliError> {
     watched(&args.watch, look).await
 }
 
-/// One thing that is measured every day.
+/// One daily metric.
 struct Measure {
     title: &'static str,
-    /// The day's value; none where the day has nothing to measure.
+    /// The value of a day; none where the day has no data.
     of: fn(&Value) -> Option<f64>,
-    /// What stands behind the line, out of all days.
+    /// The summary of all days, shown after the line.
     sum: fn(&[f64]) -> f64,
     shown: fn(f64) -> String,
 }
@@ -158,10 +158,10 @@ fn drawn(sums: &Value, by: By, days: &[Date]) -> String {
     }
     let (first, last) = (days.first().map(Date::to_string), days.last().map(Date::to_string));
     let span = format!("{} to {}", first.unwrap_or_default(), last.unwrap_or_default());
-    table(&[by.name(), "what", &span, ""], rows)
+    table(&[by.name(), "metric", &span, ""], rows)
 }
 
-/// A line of blocks from nothing to the most; a dot where there is no value.
+/// A line of blocks from zero to the maximum; a dot where there is no value.
 fn sparkline(values: &[Option<f64>]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
@@ -200,7 +200,7 @@ mod tests {
         let rows = [row("2026-11-01", "a", 2), row("2026-11-03", "a", 4), row("2026-11-02", "b", 1)];
         let days = ["2026-11-01", "2026-11-02", "2026-11-03"].map(|day| day.parse().unwrap());
         insta::assert_snapshot!(drawn(&json!({ "rows": rows }), By::Binding, &days), @r"
-        BINDING  WHAT                   2026-11-01 TO 2026-11-03
+        BINDING  METRIC                 2026-11-01 TO 2026-11-03
         a        operations             ▅·█                       6
                  p50, worst day         █·█                       900 µs
                  p99, worst day         █·█                       12.0 ms

@@ -14,40 +14,40 @@ use memhost_store::SledStore;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
-    /// Check a data directory whose host is stopped, or a backup.
+    /// Verify the data directory of a stopped host, or a backup.
     Verify {
-        /// The data directory of a host that is stopped.
+        /// Data directory of a stopped host.
         #[arg(long, value_name = "DIR", required_unless_present = "backup")]
         data_dir: Option<PathBuf>,
         /// The host's configuration file.
         #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
         config: Option<PathBuf>,
-        /// Instead: a backup.
+        /// Use this backup instead.
         #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
         backup: Option<PathBuf>,
     },
-    /// Give room back that a stopped host's store no longer needs.
+    /// Reclaim unused disk space of a stopped host.
     Compact {
-        /// The data directory of a host that is stopped.
+        /// Data directory of a stopped host.
         #[arg(long, value_name = "DIR")]
         data_dir: PathBuf,
     },
-    /// Make a backup of a host while it works.
+    /// Back up a running host.
     Backup {
         #[command(flatten)]
         host: HostArgs,
-        /// A directory on the host's machine that is not there yet.
+        /// Directory to create on the host's machine.
         #[arg(long, value_name = "DIR")]
         to: PathBuf,
-        /// With the key that secrets are encrypted with; without it, keep that key elsewhere.
+        /// Include the key that encrypts secrets; without it, store that key separately.
         #[arg(long)]
         with_vault_key: bool,
     },
-    /// Make a data directory from a backup.
+    /// Restore a backup to a new data directory.
     Restore {
-        /// The backup.
+        /// Backup directory.
         backup: PathBuf,
-        /// A directory that is empty or not there.
+        /// Target directory, empty or missing.
         #[arg(long, value_name = "DIR")]
         data_dir: PathBuf,
     },
@@ -58,7 +58,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
         StoreCommand::Verify { backup: Some(backup), .. } => {
             let files = check_backup(&backup).map_err(CliError::host)?;
             SledStore::check_backup(&backup.join("store.backup")).map_err(CliError::host)?;
-            line(&format!("the backup is whole: {files} files"))
+            line(&format!("the backup is complete: {files} files"))
         }
         StoreCommand::Verify { data_dir, config, .. } => {
             let data_dir = data_dir.unwrap_or_default();
@@ -67,15 +67,15 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             let findings = service.verify_store().await.map_err(CliError::host)?;
             findings.iter().try_for_each(|finding| line(finding))?;
             match findings.len() {
-                0 => line("the log and its indexes fit"),
+                0 => line("no problems found"),
                 count => {
-                    Err(CliError::Failed(format!("{count} findings; keep a copy of the directory before you go on")))
+                    Err(CliError::Failed(format!("{count} problems found; copy the directory before you continue")))
                 }
             }
         }
         StoreCommand::Compact { data_dir } => {
             let (before, after) = SledStore::compact(&data_dir).map_err(CliError::host)?;
-            line(&format!("{} KiB before, {} KiB now", before >> 10, after >> 10))
+            line(&format!("compacted from {} KiB to {} KiB", before >> 10, after >> 10))
         }
         StoreCommand::Backup { host, to, with_vault_key } => {
             let to = std::path::absolute(&to).map_err(|error| CliError::input("--to", error))?;
@@ -84,7 +84,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             let made = session.host.post("/control/v1/backups", &body).await?;
             let key = if with_vault_key { "" } else { "; the vault key is not in it, keep that elsewhere" };
             let said = |made: &Value| {
-                format!("{} keys and {} files are in {}{key}", made["keys"], made["files"], to.display())
+                format!("backed up {} keys and {} files to {}{key}", made["keys"], made["files"], to.display())
             };
             session.show(&made, "", said)
         }
@@ -92,7 +92,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             let files = restore_backup(&backup, &data_dir).map_err(CliError::host)?;
             let has_key = data_dir.join("vault.key").exists();
             let key = if has_key { "" } else { "; put the vault key there before you start a host on it" };
-            line(&format!("{files} files are restored to {}{key}", data_dir.display()))
+            line(&format!("restored {files} files to {}{key}", data_dir.display()))
         }
     }
 }

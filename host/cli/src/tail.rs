@@ -21,35 +21,35 @@ use super::{Backend, CliError, serve};
 pub(super) struct TailArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// Of every company of the host; for operators.
+    /// Show all companies of the host; requires an operator token.
     #[arg(long)]
     everywhere: bool,
-    /// What is shown; may be given again.
+    /// Event kinds to show; repeatable.
     #[arg(long, value_enum, default_value = "operation", value_name = "WHAT")]
     event: Vec<What>,
-    /// Only of this kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
+    /// Filter by kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// Only with this outcome, such as succeeded or timed_out.
+    /// Filter by outcome, such as succeeded or timed_out.
     #[arg(long, value_name = "OUTCOME")]
     outcome: Option<String>,
-    /// Only of, or for, this binding.
+    /// Filter by binding key.
     #[arg(long, value_name = "KEY")]
     binding: Option<String>,
-    /// Only of, or for, this agent.
+    /// Filter by agent ID.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// Operations that ended.
+    /// Finished operations.
     Operation,
-    /// Extraction jobs that changed.
+    /// Changed extraction jobs.
     Job,
-    /// Plugins' files that came and went; with --everywhere.
+    /// Added and removed plugin files; requires --everywhere.
     Plugin,
-    /// Budgets that changed.
+    /// Changed budgets.
     Budget,
 }
 
@@ -64,7 +64,7 @@ impl What {
     }
 }
 
-/// How long a lost stream is waited for, from the first try to the last ones.
+/// Waiting times between attempts to reconnect, from the first to the last.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
@@ -99,7 +99,7 @@ pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
     }
 }
 
-/// The operations that were told of last: after a restart a host tells of some of them again.
+/// The last operations of the stream: after a restart a host repeats some of them.
 #[derive(Default)]
 struct Seen {
     known: HashSet<String>,
@@ -107,7 +107,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// As many as a host tells of again, twice.
+    /// Twice the number that a host repeats.
     const MOST: usize = 2_000;
 
     fn is_new(&mut self, id: &str) -> bool {
@@ -137,7 +137,7 @@ impl TailArgs {
     }
 }
 
-/// Reads the stream and, where it breaks, goes on where it broke. Ends where nobody listens, or where it is refused.
+/// Reads the stream and reconnects after a break. Ends where the receiver is gone or the host refuses.
 pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Event, CliError>>) {
     let (mut parser, mut wait, mut was_open) = (Parser::default(), FIRST_WAIT, false);
     loop {
@@ -157,7 +157,7 @@ pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Ev
     }
 }
 
-/// Whether to go on after the stream's end.
+/// Whether to reconnect after the end of the stream.
 fn read(stream: impl Read, parser: &mut Parser, sender: &mpsc::Sender<Result<Event, CliError>>) -> bool {
     parser.restart();
     for line in BufReader::new(stream).lines() {
@@ -181,7 +181,7 @@ fn shown(format: Format, name: &str, value: &Value) -> Result<String, CliError> 
     }
 }
 
-/// One line: when, how it ended, what kind, through what, for whom, how long, for how much, and what of.
+/// One line: time, outcome, kind, binding, agent, duration, cost and records.
 pub(super) fn operation(value: &Value, is_plain: bool) -> String {
     let at = text(value, "/finishedAt");
     let at = if at.is_empty() { text(value, "/startedAt") } else { at };
@@ -219,7 +219,7 @@ pub(super) fn operation(value: &Value, is_plain: bool) -> String {
     line.trim_end().to_owned()
 }
 
-/// What is no operation: what kind of thing it is, which one, and how it stands.
+/// An event that is not an operation: its kind, id and state.
 fn other(name: &str, value: &Value) -> String {
     let first = |pointers: &[&str]| {
         pointers.iter().map(|pointer| text(value, pointer)).find(|found| !found.is_empty()).unwrap_or_default()

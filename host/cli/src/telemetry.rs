@@ -13,14 +13,14 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use super::CliError;
 
-/// What a trace is made of: requests, the operations in them, and what their providers logged.
+/// The targets that are exported: requests, operations and providers' logs.
 const TRACED: &str = "memhost=debug";
-/// How long a collector may take to answer.
+/// The timeout of a request to the collector.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most of a collector's answer that is read, in bytes.
+/// The longest answer of a collector, in bytes.
 const MAX_ANSWER: u64 = 4 << 20;
 
-/// Ends the export when it is dropped: what is still waiting is sent.
+/// Flushes the export when it is dropped.
 #[derive(Debug, Default)]
 #[must_use = "dropping it ends the export"]
 pub struct Telemetry(Option<SdkTracerProvider>);
@@ -57,7 +57,7 @@ fn provider(endpoint: &str) -> Result<SdkTracerProvider, CliError> {
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Sends what is exported. The exporter has a thread of its own, which may wait.
+/// Sends exported spans. The exporter has its own thread, which may block.
 #[derive(Debug)]
 struct Blocking(ureq::Agent);
 

@@ -6,22 +6,22 @@ use clap::{Arg, Command as Grammar};
 
 use super::*;
 
-/// What every thing can be asked for, where it allows it.
+/// The verbs of every noun, as far as it has them.
 const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
 
-/// What only some things do. A new one is a decision, not an accident.
+/// Verbs of a few nouns. A new one is added here on purpose.
 const ACTIONS: [&str; 24] = [
-    "approve", "backup", "cancel", "capture", "compact", "export", "grant", "import", "inspect", "install", "keygen",
-    "locomo", "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan", "search", "sign", "target",
+    "approve", "assign", "backup", "cancel", "capture", "compact", "export", "grant", "import", "inspect", "install",
+    "keygen", "locomo", "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan", "search", "sign",
     "trust",
 ];
 const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
-/// What authors of providers do.
+/// Verbs for authors of providers.
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 
-/// Flags that say one thing in several ways, and why they may.
+/// Flags with several meanings, and the reason.
 const SEVERAL_MEANINGS: [&str; 12] = [
-    // A filter in lists, a choice where an operation goes, what a request would name.
+    // A filter of lists, or the target of an operation.
     "agent",
     "binding",
     "issue",
@@ -29,28 +29,29 @@ const SEVERAL_MEANINGS: [&str; 12] = [
     "run",
     "session",
     "kind",
-    // What a profile keeps is not what a command uses.
+    // `context` stores them, other commands use them.
     "company",
     "token",
     "url",
-    "control-url", // The states differ from thing to thing.
+    "control-url",
+    // Each noun has its own states.
     "status",
 ];
-/// Others that mean files, JSON or text of the thing that they stand at.
+/// Flags for files, JSON or text, with a meaning for each command.
 const OF_THE_THING: [&str; 10] =
     ["to", "by", "config", "data-dir", "plugins-dir", "trusted-key", "days", "listen", "none", "source-kind"];
-/// Command lines that stand in the settings of other tools, and say what those need.
+/// Command lines that the settings of other tools contain.
 const OF_TOOLS: &str = "memhost agent-hooks";
-/// Systems, each of which is a thing with verbs.
+/// Other systems, each a noun with verbs.
 const OF_SYSTEMS: &str = "memhost bridge";
 
-/// What the variables of this test's environment hold is nobody's matter.
+/// Hides the values of this test's environment variables.
 fn without_values(command: Grammar) -> Grammar {
     command.mut_args(|arg| arg.hide_env_values(true)).mut_subcommands(without_values)
 }
 
 fn grammar() -> Grammar {
-    let mut grammar = without_values(Cli::command()).term_width(100);
+    let mut grammar = help::grouped(without_values(Cli::command())).term_width(100);
     grammar.build();
     grammar
 }
@@ -129,15 +130,15 @@ fn every_list_has_pages_and_everything_that_is_looked_at_can_be_watched() {
             assert!(has("limit") && has("cursor") && has("all") && has("watch"), "{path}");
         }
         if path.ends_with(" show") {
-            // A profile changes by nobody else's hand.
+            // Only this person changes contexts.
             assert!(
-                has("watch") || ["memhost profile show", "memhost embeddings show"].contains(&path.as_str()),
+                has("watch") || ["memhost context show", "memhost embeddings show"].contains(&path.as_str()),
                 "{path}"
             );
         }
-        let is_of_profile = path.starts_with("memhost profile") || path.starts_with(OF_TOOLS);
-        if has("company") && !is_of_profile {
-            assert!(has("output") && has("profile") && has("data-dir"), "{path}");
+        let is_of_context = path.starts_with("memhost context") || path.starts_with(OF_TOOLS);
+        if has("company") && !is_of_context {
+            assert!(has("output") && has("context") && has("data-dir"), "{path}");
         }
     }
 }

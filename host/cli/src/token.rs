@@ -5,32 +5,32 @@ use serde_json::{Value, json};
 
 use super::CliError;
 use super::args::{CompanyArgs, Paging, WatchArgs};
+use super::context::Target;
 use super::output::{details, escape};
 use super::page::{self, Asked, Columns, items, rows};
-use super::profile::Target;
 use super::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
-    /// Show the tokens of a company, or of operators, without their values.
+    /// List the tokens of a company, or of operators, without their values.
     List {
         #[command(flatten)]
         whose: WhoseArgs,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Show one token, without its value.
+    /// Show a token, without its value.
     Show {
         #[command(flatten)]
         one: OneToken,
         #[command(flatten)]
         watch: WatchArgs,
     },
-    /// Make a token. Its value is shown this once.
+    /// Create a token and print its value once.
     Create(CreateArgs),
-    /// Give a token another value, shown this once. The one before is good for nothing then.
+    /// Replace a token's value and print the new one once; the old one stops working.
     Rotate(OneToken),
-    /// Take a token back, for good.
+    /// Revoke a token. This cannot be undone.
     #[command(alias = "revoke")]
     Delete(OneToken),
 }
@@ -39,14 +39,14 @@ pub(super) enum TokenCommand {
 pub(super) struct WhoseArgs {
     #[command(flatten)]
     company: CompanyArgs,
-    /// Tokens of operators, who reach every company; these are also meant where no company is named.
+    /// Use operator tokens, which reach every company [default if no company is given].
     #[arg(long)]
     operators: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct OneToken {
-    /// Its id.
+    /// The ID.
     id: String,
     #[command(flatten)]
     whose: WhoseArgs,
@@ -54,23 +54,23 @@ pub(super) struct OneToken {
 
 #[derive(Debug, Args)]
 pub(super) struct CreateArgs {
-    /// What to call it.
+    /// Name of the token.
     name: String,
     #[command(flatten)]
     whose: WhoseArgs,
-    /// What its bearer is: operator, company_administrator, agent or auditor.
+    /// Role: operator, company_administrator, agent or auditor.
     #[arg(long)]
     role: String,
-    /// Only of, or for, this agent.
+    /// Agent that the token is for.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Only of, or for, this run.
+    /// Run that the token is limited to.
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// The only memory operation that it is good for, such as query; may be given again.
+    /// Allow only this memory operation, such as query; repeatable.
     #[arg(long, value_name = "KIND")]
     operation: Vec<String>,
-    /// From when on it is good for nothing, RFC 3339.
+    /// Expiry time, RFC 3339.
     #[arg(long, value_name = "TIME")]
     expires_at: Option<String>,
 }
@@ -86,7 +86,7 @@ const COLUMNS: &Columns = &[
 ];
 
 impl WhoseArgs {
-    /// The host, and where these tokens are.
+    /// The host, and the path of these tokens.
     async fn open(&self) -> Result<(Session, String), CliError> {
         let session = self.company.host.open().await?;
         let company = self.company.company.clone().filter(|company| !company.is_empty());
@@ -147,5 +147,5 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
 
 fn value(made: &Value) -> String {
     let table = rows(std::slice::from_ref(made), COLUMNS);
-    format!("{table}\n\nits value, shown this once:\n  {}", made["value"].as_str().unwrap_or_default())
+    format!("{table}\n\ntoken value, shown only once:\n  {}", made["value"].as_str().unwrap_or_default())
 }

@@ -1,25 +1,25 @@
-//! What somebody sees who types `memhost` and nothing else: what this is, how things stand, and the next command to type.
+//! The output of `memhost` without a command: what it is, the state of the host, and the next command to type.
 
 use clap::{Args, Command, FromArgMatches};
 
 use super::args::HostArgs;
+use super::context::Target;
 use super::output::line;
-use super::profile::Target;
 use super::{Backend, CliError};
 
-pub(super) async fn run(profile: Option<String>) -> Result<(), CliError> {
-    // Nothing but the environment says which host.
+pub(super) async fn run(context: Option<String>) -> Result<(), CliError> {
+    // Only the environment and the contexts file name the host.
     let matches = HostArgs::augment_args(Command::new("memhost")).get_matches_from(["memhost"]);
     let mut host = HostArgs::from_arg_matches(&matches).map_err(CliError::host)?;
-    host.profile = profile.or(host.profile);
+    host.context = context.or(host.context);
     let target = Target::of(&host)?;
     let found = Backend::open(&host).await?.get("/control/v1/companies").await;
-    line("memhost: one memory for a company of AI agents, with any provider, and none of them trusted.\n")?;
+    line("memhost: shared memory for a company of AI agents, with sandboxed providers.\n")?;
     line(&advice(&target, &found))?;
     line("\nAll commands: memhost --help")
 }
 
-/// How things stand, and what to type next.
+/// The state of the host, and the next command to type.
 fn advice(target: &Target, found: &Result<serde_json::Value, CliError>) -> String {
     let url = &target.url;
     let commands = |head: String, rows: &[(&str, &str)]| {
@@ -29,32 +29,35 @@ fn advice(target: &Target, found: &Result<serde_json::Value, CliError>) -> Strin
     };
     match found {
         Err(CliError::Unreachable { .. }) => commands(
-            format!("No host answers at {url}. Start one, or look first at what it does:"),
-            &[("memhost serve", "prints a token once"), ("memhost demo", "shows the main job, then stays up")],
-        ),
-        Err(CliError::Problem { status: 401, .. }) => commands(
-            format!("A host answers at {url} and asks who you are. Keep its token once:"),
+            format!("No host is running at {url}. Start one, or run the demonstration:"),
             &[
-                (&format!("memhost profile create main --url {url} --token -"), "reads the token from standard input"),
-                ("memhost serve --new-token", "makes another one, if it is lost"),
+                ("memhost serve", "runs a host and prints its token once"),
+                ("memhost demo", "runs a demonstration host"),
             ],
         ),
-        _ => match (&target.company, &target.profile) {
+        Err(CliError::Problem { status: 401, .. }) => commands(
+            format!("The host at {url} requires a token. Save it in a context:"),
+            &[
+                (&format!("memhost context create main --url {url} --token -"), "reads the token from standard input"),
+                ("memhost serve --new-token", "replaces a lost token"),
+            ],
+        ),
+        _ => match (&target.company, &target.context) {
             (Some(company), _) => commands(
-                format!("A host answers at {url}, and the company is {company}:"),
+                format!("Connected to {url}, company {company}:"),
                 &[
-                    ("memhost note 'Deploys are frozen on Fridays'", "writes a record"),
-                    ("memhost search 'when may I deploy?'", "finds it again"),
-                    ("memhost tail", "shows what is done, live"),
+                    ("memhost note 'Deploys are frozen on Fridays'", "creates a record"),
+                    ("memhost search 'when may I deploy?'", "searches records"),
+                    ("memhost tail", "streams operations"),
                 ],
             ),
-            (None, profile) => {
-                let verb = if profile.is_some() { "update" } else { "create main" };
+            (None, context) => {
+                let verb = if context.is_some() { "update" } else { "create main" };
                 commands(
-                    format!("A host answers at {url}. Name the company to work with; any name will do:"),
+                    format!("Connected to {url}. Choose a company; any new ID creates one:"),
                     &[
-                        (&format!("memhost profile {verb} --company acme"), "keeps it"),
-                        ("memhost note 'Deploys are frozen on Fridays' -c acme", "or name it each time"),
+                        (&format!("memhost context {verb} --company acme"), "saves it in the context"),
+                        ("memhost note 'Deploys are frozen on Fridays' -c acme", "or give it with each command"),
                     ],
                 )
             }
@@ -70,13 +73,13 @@ mod tests {
 
     #[test]
     fn every_state_names_the_next_command() {
-        let target = |company: Option<&str>, profile: Option<&str>| Target {
+        let target = |company: Option<&str>, context: Option<&str>| Target {
             url: "http://h".to_owned(),
             control_url: "http://h".to_owned(),
             token: None,
             company: company.map(str::to_owned),
             agent: None,
-            profile: profile.map(str::to_owned),
+            context: context.map(str::to_owned),
         };
         let away: Result<Value, _> =
             Err(CliError::Unreachable { url: "http://h".to_owned(), message: "refused".to_owned() });
@@ -84,9 +87,9 @@ mod tests {
         let there = Ok(json!({ "items": [] }));
         for (target, found, next) in [
             (target(None, None), &away, "memhost serve "),
-            (target(None, None), &unknown, "profile create main --url http://h --token -"),
-            (target(None, None), &there, "memhost profile create main --company acme"),
-            (target(None, Some("local")), &there, "memhost profile update --company acme"),
+            (target(None, None), &unknown, "context create main --url http://h --token -"),
+            (target(None, None), &there, "memhost context create main --company acme"),
+            (target(None, Some("local")), &there, "memhost context update --company acme"),
             (target(Some("acme"), None), &there, "memhost note "),
         ] {
             let advice = advice(&target, found);

@@ -1,8 +1,8 @@
-//! What this room fails with. A provider that breaks a rule is no error here but a finding.
+//! The errors of the suite. A provider that breaks a rule is a finding, not an error.
 
 use memhost_core::{OpenError, ServiceError};
 
-/// Why nothing could be found out.
+/// Why a check did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     /// The file cannot be read.
@@ -13,8 +13,8 @@ pub enum CheckError {
         /// What the system said.
         message: String,
     },
-    /// A file has the key of the built-in provider, or was kept out for another reason that says nothing of the contract.
-    #[error("the file is kept out: {0}")]
+    /// The host refused the file for a reason that no rule is about, such as the built-in provider's key.
+    #[error("the host refused the file: {0}")]
     KeptOut(String),
     /// The host of the check does not open.
     #[error("the host of the check does not open: {0}")]
@@ -22,7 +22,10 @@ pub enum CheckError {
     /// A binding of the check cannot be made.
     #[error("a binding for the check cannot be made: {0}; give what the provider needs with --config")]
     Binding(#[from] Box<ServiceError>),
-    /// Nothing is known by this id.
+    /// The JUnit report cannot be written.
+    #[error("the JUnit report cannot be written: {0}")]
+    Report(String),
+    /// There is no rule with this id.
     #[error("there is no rule `{id}`; `memhost plugin check --list-rules` lists them")]
     NoRule {
         /// What was asked for.

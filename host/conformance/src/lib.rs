@@ -1,17 +1,19 @@
-//! The conformance kit: a provider is asked, rule by rule, whether it does what the contract says. It runs on a host
-//! of its own in a temporary directory, so that admission, grants, limits and the checks of every answer are those that
-//! a provider meets when it serves.
+//! The conformance suite: tries on a provider every rule of the contract. It runs on a host of its own in a temporary
+//! directory, so that admission, grants, limits and the validation of every answer are those of a serving host.
 
 mod error;
-mod kit;
 mod material;
 mod report;
 mod rule;
 mod rules;
+mod selection;
 mod subject;
+mod suite;
+mod verdict;
 
 pub use error::CheckError;
-pub use kit::{CheckOptions, Kit, Selection, Source};
 pub use report::{Counts, Finding, Outcome, Report, Status};
 pub use rule::{Mode, Rule, Sentence};
 pub use rules::{all as rules, handbook};
+pub use selection::Selection;
+pub use suite::{CheckOptions, Source, Suite};

@@ -1,6 +1,6 @@
-//! What is remembered during a check: short and harmless, so that a provider with narrow limits takes it, too.
+//! The texts of a check: short and harmless, so that a provider with narrow limits accepts them.
 
-/// Plain sentences without names, numbers or addresses, that share no telling word.
+/// Plain sentences without names, numbers or addresses, and without common content words.
 pub(super) const TEXTS: [&str; 12] = [
     "The harbour lantern turns green at dusk",
     "Copper kettles are polished before the winter fair",
@@ -25,7 +25,7 @@ pub(super) fn text(n: usize) -> String {
     }
 }
 
-/// What a person sees of a text.
+/// The start of a text, for messages.
 pub(super) fn clip(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),

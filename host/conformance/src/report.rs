@@ -1,52 +1,52 @@
-//! What came of a check: for programs as JSON, for continuous integration as JUnit's XML, for a README as a badge.
+//! The report of a check: as JSON for programs, as JUnit XML for continuous integration, as a badge for a README.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::{Value, json};
 
-use super::kit::Selection;
 use super::rule::{Mode, Rule};
-use super::rules;
+use super::selection::Selection;
+use super::{CheckError, rules};
 use memhost_sandbox::Inspection;
 use memhost_types::{Digest, ProviderKey};
 
-/// How one rule came out.
+/// The outcome of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The provider keeps it.
+    /// The rule passed.
     Passed,
-    /// The provider breaks it.
+    /// The rule failed.
     Failed {
-        /// What was seen instead of what the rule expects.
+        /// The actual result.
         saw: String,
     },
-    /// It could not be tried.
+    /// The rule could not be tested.
     Skipped {
         /// Why.
         why: String,
     },
 }
 
-/// One rule and how it came out.
+/// One rule and its outcome.
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How long that took.
+    /// The duration of the test.
     pub took: Duration,
 }
 
-/// The whole of it.
+/// The overall status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// No rule is broken.
+    /// No rule failed.
     Passed,
-    /// Some rule is broken.
+    /// A rule failed.
     Failed,
-    /// No rule is broken, and none about writing could be tried: that says nothing.
+    /// No rule failed, but no rule about writing could be tested, so the result means nothing.
     Inconclusive,
 }
 
@@ -61,7 +61,7 @@ impl Status {
     }
 }
 
-/// How many rules came out how.
+/// The number of rules for each outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "the outcomes' names")]
 pub struct Counts {
@@ -70,20 +70,20 @@ pub struct Counts {
     pub skipped: usize,
 }
 
-/// What came of a check.
+/// The report of a check.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The provider and its version, if it was admitted.
     pub provider: Option<(ProviderKey, semver::Version)>,
     /// Of the component's bytes, if it was admitted.
     pub digest: Option<Digest>,
-    /// Which rules were asked for.
+    /// The mode of the check.
     pub mode: Mode,
-    /// The whole of it.
+    /// The overall status.
     pub status: Status,
     /// In the order of the rules.
     pub findings: Vec<Finding>,
-    /// How long all of it took.
+    /// The duration of the whole check.
     pub took: Duration,
 }
 
@@ -113,7 +113,7 @@ impl Report {
         Self { provider, digest, mode: selection.mode, status, findings, took }
     }
 
-    /// How many rules came out how.
+    /// The number of rules for each outcome.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for finding in &self.findings {
@@ -126,7 +126,7 @@ impl Report {
         counts
     }
 
-    /// The provider and its version, or that there is none.
+    /// The provider and its version, or `not admitted`.
     pub fn name(&self) -> String {
         match &self.provider {
             Some((key, version)) => format!("{key} {version}"),
@@ -169,41 +169,22 @@ impl Report {
         })
     }
 
-    /// The report in the XML that systems of continuous integration read: one case a rule.
-    pub fn to_junit(&self) -> String {
-        let Counts { passed, failed, skipped } = self.counts();
-        let name = escape(&format!("memhost plugin check {}", self.name()));
-        let mut xml = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{failed}\" skipped=\"{skipped}\" errors=\"0\" time=\"{:.3}\">\n",
-            passed + failed + skipped,
-            self.took.as_secs_f64()
-        );
-        for finding in &self.findings {
-            let rule = &finding.rule;
-            let within = match &finding.outcome {
-                Outcome::Passed => String::new(),
-                Outcome::Skipped { why } => format!("<skipped message=\"{}\"/>", escape(why)),
-                Outcome::Failed { saw } => format!(
-                    "<failure message=\"{}\">{}</failure>",
-                    escape(saw),
-                    escape(&format!("expects: {}\n{}", rule.expects, place(rule)))
-                ),
-            };
-            // Writing to a text does not fail.
-            let _ = writeln!(
-                xml,
-                "    <testcase classname=\"{}\" name=\"{} {}\" time=\"{:.3}\">{within}</testcase>",
-                rule.id.split('-').next().unwrap_or_default(),
-                rule.id,
-                escape(rule.title),
-                finding.took.as_secs_f64()
-            );
-        }
-        xml.push_str("  </testsuite>\n</testsuites>\n");
-        xml
+    /// The report as JUnit XML: one test case for each rule.
+    ///
+    /// # Errors
+    /// Where the XML cannot be written.
+    pub fn to_junit(&self) -> Result<String, CheckError> {
+        let name = format!("memhost plugin check {}", self.name());
+        let mut suite = TestSuite::new(name.as_str());
+        suite.set_time(self.took);
+        suite.add_test_cases(self.findings.iter().map(test_case));
+        let mut report = quick_junit::Report::new(name.as_str());
+        report.set_time(self.took);
+        report.add_test_suite(suite);
+        report.to_string().map_err(|error| CheckError::Report(error.to_string()))
     }
 
-    /// What `https://img.shields.io/endpoint` reads.
+    /// The badge as JSON for `https://img.shields.io/endpoint`.
     pub fn to_badge(&self) -> Value {
         let Counts { passed, failed, .. } = self.counts();
         let (message, color) = match self.status {
@@ -231,7 +212,7 @@ impl Report {
     }
 }
 
-/// Where the contract says it, in one line.
+/// The source in the contract, in one line.
 pub(super) fn place(rule: &Rule) -> String {
     let contract = &rule.contract;
     format!("{}, {}: \"{}\"", contract.file, contract.item, contract.text)
@@ -241,19 +222,23 @@ fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e4).round() / 10.0
 }
 
-/// A text in XML. What XML cannot say at all is left out.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' => escaped.push_str("&#10;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
-            c => escaped.push(c),
+fn test_case(finding: &Finding) -> TestCase {
+    let rule = &finding.rule;
+    let status = match &finding.outcome {
+        Outcome::Passed => TestCaseStatus::success(),
+        Outcome::Skipped { why } => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(why.as_str());
+            status
         }
-    }
-    escaped
+        Outcome::Failed { saw } => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(saw.as_str()).set_description(format!("expects: {}\n{}", rule.expects, place(rule)));
+            status
+        }
+    };
+    let mut case = TestCase::new(format!("{} {}", rule.id, rule.title), status);
+    case.set_classname(rule.id.split('-').next().unwrap_or_default());
+    case.set_time(finding.took);
+    case
 }

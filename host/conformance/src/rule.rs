@@ -1,14 +1,14 @@
-//! What a rule is.
+//! A rule of the contract and how it is tested.
 
 use std::pin::Pin;
 
 use serde::Serialize;
 
-use super::kit::Candidate;
-use super::subject::Subject;
+use super::subject::{Candidate, Subject};
+use super::verdict::Verdict;
 use memhost_sandbox::{AdmissionError, OptionalInterface};
 
-/// Where the contract says it.
+/// The source in the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sentence {
     /// The file, from the repository's root.
@@ -19,34 +19,24 @@ pub struct Sentence {
     pub text: &'static str,
 }
 
-/// Which checks ask for the rule.
+/// The checks that test the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Every one.
+    /// Every check.
     Quick,
-    /// Only thorough ones: it takes long, or much room.
+    /// Only thorough checks: the test takes long or needs much space.
     Thorough,
 }
 
-/// Why a rule did not come out well.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// It is broken: what was seen.
-    Failed(String),
-    /// It cannot be tried on this provider: why.
-    Skipped(String),
-}
-
-pub(super) type Verdict = Result<(), Stop>;
 pub(super) type Trial<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
 
-/// How a rule is tried.
+/// How a rule is tested.
 #[derive(Clone, Copy)]
 pub(super) enum Run {
-    /// Admission looks at it, and nothing else has to.
+    /// Admission alone decides it.
     Admission,
-    /// On the component, which serves nobody yet.
+    /// On the component, before it has a binding.
     Component(for<'a> fn(&'a Candidate) -> Trial<'a>),
     /// On a binding of its own.
     Binding(for<'a> fn(&'a Subject) -> Trial<'a>),
@@ -55,20 +45,20 @@ pub(super) enum Run {
 /// One rule of the contract.
 #[derive(Clone, Copy)]
 pub struct Rule {
-    /// Stable: the number of a rule that is gone is not given again.
+    /// Stable: the id of a removed rule is never used again.
     pub id: &'static str,
-    /// What holds, in one line.
+    /// The rule, in one line.
     pub title: &'static str,
-    /// What the kit does, and what must come of it.
+    /// What the suite does, and what the provider must answer.
     pub expects: &'static str,
-    /// Where the contract says it.
+    /// The source in the contract.
     pub contract: Sentence,
-    /// Which checks ask for it.
+    /// The checks that test it.
     pub mode: Mode,
     /// The optional interface that it is about; none: every provider.
     pub interface: Option<OptionalInterface>,
     pub(super) run: Run,
-    /// Whether a component that is kept out for this reason breaks the rule.
+    /// Whether a component that admission refuses for this reason breaks the rule.
     pub(super) refusal: fn(&AdmissionError) -> bool,
 }
 
@@ -119,17 +109,4 @@ pub(super) const fn types(item: &'static str, text: &'static str) -> Sentence {
 
 pub(super) const fn world(item: &'static str, text: &'static str) -> Sentence {
     Sentence { file: "wit/worlds.wit", item, text }
-}
-
-pub(super) fn failed<T>(saw: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Failed(saw.into()))
-}
-
-pub(super) fn skipped<T>(why: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Skipped(why.into()))
-}
-
-/// Holds, or what was seen instead.
-pub(super) fn holds(is_so: bool, saw: impl FnOnce() -> String) -> Verdict {
-    if is_so { Ok(()) } else { failed(saw()) }
 }

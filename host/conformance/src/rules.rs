@@ -1,4 +1,4 @@
-//! All rules, in the order in which they are tried.
+//! All rules, in test order.
 
 mod admission;
 mod browse;
@@ -25,10 +25,10 @@ use std::fmt::Write as _;
 use super::rule::{Mode, Rule};
 use memhost_sandbox::OptionalInterface;
 
-/// The rule whose binding has nothing granted that is asked for as optional.
+/// The rule whose binding has no optional grants.
 pub(super) const WITHOUT_OPTIONAL: &str = configuration::WITHOUT_OPTIONAL;
 
-/// What a group is about, and its rules.
+/// The groups of rules, with their titles.
 const GROUPS: &[(&str, &[Rule])] = &[
     ("Admission and description", admission::RULES),
     ("Configuration and permissions", configuration::RULES),
@@ -56,7 +56,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     GROUPS.iter().flat_map(|(_, rules)| rules.iter())
 }
 
-/// Whether the rule needs a record to be written by the provider's main way in.
+/// Whether the rule is about captures or curated writes.
 pub(super) fn is_about_writing(rule: &Rule) -> bool {
     let mut writing = capture::RULES.iter().chain(upsert::RULES);
     writing.any(|known| known.id == rule.id)
@@ -76,7 +76,7 @@ pub(super) fn name(interface: OptionalInterface) -> &'static str {
     }
 }
 
-/// Every rule with what it expects and where the contract says it, as Markdown.
+/// Every rule with its expectation and its source in the contract, as Markdown.
 pub fn handbook() -> String {
     let mut text = String::from(
         "# Conformance: the rules for providers\n\n`memhost plugin check FILE.wasm` tests them, and \

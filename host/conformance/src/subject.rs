@@ -1,32 +1,39 @@
-//! One rule's binding of the provider under check, with a scope of its own, and short ways to ask it something.
+//! The binding of one rule with its own scope, and short forms of the calls to it.
 
 mod calls;
-mod held;
 mod optional;
+mod pending;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::rule::{Stop, failed, skipped};
+use crate::verdict::{Stop, failed, skipped};
 use memhost_core::{Caller, CreateBinding, Service, ServiceError, Workbench};
-use memhost_sandbox::{CallError, Instances, OptionalInterface};
+use memhost_sandbox::{CallError, Component, Instances, OptionalInterface};
 use memhost_types::{
     AgentId, BindingKey, CaptureMode, CaptureRequest, CompanyId, HookContext, HookKind, JsonObject, OperationId,
     ProviderDescription, ProviderError, RecordHandle, RecordId, RecordWrite, Scope, SourceKind, SourcePayload,
     SourceRef, TextId,
 };
 
-/// A binding that only one rule uses. Its scope is that rule's, too: a provider may keep everything in one place elsewhere.
+/// An admitted component without a binding.
+pub(crate) struct Candidate {
+    pub(crate) service: Arc<Service>,
+    pub(crate) component: Component,
+    pub(crate) config: JsonObject,
+}
+
+/// The binding of one rule. Its scope is of that rule only, too: a provider may store all scopes in one remote system.
 pub(super) struct Subject {
     pub(super) service: Arc<Service>,
     pub(super) company: CompanyId,
     pub(super) key: BindingKey,
     pub(super) description: Arc<ProviderDescription>,
     pub(super) interfaces: Arc<BTreeSet<OptionalInterface>>,
-    /// What every record of the check gets, for providers that need some.
+    /// The metadata of every record of the check, for providers that need some.
     pub(super) metadata: Arc<JsonObject>,
-    /// Tells this rule's ids from those of all others.
+    /// Makes the ids of this rule unique.
     pub(super) tag: String,
     pub(super) numbers: Arc<AtomicU64>,
     pub(super) bench: Workbench,
@@ -37,15 +44,15 @@ impl Subject {
         self.bench.instances()
     }
 
-    /// The same binding on instances that have seen nothing yet, as after a restart or beside the first ones.
+    /// The same binding on new instances, as after a restart or next to the first ones.
     pub(super) async fn beside(&self) -> Result<Self, Stop> {
         let bench = self.service.workbench(&self.company, &self.key).await;
         let bench = bench.map_err(|error| Stop::Skipped(format!("no second instance: {error}")))?;
         Ok(self.on(self.key.clone(), bench))
     }
 
-    /// A binding of the same build with the same configuration and grants, to which nothing was told yet. Its scopes are
-    /// those of this one, so that what is carried over is looked for where it was.
+    /// A new binding of the same build with the same configuration and grants. Its scopes are those of this one, so
+    /// that transferred records are found where they were.
     pub(super) async fn empty(&self) -> Result<Self, Stop> {
         let none = |error: ServiceError| Stop::Skipped(format!("no second binding can be made: {error}"));
         let own = self.service.binding(&self.company, &self.key).await.map_err(none)?.binding;
@@ -80,18 +87,18 @@ impl Subject {
         }
     }
 
-    /// An id for an operation, unlike all others.
+    /// A unique id for an operation.
     pub(super) fn operation(&self) -> OperationId {
         let ms = u64::try_from(self.service.now().as_millisecond()).unwrap_or_default();
         OperationId::new(ms, self.numbers.fetch_add(1, Ordering::Relaxed), 0)
     }
 
-    /// An id that only this rule knows.
+    /// An id that only this rule uses.
     pub(super) fn name(&self, what: &str) -> String {
         format!("{what}-{}", self.tag)
     }
 
-    /// Agent, project and subject are set: there are providers that refuse a scope without.
+    /// Agent, project and subject are set: some providers refuse a scope without them.
     pub(super) fn scope(&self) -> Scope {
         Scope {
             agent_id: AgentId::parse(&self.name("agent")).ok(),
@@ -111,12 +118,12 @@ impl Subject {
         RecordWrite { id: None, text: text.to_owned(), summary: None, metadata }
     }
 
-    /// A record under an id that the host chose.
+    /// A record with an id that the host chose.
     pub(super) fn write_as(&self, id: &str, text: &str) -> RecordWrite {
         RecordWrite { id: RecordId::parse(id).ok(), ..self.write(text) }
     }
 
-    /// The metadata that every record gets, with one member more.
+    /// The metadata of every record, with one more member.
     pub(super) fn metadata_with(&self, name: &str, value: &str) -> Option<JsonObject> {
         let mut metadata = (*self.metadata).clone();
         metadata.insert(name.to_owned(), value.into());
@@ -155,14 +162,14 @@ impl Subject {
         }
     }
 
-    /// A handle as the host would make it of a provider's record id.
+    /// The handle that the host makes of a provider's record id.
     pub(super) fn handle(&self, id: &str) -> Result<RecordHandle, Stop> {
         let id = RecordId::parse(id).map_err(|error| Stop::Skipped(format!("`{id}` {}", error.problem)))?;
         Ok(RecordHandle { provider_key: self.description.provider_key.clone(), provider_record_id: id })
     }
 }
 
-/// An answer, or what came in its place: a provider that says that it does not or cannot do something now breaks no rule.
+/// The answer, or why there is none: a provider that declares a call unsupported or unavailable breaks no rule.
 pub(super) fn answered<T>(what: &str, called: Result<T, CallError>) -> Result<T, Stop> {
     let error = match called {
         Ok(answer) => return Ok(answer),

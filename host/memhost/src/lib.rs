@@ -1,5 +1,62 @@
-//! `memhost` as a library: open a [`Service`] on a data directory and call its operations.
+//! `memhost` as a library: a host of WebAssembly memory providers inside another process.
+//!
+//! [`Service`] is the host. It owns a data directory, runs the providers, and has one method for each operation. Every
+//! method takes the [`Caller`] that it is done for, authorizes it, and leaves a record. [`types`] has the requests and
+//! answers, and [`server`] serves the host over HTTP, or without a network in [`server::InProcess`].
+//!
+//! A data directory belongs to one [`Service`] at a time. A company needs no setup: with
+//! [`ServiceOptions::zero_config`] its first operation creates a binding of the built-in provider.
+//!
+//! ```
+//! use memhost::types::{CompanyId, Intent, QueryRequest, RecordWrite, Scope, TextId, UpsertRequest};
+//! use memhost::{Caller, Service, ServiceOptions};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let directory = tempfile::tempdir()?;
+//!     let host = Service::open(ServiceOptions::new(directory.path())).await?;
+//!     let (caller, scope) = (Caller::operator(), Scope::company(CompanyId::parse("acme")?));
+//!
+//!     let note = RecordWrite {
+//!         id: None,
+//!         text: "Deploys are frozen on Fridays".to_owned(),
+//!         summary: None,
+//!         metadata: None,
+//!     };
+//!     let request = UpsertRequest { binding_key: None, scope: scope.clone(), source: None, records: vec![note] };
+//!     host.upsert(&caller, request).await?;
+//!
+//!     let request = QueryRequest {
+//!         binding_key: None,
+//!         scope,
+//!         query: "when are deploys frozen?".to_owned(),
+//!         top_k: Some(3),
+//!         intent: Intent::Answer,
+//!         metadata_filter: None,
+//!     };
+//!     let answer = host.query(&caller, request).await?;
+//!     assert_eq!(answer.snippets[0].text, "Deploys are frozen on Fridays");
+//!
+//!     // Ends deliveries and jobs that are in flight, for at most this time.
+//!     host.shutdown(std::time::Duration::from_secs(5)).await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Features
+//!
+//! - `cli` (default): the binary `memhost` and the dependencies of its command line. An embedding process turns it off:
+//!   `memhost = { version = "0.1", default-features = false }`.
 
-pub use memhost_core::{Caller, OpenError, Service, ServiceError, ServiceOptions};
-pub use memhost_server as server;
+pub use memhost_core::plugins::{Trust, TrustedKey};
+pub use memhost_core::{Audit, Caller, CreateBinding, OpenError, Service, ServiceError, ServiceOptions};
 pub use memhost_types as types;
+
+/// A host over HTTP: [`router`](server::router) is an axum router for a server of one's own, and [`run`](server::run)
+/// serves on [`Endpoint`](server::Endpoint)s. [`InProcess`](server::InProcess) calls the same routes without a network.
+pub mod server {
+    pub use memhost_server::{
+        Address, AdminToken, AuthError, Endpoint, InProcess, Method, Request, ServeError, ServerOptions, Surfaces,
+        openapi, router, run,
+    };
+}

@@ -1,4 +1,4 @@
-//! The binary: parse, run, say what went wrong.
+//! The binary `memhost`: parses the command line, runs the command, and reports an error with its exit code.
 
 use std::process::ExitCode;
 

@@ -62,7 +62,7 @@ async fn a_new_project_is_tested_and_built_offline_and_serves() {
     let said = fine(&home, "plugin new red-thread").await;
     assert!(said.contains("cargo wasm") && said.contains("plugin check"), "{said}");
     let again = bare(&home, "plugin new red-thread").await;
-    assert_eq!((again.code, again.err.contains("is there already")), (2, true), "{again:?}");
+    assert_eq!((again.code, again.err.contains("exists; give another")), (2, true), "{again:?}");
     let project = home.join("red-thread");
     tokio::task::spawn_blocking({
         let project = project.clone();

@@ -40,7 +40,13 @@ impl Place {
             std::future::pending(),
         );
         tokio::spawn(serving);
-        Self { _host: host, api, url, directory: tempfile::tempdir().unwrap() }
+        // A directory of their own: cargo may have put another `memhost-bridge` beside the programs of the tests.
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let bin = directory.path().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        std::fs::hard_link(env!("CARGO_BIN_EXE_memhost-cli"), bin.join("memhost")).unwrap();
+        std::fs::hard_link(env!("CARGO_BIN_EXE_bridge-program"), bin.join("memhost-bridge")).unwrap();
+        Self { _host: host, api, url, directory }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -49,7 +55,7 @@ impl Place {
 
     /// Runs the bridge, and answers its exit code and what it said.
     async fn bridge(&self, arguments: &[&str]) -> (i32, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
+        let mut command = Command::new(self.file("bin/memhost"));
         command.args(["bridge", "claude-mem"]).args(arguments).args(["-o", "json", "--binding", "shared"]);
         command.env_clear().env("HOME", self.directory.path());
         command.env("MEMHOST_URL", &self.url).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_COMPANY", "acme");
@@ -162,7 +168,26 @@ async fn a_file_that_will_not_do_is_named() {
         assert!(code == 2 && said.contains(says) && said.contains(file.to_str().unwrap()), "{said}");
     }
     let (code, said) = place.bridge(&["export", empty.to_str().unwrap()]).await;
-    assert!(code == 2 && said.contains("is there already"), "{said}");
+    assert!(code == 2 && said.contains("the file exists"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_or_unknown_program_is_named_and_a_failed_export_leaves_no_file() {
+    let place = Place::new().await;
+    let (file, out, program) = (place.file("claude-mem.db"), place.file("out.db"), place.file("bin/memhost-bridge"));
+    store(&file, 1);
+    // The program has created the file when the host refuses: this company has no such binding.
+    let refused = ["export", out.to_str().unwrap(), "--company", "nobody"];
+    let (code, said) = place.bridge(&refused).await;
+    assert!(code == 3 && !out.exists(), "{code}: {said}");
+    std::fs::remove_file(&program).unwrap();
+    let import = ["import", file.to_str().unwrap()];
+    let (code, said) = place.bridge(&import).await;
+    assert!(code == 2 && said.contains("memhost-bridge: not found") && said.contains("cargo install"), "{said}");
+    std::fs::write(&program, "#!/bin/sh\necho '{\"protocol\": 0}'\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let (code, said) = place.bridge(&import).await;
+    assert!(code == 2 && said.contains("another version"), "{said}");
 }
 
 /// Makes a store with claude-mem's own code, or says what it holds.

@@ -1,11 +1,11 @@
-//! The conformance kit: right providers keep every rule, and for every rule there is a guest that breaks it.
+//! The conformance suite: right providers keep every rule, and for every rule there is a guest that breaks it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use memhost_conformance::{
-    CheckOptions, Finding, Kit, Mode, Outcome, Report, Rule, Selection, Source, Status, handbook, rules,
+    CheckOptions, Finding, Mode, Outcome, Report, Rule, Selection, Source, Status, Suite, handbook, rules,
 };
 use memhost_tests::{cache_dir, compiled_dir, guest_file, marked, repository};
 use serde_json::{Value, json};
@@ -90,9 +90,9 @@ fn breaking(rule: &str) -> CheckOptions {
 }
 
 async fn checked(source: Source, options: &CheckOptions, selection: &Selection) -> Report {
-    let kit = Kit::open(&source, Some(compiled_dir())).await.unwrap();
-    let report = kit.check(options, selection).await.unwrap();
-    kit.close().await;
+    let suite = Suite::open(&source, Some(compiled_dir())).await.unwrap();
+    let report = suite.check(options, selection).await.unwrap();
+    suite.close().await;
     report
 }
 
@@ -156,7 +156,7 @@ async fn a_guest_that_keeps_records_keeps_every_rule() {
 /// A rule that nobody can break is no rule.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_rule_has_a_guest_that_breaks_it() {
-    let kit = Kit::open(&Source::File(guest_file("wrong")), Some(compiled_dir())).await.unwrap();
+    let suite = Suite::open(&Source::File(guest_file("wrong")), Some(compiled_dir())).await.unwrap();
     let mut unbroken = Vec::new();
     for rule in rules() {
         let other = BY_OTHERS.iter().find(|(id, _)| *id == rule.id);
@@ -167,13 +167,13 @@ async fn every_rule_has_a_guest_that_breaks_it() {
             None if rule.id == BY_WORD || BY_MARK.contains(&rule.id) => {
                 checked_with_mark(rule.id, &only(rule.id)).await
             }
-            None => kit.check(&breaking(rule.id), &only(rule.id)).await.unwrap(),
+            None => suite.check(&breaking(rule.id), &only(rule.id)).await.unwrap(),
         };
         if report.status != Status::Failed {
             unbroken.push(format!("{}: {:?}", rule.id, report.findings));
         }
     }
-    kit.close().await;
+    suite.close().await;
     assert!(unbroken.is_empty(), "nobody breaks these rules:\n{}", unbroken.join("\n"));
 }
 
@@ -193,7 +193,7 @@ fn beside(rule: &Rule, dependents: &[&str]) -> Selection {
 /// Otherwise an author would look for a mistake in the wrong place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_breaks_one_rule_breaks_no_other() {
-    let kit = Kit::open(&Source::File(guest_file("wrong")), Some(compiled_dir())).await.unwrap();
+    let suite = Suite::open(&Source::File(guest_file("wrong")), Some(compiled_dir())).await.unwrap();
     let mut wrong = Vec::new();
     let by_configuration = |rule: &&Rule| {
         rule.mode == Mode::Quick
@@ -203,7 +203,7 @@ async fn who_breaks_one_rule_breaks_no_other() {
     };
     for rule in rules().filter(by_configuration) {
         let dependents = DEPENDENTS.iter().find(|(id, _)| *id == rule.id).map_or(&[][..], |(_, all)| all);
-        let report = kit.check(&breaking(rule.id), &beside(rule, dependents)).await.unwrap();
+        let report = suite.check(&breaking(rule.id), &beside(rule, dependents)).await.unwrap();
         let found: BTreeSet<&str> = broken(&report).into_iter().map(|(id, _)| id).collect();
         let expected: BTreeSet<&str> = dependents.iter().copied().chain([rule.id]).collect();
         if found != expected {
@@ -214,7 +214,7 @@ async fn who_breaks_one_rule_breaks_no_other() {
             ));
         }
     }
-    kit.close().await;
+    suite.close().await;
     assert!(wrong.is_empty(), "other rules than expected are broken:\n{}", wrong.join("\n"));
 }
 
@@ -250,13 +250,13 @@ fn every_rule_is_a_sentence_of_the_contract() {
 
 /// `UPDATE_DOCS=1` writes the page anew.
 #[test]
-fn the_page_of_rules_is_the_kits() {
+fn the_page_of_rules_is_that_of_the_suite() {
     let page = repository().join("host/docs/conformance.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&page, handbook()).unwrap();
     }
     let there = std::fs::read_to_string(&page).unwrap_or_default();
-    assert!(there == handbook(), "{} is not what the kit says; UPDATE_DOCS=1 writes it anew", page.display());
+    assert!(there == handbook(), "{} is not what the suite says; UPDATE_DOCS=1 writes it anew", page.display());
 }
 
 fn memhost(arguments: &[&str], at: &Path) -> Output {
@@ -290,13 +290,15 @@ fn the_command_says_what_is_broken_and_where_it_stands() {
     let red = run(&["--config", r#"{"break":"CAP-03"}"#, "--junit", "wrong.xml", "--badge", "badge.json"]);
     assert_eq!(red.status.code(), Some(1), "{red:?}");
     let shown = text(&red.stdout);
-    assert!(shown.contains("CAP-03  BROKEN") && shown.contains("GET-01  ok"), "{shown}");
-    assert!(shown.contains("saw       1 records after the first delivery, 3 after the third"), "{shown}");
+    assert!(shown.contains("CAP-03  FAIL  ") && shown.contains("GET-01  ok"), "{shown}");
+    assert!(shown.contains("actual    1 records after the first delivery, 3 after the third"), "{shown}");
     assert!(shown.contains("wit/provider.wit, `capture`: the same `operation-id`"), "{shown}");
     assert!(shown.contains("![wrong 0.1.0](https://img.shields.io/badge/"), "{shown}");
-    assert!(text(&red.stderr).contains("1 of 3 rules are broken"), "{red:?}");
+    assert!(text(&red.stderr).contains("1 of 3 rules failed"), "{red:?}");
     let junit = std::fs::read_to_string(at.path().join("wrong.xml")).unwrap();
-    assert!(junit.contains("tests=\"3\" failures=\"1\" skipped=\"0\""), "{junit}");
+    for count in ["tests=\"3\"", "failures=\"1\"", "skipped=\"0\"", "errors=\"0\""] {
+        assert_eq!(junit.matches(count).count(), 2, "{count}, of the run and of its suite: {junit}");
+    }
     assert!(junit.contains("<failure message=\"1 records after"), "{junit}");
     let badge: Value = serde_json::from_slice(&std::fs::read(at.path().join("badge.json")).unwrap()).unwrap();
     assert_eq!((&badge["message"], &badge["color"]), (&json!("1 of 3 broken"), &json!("red")));
@@ -330,7 +332,7 @@ fn the_command_tells_a_mistake_from_a_broken_rule() {
     std::fs::write(at.path().join("text.wasm"), "no component").unwrap();
     let done = memhost(&["plugin", "check", "text.wasm"], at.path());
     assert_eq!(done.status.code(), Some(1), "{done:?}");
-    assert!(text(&done.stdout).contains("ADM-01  BROKEN"), "{done:?}");
+    assert!(text(&done.stdout).contains("ADM-01  FAIL  "), "{done:?}");
     let listed = memhost(&["plugin", "check", "--list-rules"], at.path());
     assert_eq!(text(&listed.stdout).trim(), handbook().trim());
 }

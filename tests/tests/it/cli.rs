@@ -1,4 +1,4 @@
-//! The command line against a running host: every thing with every verb that it has, in every form, and profiles.
+//! The command line against a running host: every thing with every verb that it has, in every form, and contexts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -176,7 +176,7 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     let stale = t.run(&format!("binding update research --enabled true --revision {}", binding["revision"])).await;
     assert_eq!(stale.code, 2, "{stale:?}");
     t.fine("binding update research --enabled true").await;
-    t.fine("binding target research --agent ada").await;
+    t.fine("binding assign research --agent ada").await;
     assert!(t.fine("binding resolve --agent ada --why").await.contains("decides"));
     assert!(t.fine("binding grant research --everything --dry-run").await.contains("GRANTED"));
 
@@ -206,7 +206,7 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     t.in_every_form("token list", "items", "ada").await;
     t.in_every_form(&format!("token show {id}"), "", "ada").await;
     let rotated = t.fine(&format!("token rotate {id}")).await;
-    assert!(rotated.contains("shown this once"), "{rotated}");
+    assert!(rotated.contains("shown only once"), "{rotated}");
     t.fine(&format!("token delete {id}")).await;
     assert!(!t.json(&format!("token show {id}")).await["revokedAt"].is_null());
     t.fine("token create second --operators --role operator").await;
@@ -250,7 +250,7 @@ async fn what_hosts_do_by_themselves_is_listed_and_shown() {
     assert!(t.fine("stats --days 3").await.contains("operations"));
     t.in_every_form("company list", "items", "acme").await;
     t.fine("company update --days 3").await;
-    assert!(t.fine("company show").await.contains("by age 3 days"));
+    assert!(t.fine("company show").await.contains("age 3 days"));
     t.fine("company delete --confirm acme").await;
     assert!(t.fine("company show").await.contains("erased"));
 }
@@ -272,7 +272,7 @@ async fn all_pages_are_one_list() {
     assert_eq!((all["items"].as_array().unwrap().len(), all.get("nextCursor")), (5, None));
     let lines = t.fine("operation list --kind record_upsert --limit 2 --all -o jsonl").await;
     assert_eq!(lines.lines().count(), 5, "{lines}");
-    assert!(t.fine("operation list --limit 2").await.contains("more: --cursor"));
+    assert!(t.fine("operation list --limit 2").await.contains("next page: --cursor"));
     let records = t.json("record list --limit 2 --all").await;
     assert_eq!(records["items"].as_array().unwrap().len(), 5);
     t.fine("binding create other").await;
@@ -284,32 +284,32 @@ async fn all_pages_are_one_list() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_profile_stands_in_for_the_environment_and_for_no_flag() {
+async fn a_context_stands_in_for_the_environment_and_for_no_flag() {
     let terminal = Terminal::open(&[]).await;
     let home = terminal.home.path();
     let bare = async |line: &str, input: &str| run(home, &[], &words(line), input).await;
-    let made = bare(&format!("profile create here --url {} --token - --company acme", terminal.url), TOKEN).await;
+    let made = bare(&format!("context create here --url {} --token - --company acme", terminal.url), TOKEN).await;
     assert_eq!(made.code, 0, "{made:?}");
     assert!(!made.out.contains(TOKEN), "a token is never shown: {made:?}");
-    let noted = bare("note 'kept by a profile'", "").await;
+    let noted = bare("note 'kept by a context'", "").await;
     assert_eq!(noted.code, 0, "{noted:?}");
-    assert!(bare("search profile", "").await.out.contains("kept by a profile"));
-    let other = bare("search profile --company other -o json", "").await;
+    assert!(bare("search context", "").await.out.contains("kept by a context"));
+    let other = bare("search context --company other -o json", "").await;
     assert_eq!(serde_json::from_str::<Value>(&other.out).unwrap()["snippets"].as_array().unwrap().len(), 0);
-    assert_eq!(bare("profile create away --url http://127.0.0.1:1 --company acme", "").await.code, 0);
-    assert_eq!(bare("operation list --profile away", "").await.code, 5);
-    assert_eq!(bare("profile use away", "").await.code, 0);
+    assert_eq!(bare("context create away --url http://127.0.0.1:1 --company acme", "").await.code, 0);
+    assert_eq!(bare("operation list --context away", "").await.code, 5);
+    assert_eq!(bare("context use away", "").await.code, 0);
     assert_eq!(bare("operation list", "").await.code, 5);
-    assert_eq!(bare("operation list --profile here", "").await.code, 0);
-    let with = [("MEMHOST_PROFILE", "here"), ("MEMHOST_TOKEN", "not the token of the test")];
-    assert_eq!(run(home, &with, &words("operation list"), "").await.code, 4, "the environment goes before the profile");
+    assert_eq!(bare("operation list --context here", "").await.code, 0);
+    let with = [("MEMHOST_CONTEXT", "here"), ("MEMHOST_TOKEN", "not the token of the test")];
+    assert_eq!(run(home, &with, &words("operation list"), "").await.code, 4, "the environment goes before the context");
     let other_name = terminal.url.replace("127.0.0.1", "localhost");
-    let elsewhere = bare(&format!("operation list --url {other_name} --profile here"), "").await;
-    assert!(elsewhere.err.contains("asks who you are"), "the token stays with its host: {elsewhere:?}");
-    let listed = bare("profile list", "").await.out;
+    let elsewhere = bare(&format!("operation list --url {other_name} --context here"), "").await;
+    assert!(elsewhere.err.contains("requires a token"), "the token stays with its host: {elsewhere:?}");
+    let listed = bare("context list", "").await.out;
     assert!(listed.contains("here") && listed.contains("away") && !listed.contains(TOKEN), "{listed}");
-    assert_eq!(bare("profile delete away", "").await.code, 0);
-    assert_eq!(bare("profile show away", "").await.code, 3);
+    assert_eq!(bare("context delete away", "").await.code, 0);
+    assert_eq!(bare("context show away", "").await.code, 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -320,7 +320,7 @@ async fn what_goes_wrong_says_what_to_type_next() {
     let away = with(&[("MEMHOST_URL", "http://127.0.0.1:1"), ("MEMHOST_COMPANY", "acme")], "operation list").await;
     assert_eq!((away.code, away.err.contains("memhost serve")), (5, true), "{away:?}");
     let unknown = with(&[("MEMHOST_URL", &terminal.url), ("MEMHOST_COMPANY", "acme")], "operation list").await;
-    assert_eq!((unknown.code, unknown.err.contains("memhost profile create")), (4, true), "{unknown:?}");
+    assert_eq!((unknown.code, unknown.err.contains("memhost context create")), (4, true), "{unknown:?}");
     terminal.fine("note hello").await;
     let nameless = with(&[("MEMHOST_URL", &terminal.url), ("MEMHOST_TOKEN", TOKEN)], "operation list").await;
     assert_eq!(nameless.code, 2, "{nameless:?}");

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use memhost_conformance::{CheckOptions, Kit, Mode, Outcome, Selection, Source, Status};
+use memhost_conformance::{CheckOptions, Mode, Outcome, Selection, Source, Status, Suite};
 use memhost_sandbox::OptionalInterface;
 use memhost_tests::{TestHost, compiled_dir, repository};
 use memhost_types::BindingLimits;
@@ -40,10 +40,10 @@ fn frozen() -> Vec<(String, PathBuf)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_component_keeps_every_rule() {
     for (version, file) in frozen() {
-        let kit = Kit::open(&Source::File(file), Some(compiled_dir())).await.unwrap();
+        let suite = Suite::open(&Source::File(file), Some(compiled_dir())).await.unwrap();
         let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
-        let report = kit.check(&CheckOptions::default(), &selection).await.unwrap();
-        kit.close().await;
+        let report = suite.check(&CheckOptions::default(), &selection).await.unwrap();
+        suite.close().await;
         let broken: Vec<String> = report
             .findings
             .iter()

@@ -8,7 +8,7 @@ use memhost_tests::repository;
 
 /// From the top down. Crates of one row do not know each other. A dependency goes to a lower row only.
 const ROWS: &[&[&str]] = &[
-    &["memhost"],
+    &["memhost", "bridge"],
     &["cli"],
     &["server", "agent-hooks"],
     &["explorer", "integrations", "conformance", "benchmark"],
@@ -29,6 +29,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("jsonschema", &["core"]),
     ("regex", &["pii", "tokens"]),
     ("sled", &["store"]),
+    ("rusqlite", &["bridge"]),
     ("ndarray", &["embeddings"]),
     ("safetensors", &["embeddings"]),
     ("zip", &["embeddings"]),

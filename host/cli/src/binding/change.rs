@@ -10,31 +10,31 @@ use crate::output::escape;
 
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
-    /// The binding's key.
+    /// Binding key.
     key: String,
     #[command(flatten)]
     company: CompanyArgs,
-    /// Which versions of its provider: a range such as '^1.2', or the digest of one build.
+    /// Provider versions: a range such as '^1.2', or the digest of one build.
     #[arg(long, value_name = "RANGE|DIGEST")]
     versions: Option<String>,
-    /// The provider's configuration, a JSON object.
+    /// Provider configuration, a JSON object.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
-    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members keep their defaults.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// What it does with what passes, such as '{"pii":"redact"}': hooks, review, pii, onBudget, retention; what is left
-    /// out is the default.
+    /// Policy as a JSON object with hooks, review, pii, onBudget and retention, such as '{"pii":"redact"}'; missing
+    /// members keep their defaults.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
-    /// Whether it takes operations.
+    /// Whether the binding accepts operations.
     #[arg(long, value_name = "BOOL")]
     enabled: Option<bool>,
     #[command(flatten)]
     seen: SeenArgs,
 }
 
-/// A range or a digest, as the host takes it.
+/// A version range or a digest, in the host's format.
 pub(super) fn version(text: &str) -> Value {
     if text.starts_with("sha256:") { json!({ "pin": text }) } else { json!({ "follow": text }) }
 }

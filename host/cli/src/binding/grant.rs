@@ -9,41 +9,41 @@ use crate::output::{escape, table, text};
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// The binding's key.
+    /// Binding key.
     key: String,
     #[command(flatten)]
     company: CompanyArgs,
-    /// Grant everything that is asked for.
+    /// Grant every requested permission.
     #[arg(long, alias = "all", conflicts_with = "none")]
     everything: bool,
-    /// Take every grant away.
+    /// Revoke every grant.
     #[arg(long)]
     none: bool,
-    /// Bytes of storage.
+    /// Storage quota in bytes.
     #[arg(long, value_name = "BYTES")]
     storage: Option<u64>,
-    /// Bytes of the private directory.
+    /// Quota of the private directory in bytes.
     #[arg(long, value_name = "BYTES")]
     directory: Option<u64>,
-    /// Texts may be embedded.
+    /// Allow embeddings.
     #[arg(long, value_name = "BOOL")]
     embeddings: Option<bool>,
-    /// The exact time, instead of steps of 100 milliseconds.
+    /// Allow the exact time instead of steps of 100 milliseconds.
     #[arg(long, value_name = "BOOL")]
     clock: Option<bool>,
-    /// HTTP to this origin, such as 'https://api.example.com'; may be given again.
+    /// Allow HTTP requests to this origin, such as 'https://api.example.com'; repeatable.
     #[arg(long, value_name = "ORIGIN")]
     http: Vec<String>,
-    /// With --http: only this method; may be given again.
+    /// With --http: allow only this method; repeatable.
     #[arg(long, requires = "http", value_name = "METHOD")]
     method: Vec<String>,
-    /// With --http: addresses that are not public and may be connected to, such as 10.0.0.0/8; may be given again.
+    /// With --http: allow connections to this private address range, such as 10.0.0.0/8; repeatable.
     #[arg(long, requires = "http", value_name = "CIDR")]
     private_range: Vec<String>,
-    /// A secret, by name; may be given again.
+    /// Allow this secret; repeatable.
     #[arg(long, value_name = "NAME")]
     secret: Vec<String>,
-    /// Show what would change and change nothing.
+    /// Show the change without making it.
     #[arg(long)]
     dry_run: bool,
 }
@@ -54,7 +54,7 @@ pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
     let before = session.get(&path).await?;
     let Some(wanted) = wanted(&args, &before) else {
         session.show(&before, "asked", |before| diff(before, &before["granted"]))?;
-        return session.say("\ngrant with --everything, or in part; see --help");
+        return session.say("\ngrant all with --everything, or some with the flags of --help");
     };
     if args.dry_run {
         // What it would be, in the form that the host takes.
@@ -64,7 +64,7 @@ pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
     session.show(&answer, "asked", |answer| diff(&before, &answer["granted"]))
 }
 
-/// The grants as they shall be; none where nothing was said.
+/// The grants to set; none where no flag sets any.
 fn wanted(args: &GrantArgs, before: &Value) -> Option<Value> {
     let mut grants = before["granted"].clone();
     let mut is_said = args.everything || args.none;
@@ -123,7 +123,7 @@ fn push(list: &mut Value, value: Value) {
     }
 }
 
-/// What is asked for, what was granted, and what is granted now.
+/// The requested permissions, with the old and the new grants.
 fn diff(before: &Value, after: &Value) -> String {
     let row = |asked: &Value| {
         let optional = if asked["optional"] == true { "works without" } else { "needs it" };
@@ -135,7 +135,7 @@ fn diff(before: &Value, after: &Value) -> String {
     if asked.is_empty() {
         return "the provider asks for nothing".to_owned();
     }
-    let table = table(&["asks for", "because", "", "granted"], asked.iter().map(row).collect());
+    let table = table(&["permission", "reason", "", "granted"], asked.iter().map(row).collect());
     let is_asked = |kind: &str, detail: &Value| {
         asked.iter().map(|asked| &asked["permission"]).any(|it| it["kind"] == kind && it["detail"] == *detail)
     };
@@ -152,7 +152,7 @@ fn diff(before: &Value, after: &Value) -> String {
     if unasked.is_empty() {
         return table;
     }
-    format!("{table}\n\nnot asked for, so without effect: {}", unasked.join(", "))
+    format!("{table}\n\ngranted but not requested, so unused: {}", unasked.join(", "))
 }
 
 fn granted(grants: &Value, asked: &Value) -> String {

@@ -1,10 +1,9 @@
-//! Sessions of claude-mem as events: when they began and, where that is known, when they ended. An event has one id
-//! each time, so that the host takes it once.
+//! Sessions of claude-mem as events: one for the start and, where it is known, one for the end. An event has the same
+//! id in every import, so that the host records it once.
 
 use serde_json::{Value, json};
 
-use super::claude_mem::Sessions;
-use super::item::{agent_kind, hash, project_of, session_id, text, time};
+use super::row::{Sessions, agent_kind, hash, project_of, session_id, text, time};
 use crate::CliError;
 use crate::args::ScopeArgs;
 use crate::session::Session;
@@ -12,7 +11,7 @@ use crate::session::Session;
 /// Events of one request; the host takes 1,000.
 const BATCH: usize = 500;
 
-/// Tells a host of sessions, and answers how many events that were.
+/// Sends the events of all sessions, and answers how many.
 pub(super) async fn send(session: &Session, scope: &ScopeArgs, sessions: &Sessions) -> Result<usize, CliError> {
     let mut events = Vec::new();
     for (memory_id, row) in sessions {

@@ -1,43 +1,13 @@
-//! A row of claude-mem as a record of ours: Apropos' metadata, and beside it the row, so that it can go back as it was.
+//! A row of claude-mem as a record: with Apropos' metadata, and with the row itself, so that an export restores it.
 
-use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::claude_mem::Sessions;
-use memhost_types::check_id;
-
-/// A row by its columns.
-pub(super) type Row = Map<String, Value>;
+use super::row::{OURS, Row, Sessions, Table, agent_kind, hash, session_id, text, time};
 
 /// The longest row that is kept beside the record, in bytes of JSON; the host takes 256 KiB of metadata.
 const MAX_ROW: usize = 200 << 10;
-/// The longest project or session that is taken as it is, in bytes.
-const MAX_ID: usize = 128;
-/// How a row that was a record of ours says so.
-pub(super) const OURS: &str = "memhost:";
 
-/// What a row is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Table {
-    Observations,
-    Summaries,
-}
-
-impl Table {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Observations => "observations",
-            Self::Summaries => "session_summaries",
-        }
-    }
-
-    /// That of this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        [Self::Observations, Self::Summaries].into_iter().find(|table| table.name() == name)
-    }
-}
-
-/// The record of a row. None: there is nothing in it.
+/// The record of a row; none where the row has no text.
 pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) -> Option<Value> {
     if let Some(record) = ours(row, project) {
         return Some(record);
@@ -100,54 +70,6 @@ fn ours(row: &Row, project: &str) -> Option<Value> {
     Some(record)
 }
 
-/// The text of a column that has some.
-pub(super) fn text<'a>(row: &'a Row, column: &str) -> Option<&'a str> {
-    row.get(column)?.as_str().map(str::trim).filter(|text| !text.is_empty())
-}
-
-/// A column of milliseconds since 1970, as a time.
-pub(super) fn time(row: &Row, column: &str) -> Option<String> {
-    let at = row.get(column)?.as_i64()?;
-    Timestamp::from_millisecond(at).ok().map(|at| at.to_string())
-}
-
-/// A session's id: that of the tool.
-pub(super) fn session_id(row: &Row) -> String {
-    let id = text(row, "content_session_id").or_else(|| text(row, "memory_session_id"));
-    clean(id.unwrap_or("claude-mem"))
-}
-
-/// The tool of a session.
-pub(super) fn agent_kind(row: &Row) -> String {
-    clean(text(row, "platform_source").unwrap_or("claude"))
-}
-
-/// The project that a row names.
-pub(super) fn project_of(row: &Row) -> String {
-    clean(text(row, "merged_into_project").or_else(|| text(row, "project")).unwrap_or("claude-mem"))
-}
-
-/// As the host takes ids: what it does not take becomes a dash, and a hash keeps what was cut apart.
-pub(super) fn clean(id: &str) -> String {
-    let is_fine = |id: &str| id.len() <= MAX_ID && check_id("id", id).is_ok();
-    if is_fine(id) {
-        return id.to_owned();
-    }
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
-    let start: String = id.chars().take(64).map(plain).collect();
-    format!("{}-{}", start.trim_matches(['-', '.']), &hash(&[id])[..8]).trim_start_matches('-').to_owned()
-}
-
-/// A name for several texts, the same each time.
-pub(super) fn hash(parts: &[&str]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hasher.finalize().to_hex()[..32].to_owned()
-}
-
 /// Its types are of software work; ours are of memory.
 fn kind(row: &Row) -> &'static str {
     match text(row, "type") {
@@ -195,6 +117,8 @@ fn summary(row: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
+    use memhost_types::check_id;
+
     use super::*;
 
     fn row(value: &Value) -> Row {
@@ -222,14 +146,5 @@ mod tests {
         assert_eq!(item(Table::Observations, &observed, &sessions, "p").unwrap(), record);
         assert_ne!(item(Table::Observations, &observed, &sessions, "q").unwrap()["id"], record["id"]);
         assert!(item(Table::Observations, &row(&json!({"id": 1, "title": " "})), &sessions, "p").is_none());
-    }
-
-    #[test]
-    fn ids_are_as_the_host_takes_them() {
-        assert_eq!(clean("memhost"), "memhost");
-        for odd in ["a/b", "", " ", "/", &"x".repeat(500), "ü/é"] {
-            assert!(check_id("id", &clean(odd)).is_ok(), "{odd}: {}", clean(odd));
-        }
-        assert_ne!(clean("a/b"), clean("a-b"));
     }
 }

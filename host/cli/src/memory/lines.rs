@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::send;
 use crate::CliError;
 use crate::args::ScopeArgs;
 use crate::session::Session;
@@ -15,7 +14,7 @@ use memhost_types::limits::MAX_TRANSFER_BYTES;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Write to this file, which must not be there; standard output without it.
+    /// Output file, which must not exist [default: standard output].
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
     #[command(flatten)]
@@ -24,7 +23,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// An export of the same provider; `-` reads it from standard input.
+    /// Export file of the same provider; `-` reads standard input.
     file: PathBuf,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -39,7 +38,7 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     // Under another name until it is whole: nobody takes a part of it for the whole.
     let part = path.with_added_extension("part");
     if path.exists() {
-        return Err(CliError::input("--to", format!("{} is there already; name another file", path.display())));
+        return Err(CliError::input("--to", format!("{} exists; give another file", path.display())));
     }
     let mut file = BufWriter::new(File::create(&part).map_err(wrong)?);
     let count = write_to(&session, &args.scope, &mut file).await?;
@@ -52,7 +51,7 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
 async fn write_to(session: &Session, scope: &ScopeArgs, out: &mut impl Write) -> Result<usize, CliError> {
     let (mut cursor, mut count) = (Value::Null, 0);
     loop {
-        let part = send(session, scope, "export", json!({ "cursor": cursor })).await?;
+        let part = session.send(scope, "export", json!({ "cursor": cursor })).await?;
         let lines = part["lines"].as_str().unwrap_or_default();
         out.write_all(lines.as_bytes()).map_err(|error| CliError::input("the export", error))?;
         count += lines.lines().count();
@@ -73,18 +72,16 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
         if count == 0 {
             break;
         }
-        let answer = send(&session, &args.scope, "import", json!({ "lines": part })).await.inspect_err(|_| {
+        let answer = session.send(&args.scope, "import", json!({ "lines": part })).await.inspect_err(|_| {
             let until = from + count - 1;
-            eprintln!(
-                "lines {from} to {until} were not taken in, those before were; the same import again goes on there"
-            );
+            eprintln!("lines {from} to {until} failed, earlier lines were imported; repeat the import to continue");
         })?;
         taken += answer["imported"].as_u64().unwrap_or_default();
         known += answer["unchanged"].as_u64().unwrap_or_default();
         from += count;
     }
     let summary = json!({ "imported": taken, "unchanged": known });
-    session.show(&summary, "", |_| format!("took {taken} lines in; {known} were there already"))
+    session.show(&summary, "", |_| format!("imported {taken} records; {known} unchanged"))
 }
 
 fn open(path: &Path) -> Result<Box<dyn BufRead>, CliError> {

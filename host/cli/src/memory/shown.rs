@@ -1,17 +1,17 @@
-//! Records and what became of them, for people.
+//! Records and the results of operations, for people.
 
 use serde_json::Value;
 
 use crate::output::{clip, moment, provenance, table, text};
 use crate::page::items;
 
-/// What a search found.
+/// The results of a search.
 pub(crate) fn hits(answer: &Value) -> String {
     let row = |snippet: &Value| {
         let score = snippet["score"].as_f64().map(|score| format!("{score:.2}")).unwrap_or_default();
         vec![score, clip(&text(snippet, "/text"), 80), provenance(snippet), id(snippet)]
     };
-    table(&["score", "text", "from", "id"], items(answer, "snippets").iter().map(row).collect())
+    table(&["score", "text", "source", "id"], items(answer, "snippets").iter().map(row).collect())
 }
 
 /// A page of records.
@@ -19,9 +19,9 @@ pub(crate) fn records(answer: &Value) -> String {
     let row = |item: &Value| {
         vec![id(item), clip(&text(item, "/text"), 60), provenance(item), moment(&text(item, "/createdAt"))]
     };
-    let shown = table(&["id", "text", "from", "created"], items(answer, "items").iter().map(row).collect());
+    let shown = table(&["id", "text", "source", "created"], items(answer, "items").iter().map(row).collect());
     match answer["truncated"] == true && answer["nextCursor"].is_null() {
-        true => format!("{shown}\n\nthere may be more that this provider cannot list"),
+        true => format!("{shown}\n\nthe list may be incomplete: this provider cannot list all records"),
         false => shown,
     }
 }
@@ -32,7 +32,7 @@ pub(crate) fn record(answer: &Value) -> String {
     let mut lines = Vec::new();
     for (label, value) in [
         ("id", id(record)),
-        ("from", provenance(record)),
+        ("source", provenance(record)),
         ("created", text(record, "/createdAt")),
         ("updated", text(record, "/updatedAt")),
         ("summary", text(record, "/summary")),
@@ -45,19 +45,19 @@ pub(crate) fn record(answer: &Value) -> String {
     format!("{}\n\n{}", lines.join("\n"), text(record, "/text"))
 }
 
-/// What became of records that were to be forgotten.
+/// The outcome for each record of a forget.
 pub(crate) fn forgotten(answer: &Value) -> String {
     let row = |outcome: &Value| vec![id(outcome), text(outcome, "/effect")];
     table(&["id", "effect"], items(answer, "outcomes").iter().map(row).collect())
 }
 
-/// What became of something that was written.
+/// The records and jobs of a write.
 pub(crate) fn written(what: &str, answer: &Value) -> String {
     let records = items(answer, "records").iter();
     let mut lines: Vec<String> =
         records.map(|record| format!("{what} {}", text(record, "/providerRecordId"))).collect();
     for job in items(answer, "jobs") {
-        lines.push(format!("queued the extraction job {}", text(job, "/providerJobId")));
+        lines.push(format!("queued extraction job {}", text(job, "/providerJobId")));
     }
     if let Some(reason) = answer["held"]["reason"].as_str() {
         lines.push(format!("held as delivery {}: {reason}", text(answer, "/held/deliveryId")));

@@ -9,14 +9,14 @@ use crate::memory::shown;
 use crate::output::{Format, text};
 use memhost_types::CompanyId;
 
-/// What can be called.
+/// The functions that can be called.
 const FUNCTIONS: &str = "describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget ID…, correct ID TEXT, \
                          explain TEXT, browse [PATH]";
 
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
-    /// The function, by the name that its user gave it.
+    /// The function's name, as the user gave it.
     pub(super) name: String,
     arguments: Vec<String>,
 }
@@ -28,7 +28,7 @@ impl Call {
         let calls: Vec<Self> =
             calls.map(|words| Self { name: words[0].clone(), arguments: words[1..].to_vec() }).collect();
         if calls.is_empty() {
-            return Err(CliError::input("CALL", format!("is missing; after `--` give one of {FUNCTIONS}")));
+            return Err(CliError::input("CALL", format!("is missing; give one of these after `--`: {FUNCTIONS}")));
         }
         // What is wrong with the third is said before the first is made.
         let company = id("dev")?;
@@ -36,12 +36,12 @@ impl Call {
         Ok(calls)
     }
 
-    /// Stands for the time that the host gives a provider for a job.
+    /// The pseudo-function for an extraction job.
     pub(super) fn of_a_job() -> Self {
         Self { name: "extraction".to_owned(), arguments: Vec::new() }
     }
 
-    /// The route of the runtime plane, and its request; none for `describe`, which is answered already.
+    /// The route of the runtime plane and its request; none for `describe`, which the host has answered already.
     pub(super) fn request(
         &self,
         company: &CompanyId,
@@ -72,8 +72,8 @@ impl Call {
             ("browse", [path]) => ("browse", json!({ "path": path })),
             (name, _) => {
                 let known = route(name).map(|_| "has other arguments");
-                let problem = known.unwrap_or("is no function");
-                let message = format!("{problem}; there are {FUNCTIONS}, each also with the request as JSON");
+                let problem = known.unwrap_or("is not a function");
+                let message = format!("{problem}; use one of {FUNCTIONS}, or a name and the request as JSON");
                 return Err(CliError::input(name, message));
             }
         };
@@ -82,10 +82,10 @@ impl Call {
 
     fn json(&self, text: &str) -> Result<Value, CliError> {
         serde_json::from_str(text)
-            .map_err(|error| CliError::input(&self.name, format!("is called with no JSON: {error}")))
+            .map_err(|error| CliError::input(&self.name, format!("has an argument that is not JSON: {error}")))
     }
 
-    /// An answer for people.
+    /// An answer as text.
     pub(super) fn shown(&self, answer: &Value) -> String {
         match self.name.as_str() {
             "describe" => inspected(answer),
@@ -121,10 +121,10 @@ fn route(name: &str) -> Result<&'static str, CliError> {
     let found = ROUTES.iter().find(|(known, _)| *known == name);
     found
         .map(|(_, route)| *route)
-        .ok_or_else(|| CliError::input(name, format!("is no function; there are {FUNCTIONS}")))
+        .ok_or_else(|| CliError::input(name, format!("is not a function; use one of {FUNCTIONS}")))
 }
 
-/// With whatever a request needs and its user did not say.
+/// Adds the required members that the user did not give.
 fn completed(route: &str, mut body: Value, company: &CompanyId, agent: Option<&str>) -> Value {
     let Some(members) = body.as_object_mut() else { return body };
     let scope = members.entry("scope").or_insert_with(|| Value::Object(Map::new()));
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn what_cannot_be_called_is_said_before_anything_is() {
         for (line, problem) in [
-            ("capture a -- ask b", "ask: is no function"),
+            ("capture a -- ask b", "ask: is not a function"),
             ("get", "get: has other arguments"),
-            ("query {no", "query: is called with no JSON"),
+            ("query {no", "query: has an argument that is not JSON"),
             ("--", "CALL: is missing"),
         ] {
             let error = Call::all(&words(line)).unwrap_err().to_string();

@@ -22,23 +22,23 @@ use crate::{CliError, serve, tail};
 
 #[derive(Debug, Args)]
 pub(crate) struct DevArgs {
-    /// The project.
+    /// Project directory.
     #[arg(default_value = ".")]
     project: PathBuf,
-    /// The plugins directory of a host that runs: each build is copied there. Absent: a host is run for it, with its data
-    /// in `target/memhost-dev` of the project or in --data-dir.
+    /// Plugins directory of a running host that receives each build [default: run a host with its data in
+    /// `target/memhost-dev` of the project, or in --data-dir].
     #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
     into: Option<PathBuf>,
-    /// What builds the component, run by `sh`; `cargo build --release --target wasm32-wasip2` where absent.
+    /// Build command, run by `sh` [default: cargo build --release --target wasm32-wasip2].
     #[arg(long, value_name = "COMMAND", requires = "artifact")]
     build_command: Option<String>,
-    /// With --build-command: the component that it makes.
+    /// With --build-command: the component that it builds.
     #[arg(long, value_name = "FILE", requires = "build_command")]
     artifact: Option<PathBuf>,
-    /// The provider's configuration, a JSON object, for the host that is run for it.
+    /// Provider configuration, a JSON object, for the host that this command runs.
     #[arg(long, default_value = "{}", value_name = "JSON")]
     config: String,
-    /// Where that host listens.
+    /// Listen address of the host that this command runs.
     #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS")]
     listen: SocketAddr,
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
             swapped = round => swapped?,
         };
         match swapped {
-            None => line("the build failed; what served before goes on")?,
+            None => line("the build failed; the previous build keeps serving")?,
             Some(swapped) => {
                 line(&swapped.said)?;
                 build_now = Some(swapped);
@@ -85,7 +85,7 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
     }
 }
 
-/// Follows the host in a thread of its own, which is inside a read most of the time.
+/// Follows the host in a thread of its own, which mostly blocks in a read.
 fn follow(session: Session, told: mpsc::Sender<Result<tail::Event, CliError>>) {
     let path = if session.company.is_empty() { "/control/v1/stream".to_owned() } else { session.path("stream") };
     std::thread::spawn(move || tail::follow(&session.host, &path, &told));

@@ -4,34 +4,34 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::kit::{self, Sdk};
+use super::template::{self, Sdk};
 use crate::CliError;
 use crate::output::line;
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
-    /// What it is called: the provider key and the package's name, of a-z, 0-9 and -.
+    /// Name of the provider and its package: a-z, 0-9 and -.
     #[arg(value_parser = name)]
     name: String,
-    /// Where the project will be, a directory that is not there yet; its name in the current directory where absent.
+    /// Directory to create [default: ./NAME].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// With a workflow for GitHub that tests and builds it.
+    /// Add a GitHub workflow that tests and builds it.
     #[arg(long)]
     ci: bool,
-    /// Take the SDK from this directory, of a checkout for example, instead of the copy that this host carries.
+    /// Use the SDK in this directory instead of a copy of this host's SDK.
     #[arg(long, value_name = "DIR")]
     sdk: Option<PathBuf>,
 }
 
-/// What a provider key may be, and cargo takes for a package.
+/// Whether a name is valid as provider key and as package name.
 fn name(text: &str) -> Result<String, String> {
     const RESERVED: [&str; 7] = ["memhost-sdk", "test", "core", "std", "alloc", "proc-macro", "local-markdown"];
     let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let problem = match text.as_bytes() {
-        _ if text.is_empty() || text.len() > 64 => "has to have 1 to 64 characters",
-        [first, ..] if !first.is_ascii_lowercase() => "has to begin with a letter of a-z",
-        bytes if !bytes.iter().all(|b| is_fine(*b)) => "may have the characters a-z, 0-9 and - only",
+        _ if text.is_empty() || text.len() > 64 => "must have 1 to 64 characters",
+        [first, ..] if !first.is_ascii_lowercase() => "must start with a letter a-z",
+        bytes if !bytes.iter().all(|b| is_fine(*b)) => "must consist of a-z, 0-9 and -",
         bytes if bytes.ends_with(b"-") => "must not end with -",
         _ if RESERVED.contains(&text) => "is taken already",
         _ => return Ok(text.to_owned()),
@@ -42,9 +42,9 @@ fn name(text: &str) -> Result<String, String> {
 pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
     let place = args.dir.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let sdk = args.sdk.as_deref().map_or(Ok(Sdk::Vendored), checked)?;
-    let files = kit::project(&args.name, &sdk, args.ci).map_err(CliError::host)?;
+    let files = template::project(&args.name, &sdk, args.ci).map_err(CliError::host)?;
     write(&place, &files).map_err(|message| CliError::input("--dir", message))?;
-    let (shown, component) = (place.display(), kit::underscored(&args.name));
+    let (shown, component) = (place.display(), template::underscored(&args.name));
     line(&format!(
         "{shown} is a provider that works; {count} files\n\n  \
          cd {shown}\n  \
@@ -56,25 +56,23 @@ pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
     ))
 }
 
-/// The SDK's directory as a project elsewhere can name it.
+/// The SDK's directory as an absolute path.
 fn checked(sdk: &Path) -> Result<Sdk, CliError> {
     let wrong = |message: String| CliError::input("--sdk", format!("{}: {message}", sdk.display()));
     let path = std::fs::canonicalize(sdk).map_err(|error| wrong(error.to_string()))?;
     let is_it = std::fs::read_to_string(path.join("Cargo.toml")).is_ok_and(|text| text.contains("\"memhost-sdk\""));
     if !is_it || !path.join("../wit").is_dir() {
-        return Err(wrong(
-            "is not the SDK; name the directory `sdk` of a checkout, which has `wit` beside it".to_owned(),
-        ));
+        return Err(wrong("is not the SDK; give the directory `sdk` of a checkout, next to `wit`".to_owned()));
     }
     Ok(Sdk::At(path.display().to_string()))
 }
 
-/// All of it or nothing: a directory that is there is not touched.
+/// Writes all files or none; an existing directory is not changed.
 fn write(place: &Path, files: &std::collections::BTreeMap<String, String>) -> Result<(), String> {
-    let wrong = |error: std::io::Error| format!("{} cannot be made: {error}", place.display());
+    let wrong = |error: std::io::Error| format!("{} cannot be created: {error}", place.display());
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if place.symlink_metadata().is_ok() {
-        return Err(format!("{} is there already; name another directory, or remove it", place.display()));
+        return Err(format!("{} exists; give another directory or remove it", place.display()));
     }
     std::fs::create_dir_all(parent).map_err(wrong)?;
     let made = tempfile::Builder::new().prefix(".memhost-new-").tempdir_in(parent).map_err(wrong)?;
@@ -113,8 +111,8 @@ mod tests {
         let (place, file) = (directory.path().join("here"), directory.path().join("here/mine"));
         std::fs::create_dir(&place).unwrap();
         std::fs::write(&file, "mine").unwrap();
-        let files = kit::project("here", &Sdk::Vendored, false).unwrap();
-        assert!(write(&place, &files).unwrap_err().contains("is there already"));
+        let files = template::project("here", &Sdk::Vendored, false).unwrap();
+        assert!(write(&place, &files).unwrap_err().contains("here exists"));
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1);
         let fresh = directory.path().join("below/fresh");
         write(&fresh, &files).unwrap();

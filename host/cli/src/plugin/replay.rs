@@ -21,28 +21,28 @@ use memhost_types::{BindingLimits, JsonObject};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// The operation's id.
+    /// Operation ID.
     id: String,
-    /// The build that is asked, `.wasm`.
+    /// Component file to call, `.wasm`.
     file: PathBuf,
-    /// The build to compare with. Absent: with --data-dir or --backup the one that answered last; otherwise what the record
-    /// says of the answer.
+    /// Component file to compare with [default: with --data-dir or --backup the build that answered last, otherwise the
+    /// recorded answer].
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Begin with nothing stored, instead of with the records that the host lists.
+    /// Start with empty storage instead of the records that the host lists.
     #[arg(long, conflicts_with_all = ["data_dir", "backup"])]
     empty: bool,
-    /// Instead: a backup.
+    /// Use this backup instead.
     #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
     backup: Option<PathBuf>,
-    /// Also grant what reaches outside: the network and the secrets that it asks for. What stays inside is granted anyway.
+    /// Also grant the network access and secrets that the provider requests; all other requests are granted.
     #[arg(long)]
     grant_network: bool,
     #[command(flatten)]
     company: CompanyArgs,
 }
 
-/// What one build said, or the record of what it said.
+/// The answer of one build, or the recorded answer.
 struct Side {
     title: String,
     said: Value,
@@ -82,7 +82,7 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
     show(&args, &state, &before, &after)
 }
 
-/// Asks a build, on a copy of the state that is its own.
+/// Calls a build on its own copy of the state.
 async fn ask(
     args: &ReplayArgs,
     state: &State,
@@ -117,7 +117,7 @@ async fn ask(
     Ok((title, called))
 }
 
-/// What a write left, beside the ids that it answers.
+/// The records that a write left, in addition to the ids of its answer.
 async fn read_back(trial: &Trial, recorded: &Recorded, answer: &mut Value) -> Result<(), CliError> {
     let handles = items(answer, "records").iter().chain(answer.get("record").filter(|_| recorded.route == "correct"));
     let mut written = Vec::new();

@@ -16,26 +16,26 @@ use memhost_types::JsonObject;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The component, `.wasm`.
+    /// Component file, `.wasm`.
     file: PathBuf,
-    /// What is called, after `--`: describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget ID…, correct ID
-    /// TEXT, explain TEXT or browse [PATH]; each also with the request of its route as JSON. Several calls have `--`
-    /// between them.
+    /// Calls, after `--`: describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget ID…, correct ID
+    /// TEXT, explain TEXT or browse [PATH], or a name and the route's request as JSON. Separate several calls with
+    /// `--`.
     #[arg(last = true, required = true, value_name = "CALL")]
     calls: Vec<String>,
-    /// The provider's configuration, a JSON object.
+    /// Provider configuration, a JSON object.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
-    /// The agent that acts.
+    /// Agent ID that the calls act as.
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// What the provider may use, such as '{"callTimeoutMs":5000}'; what is left out is the default.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members keep their defaults.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Also grant what reaches outside: the network and the secrets that it asks for. What stays inside is granted anyway.
+    /// Also grant the network access and secrets that the provider requests; all other requests are granted.
     #[arg(long)]
     grant_network: bool,
-    /// Keep what it stores in this directory, for the next call; thrown away otherwise.
+    /// Keep the provider's storage in this directory for the next run [default: discard it].
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
     let calls = Call::all(&args.calls)?;
     let read = |name: &str, text: &Option<String>| -> Result<Option<JsonObject>, CliError> {
         let read = text.as_deref().map(serde_json::from_str).transpose();
-        read.map_err(|error| CliError::input(name, format!("is no JSON object: {error}")))
+        read.map_err(|error| CliError::input(name, format!("is not a JSON object: {error}")))
     };
     let mut setup = Setup::of(&args.file)?;
     setup.config = read("--config", &args.config)?;
@@ -100,7 +100,7 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
     failed.map_or(Ok(()), Err)
 }
 
-/// To people at once; for programs it is gathered.
+/// Tables are printed at once; other formats are collected.
 fn show(format: Format, call: &Call, called: &Called, all: &mut Vec<Value>) -> Result<(), CliError> {
     if format == Format::Table {
         return line(&shown(call, called));
@@ -130,17 +130,17 @@ fn shown(call: &Call, called: &Called) -> String {
     lines.join("\n")
 }
 
-/// What a call took, in one line.
+/// The resources of a call, in one line.
 pub(super) fn measured(took: Metered) -> String {
     format!(
-        "took {} in the provider, {} instructions, {:.1} MiB of memory at most",
+        "{} in the provider, {} instructions, {:.1} MiB peak memory",
         micros(Some(&took.provider_us.into())),
         grouped(took.instructions),
         took.memory_bytes as f64 / f64::from(1 << 20),
     )
 }
 
-/// Digits by threes.
+/// A number with separators between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let first = digits.len() % 3;

@@ -1,5 +1,5 @@
-//! A throwaway host for one build: the same admission, pipeline and sandbox as everywhere, in a directory of its own, and
-//! what each call takes is counted.
+//! A throwaway host for one build: the same admission, pipeline and sandbox as everywhere, in a directory of its own,
+//! and what each call takes is counted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest, TextId, VersionChoice,
 };
 
-/// How long jobs that a capture left are waited for.
+/// How long to wait for the jobs of a capture.
 const JOBS_END_WITHIN: Duration = Duration::from_secs(120);
 
-/// A build to be tried, and how.
+/// A build to call, and its settings.
 pub(super) struct Setup {
     /// The component.
     pub(super) file: PathBuf,
-    /// Whose memory, and which binding.
+    /// The company and the binding.
     pub(super) company: CompanyId,
     pub(super) key: BindingKey,
-    /// The provider's configuration; none: the one that the binding has, or an empty one.
+    /// The provider's configuration; none: the binding's, or an empty one.
     pub(super) config: Option<JsonObject>,
-    /// What it may use; none: the defaults.
+    /// The limits; none: the defaults.
     pub(super) limits: Option<BindingLimits>,
-    /// Whether it also gets what reaches outside.
+    /// Whether to grant network access and secrets.
     pub(super) reaches_outside: bool,
-    /// Whether jobs and deliveries that are due are begun.
+    /// Whether due jobs and deliveries run.
     pub(super) has_background: bool,
 }
 
@@ -62,13 +62,13 @@ pub(super) struct Trial {
     meter: Meter,
 }
 
-/// One call, with what is known of it.
+/// One finished call.
 pub(super) struct Called {
-    /// What came back, or why nothing did.
+    /// The answer, or the error.
     pub(super) answer: Result<Value, CliError>,
-    /// Its record, with what the guest logged; null where there is none.
+    /// The operation record with the guest's log; null where there is none.
     pub(super) operation: Value,
-    /// What it took.
+    /// The resources that it used.
     pub(super) took: Metered,
 }
 
@@ -120,7 +120,7 @@ impl Trial {
         let of = &present.binding.provider_key;
         if *of != description.provider_key {
             let message = format!(
-                "is the provider `{}`, and what is stored there is of `{of}`; take another directory, or a build of `{of}`",
+                "is the provider `{}`, but the directory has data of `{of}`; use another directory or a build of `{of}`",
                 description.provider_key
             );
             return Err(CliError::input(setup.file.display().to_string(), message));
@@ -140,7 +140,7 @@ impl Trial {
         grants.map(drop).map_err(CliError::host)
     }
 
-    /// Has the build take over what is there, so that the next call is nothing but itself.
+    /// Migrates the storage to this build first, so that the next call measures only itself.
     pub(super) async fn warm(&self) {
         let body = json!({ "scope": { "companyId": self.company }, "bindingKey": self.key, "limit": 1 });
         // Whatever is wrong with the build is said by the call that is meant.
@@ -152,7 +152,7 @@ impl Trial {
     async fn rejected_versions(&self) -> Option<CliError> {
         let binding = self.service.binding(&self.company, &self.key).await.ok()?;
         let kept = binding.rejected_versions.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
-        Some(CliError::Failed(format!("version {} does not do it: {}", kept.version, kept.reason)))
+        Some(CliError::Failed(format!("version {} cannot be used: {}", kept.version, kept.reason)))
     }
 
     /// Calls a route of the runtime plane.
@@ -199,7 +199,7 @@ impl Trial {
         })
     }
 
-    /// Below the company's control plane.
+    /// A path of the company's control plane.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/control/v1/companies/{}/{rest}", escape(self.company.as_str()))
     }

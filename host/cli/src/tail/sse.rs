@@ -8,7 +8,7 @@ pub(crate) struct Event {
     pub(crate) data: String,
 }
 
-/// What has been read of the event that is on its way, and where to go on after a break.
+/// The partly read event, and the id to continue from.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     name: String,
@@ -18,17 +18,17 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// Where to go on: the id of the event that was read last.
+    /// The id of the last complete event.
     pub(super) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// A connection was lost: what it had begun to say counts for nothing.
+    /// Drops the partly read event after a lost connection.
     pub(super) fn restart(&mut self) {
         (self.name, self.data, self.id) = (String::new(), Vec::new(), None);
     }
 
-    /// Takes one line, without its end; answers with an event where the line ends one.
+    /// Adds one line without its line break; answers the event that the line completes.
     pub(super) fn line(&mut self, line: &str) -> Option<Event> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.is_empty() {

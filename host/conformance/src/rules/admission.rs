@@ -1,7 +1,8 @@
 //! What admission looks at, and what `describe` answers.
 
-use crate::kit::Candidate;
-use crate::rule::{Rule, Run, Verdict, failed, holds, provider, skipped, world};
+use crate::rule::{Rule, Run, provider, world};
+use crate::subject::Candidate;
+use crate::verdict::{Verdict, failed, holds, skipped};
 use memhost_core::schema_problem;
 use memhost_sandbox::AdmissionError;
 

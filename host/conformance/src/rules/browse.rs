@@ -1,8 +1,9 @@
 //! `browse`: the whole of a small tree is walked.
 
 use super::query::several;
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
+use crate::rule::{Rule, Run, optional, types};
 use crate::subject::{Subject, answered};
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{CallError, OptionalInterface};
 use memhost_types::{BrowseNode, Pages, ProviderError, RecordHandle, Scope};
 

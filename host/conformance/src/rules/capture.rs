@@ -1,8 +1,9 @@
 //! `capture`.
 
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, skipped, types};
+use crate::rule::{Rule, Run, provider, types};
 use crate::subject::{Subject, answered};
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::{
     CaptureMode, CaptureRequest, HookContext, HookKind, OperationId, ProviderError, RecordHandle, SourcePayload,

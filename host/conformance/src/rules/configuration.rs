@@ -1,8 +1,9 @@
 //! Configurations, and permissions that are not granted.
 
-use crate::kit::Candidate;
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, skipped};
+use crate::rule::{Rule, Run, provider};
+use crate::subject::Candidate;
 use crate::subject::Subject;
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{InstanceSetup, Instances};
 use memhost_types::BindingLimits;
 

@@ -2,8 +2,9 @@
 
 use super::query::has;
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
+use crate::rule::{Rule, Run, optional, types};
 use crate::subject::{Subject, answered};
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{CallError, Correction, OptionalInterface};
 use memhost_types::{ProviderError, RecordHandle, RecordWrite};
 

@@ -1,8 +1,9 @@
 //! Errors, where one can be had.
 
 use crate::material::text;
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, skipped, types};
+use crate::rule::{Rule, Run, types};
 use crate::subject::{Subject, variant};
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::ProviderError;
 

@@ -1,8 +1,9 @@
 //! `explain`.
 
 use super::query::several;
-use crate::rule::{Rule, Run, Verdict, holds, optional, skipped};
+use crate::rule::{Rule, Run, optional};
 use crate::subject::Subject;
+use crate::verdict::{Verdict, holds, skipped};
 use memhost_sandbox::OptionalInterface;
 
 pub(super) const RULES: &[Rule] = &[

@@ -2,12 +2,13 @@
 
 use super::query::has;
 use crate::material::text;
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, skipped, types};
+use crate::rule::{Rule, Run, optional, types};
 use crate::subject::Subject;
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{JobAnswer, OptionalInterface};
 use memhost_types::{CaptureMode, ExtractionJob, JobStatus, RecordHandle};
 
-/// A job that comes back unfinished is run again, so often.
+/// The most runs of a job that stays unfinished.
 const MOST_RUNS: usize = 20;
 
 pub(super) const RULES: &[Rule] = &[

@@ -2,8 +2,9 @@
 
 use super::query::{has, several};
 use crate::material::text;
-use crate::rule::{Rule, Run, Verdict, failed, holds, provider};
+use crate::rule::{Rule, Run, provider};
 use crate::subject::Subject;
+use crate::verdict::{Verdict, failed, holds};
 use memhost_types::ForgetEffect;
 
 pub(super) const RULES: &[Rule] = &[

@@ -1,8 +1,9 @@
 //! `get-record`, and what every record looks like.
 
 use crate::material::text;
-use crate::rule::{Rule, Run, Verdict, failed, provider, types};
+use crate::rule::{Rule, Run, provider, types};
 use crate::subject::Subject;
+use crate::verdict::{Verdict, failed};
 use memhost_types::{RecordWrite, Snippet};
 
 pub(super) const RULES: &[Rule] = &[

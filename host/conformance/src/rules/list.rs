@@ -2,8 +2,9 @@
 
 use super::query::has;
 use crate::material::text;
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, types};
+use crate::rule::{Rule, Run, provider, types};
 use crate::subject::Subject;
+use crate::verdict::{Stop, Verdict, failed, holds};
 use memhost_types::{ListRequest, Pages, RecordHandle, RecordWrite, Snippet};
 
 const EXACTLY_ONCE: &str = "a record that exists from the first page to the last is returned exactly once.";

@@ -2,8 +2,9 @@
 
 use super::query::has;
 use crate::material::text;
-use crate::rule::{Rule, Run, Verdict, holds, optional};
+use crate::rule::{Rule, Run, optional};
 use crate::subject::Subject;
+use crate::verdict::{Verdict, holds};
 use memhost_sandbox::OptionalInterface;
 
 pub(super) const RULES: &[Rule] = &[

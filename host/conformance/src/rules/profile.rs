@@ -3,8 +3,9 @@
 use super::partition::{in_namespace, other_subject};
 use super::query::has;
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, optional, provider, skipped};
+use crate::rule::{Rule, Run, optional, provider};
 use crate::subject::Subject;
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{CaptureMode, CaptureRequest, Scope};
 

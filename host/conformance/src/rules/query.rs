@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, Stop, Verdict, failed, holds, provider, skipped, types};
+use crate::rule::{Rule, Run, provider, types};
 use crate::subject::Subject;
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Snippet};
 

@@ -2,8 +2,9 @@
 
 use super::query::has;
 use crate::material::text;
-use crate::rule::{Rule, Run, Verdict, holds, provider, skipped};
+use crate::rule::{Rule, Run, provider};
 use crate::subject::Subject;
+use crate::verdict::{Verdict, holds, skipped};
 use memhost_types::CaptureMode;
 
 const MEMORY: &str =

@@ -5,8 +5,9 @@ mod import;
 
 use super::partition::PARTITIONS;
 use crate::material::text;
-use crate::rule::{Rule, Run, Stop, failed, optional, skipped, types};
+use crate::rule::{Rule, Run, optional, types};
 use crate::subject::{Subject, answered};
+use crate::verdict::{Stop, failed, skipped};
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{CaptureMode, RecordWrite, Snippet};
 

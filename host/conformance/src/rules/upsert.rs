@@ -1,8 +1,9 @@
 //! `upsert-records`.
 
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, Verdict, failed, holds, provider, skipped, types};
+use crate::rule::{Rule, Run, provider, types};
 use crate::subject::{Subject, answered};
+use crate::verdict::{Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::{ProviderError, RecordWrite, SourceRef, limits};
 

@@ -1,7 +1,7 @@
-//! The calls, on the binding's own instances: each answer is checked as when the provider serves.
+//! Calls on the binding's own instances. Each answer is validated as on a serving host.
 
 use super::{Subject, answered};
-use crate::rule::{Stop, failed, skipped};
+use crate::verdict::{Stop, failed, skipped};
 use memhost_sandbox::{Answer, BrowseAnswer, CallError, CaptureAnswer, Correction, ExplainAnswer, Failure, JobAnswer};
 use memhost_types::{
     BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ForgetEffect, ForgetRequest,
@@ -9,7 +9,7 @@ use memhost_types::{
     SourceRef, UpsertRequest,
 };
 
-/// So many pages are read of a list of a few records before it counts as one without an end.
+/// The most pages of a short list; one with more counts as endless.
 pub(super) const MOST_PAGES: usize = 500;
 
 pub(super) fn plain<T>(called: Result<Answer<T>, Failure>) -> Result<T, CallError> {
@@ -28,12 +28,12 @@ impl Subject {
         plain(self.instances().upsert(self.operation(), &request).await).map(|answer| answer.records)
     }
 
-    /// Writes records that are needed for what follows.
+    /// Writes records that later steps of the rule need.
     pub(crate) async fn put_all(&self, scope: Scope, records: Vec<RecordWrite>) -> Result<Vec<RecordHandle>, Stop> {
         answered("upsert-records", self.upsert(scope, None, records).await)
     }
 
-    /// Makes a record of a text: by a curated write, or else by a capture, for providers that take captures only.
+    /// Creates a record of a text: by a curated write, or by a capture for providers that accept only captures.
     pub(crate) async fn put(&self, scope: Scope, text: &str) -> Result<RecordHandle, Stop> {
         let written = match self.put_all(scope.clone(), vec![self.write(text)]).await {
             Err(Stop::Skipped(_)) => {
@@ -81,7 +81,7 @@ impl Subject {
         plain(self.instances().query(request).await).map(|answer| answer.snippets)
     }
 
-    /// What a question finds.
+    /// The results of a query.
     pub(crate) async fn query(&self, scope: Scope, text: &str) -> Result<Vec<Snippet>, Stop> {
         self.ask(&self.question(scope, text)).await
     }
@@ -90,7 +90,7 @@ impl Subject {
         ListRequest { binding_key: None, scope, cursor: None, limit: Some(limit), metadata_filter: None }
     }
 
-    /// One page, and where the next one begins. `cursor` is the provider's own.
+    /// One page and its next cursor. `cursor` is the provider's own.
     pub(crate) async fn page(
         &self,
         request: &ListRequest,
@@ -103,7 +103,7 @@ impl Subject {
         Ok((page.items, page.next))
     }
 
-    /// Every record that a list comes to.
+    /// Every record of a list.
     pub(crate) async fn list_of(&self, request: &ListRequest) -> Result<Vec<Snippet>, Stop> {
         all_pages("list-records", |cursor| self.page(request, cursor)).await
     }
@@ -118,7 +118,7 @@ impl Subject {
         answered("get-record", plain(self.instances().get(&request).await)).map(|(record, _)| record)
     }
 
-    /// A record that must be there.
+    /// A record that must exist.
     pub(crate) async fn got(&self, handle: &RecordHandle) -> Result<Snippet, Stop> {
         match self.get(self.scope(), handle).await? {
             Some(record) => Ok(record),
@@ -132,7 +132,7 @@ impl Subject {
         Ok(answer.outcomes.into_iter().map(|outcome| outcome.effect).collect())
     }
 
-    /// Puts another record into the place of one, with the provider's own answer.
+    /// Replaces a record, with the provider's own answer.
     pub(crate) async fn correct(
         &self,
         id: OperationId,

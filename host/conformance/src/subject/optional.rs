@@ -1,12 +1,12 @@
-//! The calls of `profile`, `review` and `transfer`, as the others.
+//! The calls of `profile`, `review` and `transfer`.
 
 use super::calls::{all_pages, plain};
 use super::{Subject, answered};
-use crate::rule::{Stop, skipped};
+use crate::verdict::{Stop, failed, skipped};
 use memhost_sandbox::{CallError, ImportAnswer, OptionalInterface};
 use memhost_types::{Decision, ExtractionJob, JobStatus, RecordHandle, RecordWrite, Scope, Snippet};
 
-/// A job that comes back unfinished is run again, so often.
+/// The most runs of a job that stays unfinished.
 const MOST_RUNS: usize = 20;
 
 impl Subject {
@@ -14,7 +14,7 @@ impl Subject {
         answered("get-profile", plain(self.instances().profile(scope).await)).map(|answer| answer.summary)
     }
 
-    /// One page of what waits, and where the next one begins.
+    /// One page of pending records and its next cursor.
     pub(crate) async fn pending_page(
         &self,
         scope: &Scope,
@@ -28,13 +28,13 @@ impl Subject {
         Ok((page.items, page.next))
     }
 
-    /// All that waits, in pages of this many.
+    /// All pending records, in pages of this size.
     pub(crate) async fn pending_by(&self, scope: &Scope, limit: u32) -> Result<Vec<Snippet>, Stop> {
         let page = |cursor: Option<String>| async move { self.pending_page(scope, cursor.as_deref(), limit).await };
         all_pages("list-pending", page).await
     }
 
-    /// All that waits.
+    /// All pending records.
     pub(crate) async fn pending(&self, scope: &Scope) -> Result<Vec<Snippet>, Stop> {
         self.pending_by(scope, 100).await
     }
@@ -66,7 +66,7 @@ impl Subject {
         plain(self.instances().import(scope, lines).await)
     }
 
-    /// Runs the jobs that the host is to run, if the provider lets it, as far as they get.
+    /// Runs the provider's jobs until they finish or fail.
     pub(crate) async fn work_off(&self, jobs: &[ExtractionJob]) -> Result<(), Stop> {
         let can_run = self.interfaces.contains(&OptionalInterface::Extraction);
         for job in jobs.iter().filter(|job| can_run && job.status == JobStatus::Queued) {

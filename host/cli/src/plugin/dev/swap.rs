@@ -43,7 +43,7 @@ pub(super) struct Swapped {
     pub(super) provider: String,
     /// Which.
     pub(super) digest: Digest,
-    /// In words.
+    /// Description.
     pub(super) said: String,
     /// The host has gone back to the build before, and that was said.
     pub(super) is_given_up: bool,
@@ -170,7 +170,8 @@ impl Place {
         Ok(Swapped { provider, digest, said, is_given_up: false })
     }
 
-    /// Why the host went back to the build before, for a binding that it did so for: a call that fails is answered by that.
+    /// Why the host went back to the build before, for a binding that it did so for: a call that fails is answered by
+    /// that.
     pub(super) async fn gone_back(&self, key: &str, digest: Digest) -> Result<Option<String>, CliError> {
         let session = self.session().await?;
         if session.company.is_empty() || key.is_empty() {

@@ -36,12 +36,11 @@ impl Recorded {
         };
         let key = text(binding, "/key");
         let how = format!(
-            "the policy of the binding `{key}` has to have `{{\"retention\":{{\"snapshots\":\"full\"}}}}` when it is made; \
-             `memhost binding update {key} --policy JSON` sets the policy as a whole"
+            "it must be made under the policy `{{\"retention\":{{\"snapshots\":\"full\"}}}}` of the binding `{key}`; \
+             `memhost binding update {key} --policy JSON` sets the whole policy"
         );
-        let kept = operation["payload"]["text"]
-            .as_str()
-            .ok_or_else(|| wrong(format!("has nothing of what was asked: {how}")))?;
+        let kept =
+            operation["payload"]["text"].as_str().ok_or_else(|| wrong(format!("has no copy of its request: {how}")))?;
         let bytes = operation["payload"]["bytes"].as_u64().unwrap_or_default();
         if bytes > kept.len() as u64 {
             return Err(wrong(format!("has only {} of {bytes} bytes of what was asked: {how}", kept.len())));
@@ -114,7 +113,7 @@ mod tests {
         assert!(cut.contains("1 of 3000 bytes") && cut.contains("snapshots"), "{cut}");
         let none = json!({ "id": "op-7", "kind": "query" });
         let none = Recorded::of(&none, &binding).err().unwrap().to_string();
-        assert!(none.contains("op-7 has nothing of what was asked") && none.contains("binding update notes"), "{none}");
+        assert!(none.contains("op-7 has no copy of its request") && none.contains("binding update notes"), "{none}");
         assert!(Recorded::of(&operation("extraction", "{}", 2), &binding).is_err());
     }
 

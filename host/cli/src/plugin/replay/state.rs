@@ -1,5 +1,5 @@
-//! What is stored when a recorded operation is asked again: a copy of a data directory or of a backup, the records that a
-//! running host lists, or nothing.
+//! What is stored when a recorded operation is asked again: a copy of a data directory or of a backup, the records that
+//! a running host lists, or nothing.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::ReplayArgs;
+use crate::context::Target;
 use crate::output::{escape, text};
 use crate::page::items;
 use crate::plugin::trial::{self, Trial};
-use crate::profile::Target;
 use crate::session::Session;
 use crate::{Backend, CliError};
 use memhost_core::restore_backup;
@@ -24,7 +24,7 @@ const PAGE: usize = 500;
 pub(super) struct State {
     pub(super) operation: Value,
     pub(super) binding: Value,
-    /// In words.
+    /// Description.
     pub(super) about: String,
     /// The build that answered last, where it is there.
     pub(super) build: Option<PathBuf>,
@@ -90,8 +90,8 @@ impl State {
         let about = match args.empty {
             true => "an empty store".to_owned(),
             false => format!(
-                "the {}{} records that the host lists, without their agents and what else the provider stores; --data-dir \
-                 or --backup takes all of it",
+                "the {}{} records that the host lists, without agents and other data of the provider; --data-dir or \
+                 --backup uses all data",
                 if cursor.is_null() { "" } else { "first " },
                 records.len()
             ),

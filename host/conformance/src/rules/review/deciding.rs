@@ -1,9 +1,9 @@
 //! What a person's decision makes of what waits.
 
 use crate::material::{clip, text};
-use crate::rule::{Stop, Verdict, failed, holds, skipped};
 use crate::rules::query::has;
 use crate::subject::{Subject, answered, variant};
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::{Decision, ProviderError, RecordHandle, RecordWrite, Snippet};
 
@@ -12,7 +12,7 @@ const EDITED: usize = 7;
 
 /// A record that waits, made of the text with this number.
 async fn one(subject: &Subject, n: usize) -> Result<Snippet, Stop> {
-    match subject.held(n, 1).await?.into_iter().next() {
+    match subject.make_pending(n, 1).await?.into_iter().next() {
         Some(snippet) => Ok(snippet),
         None => skipped("nothing waits for a person"),
     }

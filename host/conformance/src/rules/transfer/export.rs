@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::{exported, fresh, imported, written};
 use crate::material::text;
-use crate::rule::{Verdict, failed, holds, skipped};
 use crate::rules::partition::{in_namespace, other_subject};
 use crate::rules::query::has;
 use crate::subject::Subject;
+use crate::verdict::{Verdict, failed, holds, skipped};
 
 /// Long records that have more than one MiB together, and the bytes of each.
 const LONG: usize = 24;

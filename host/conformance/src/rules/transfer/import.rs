@@ -1,9 +1,9 @@
 //! What comes in.
 
 use super::{difference, exported, fresh, imported, written};
-use crate::rule::{Stop, Verdict, failed, holds, skipped};
 use crate::rules::query::has;
 use crate::subject::{Subject, answered, variant};
+use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{CallError, OptionalInterface};
 use memhost_types::ProviderError;
 
@@ -22,7 +22,7 @@ pub(super) async fn waits(subject: &Subject) -> Verdict {
     if !subject.interfaces.contains(&OptionalInterface::Review) {
         return skipped("nothing waits for a person: the component does not export `review`");
     }
-    let held = subject.held(0, 1).await?;
+    let held = subject.make_pending(0, 1).await?;
     let parts = exported(subject).await?;
     let there = fresh(subject).await?;
     imported(&there, &parts).await?;

@@ -1,4 +1,7 @@
-//! The other half of signatures: making a key, keeping it in a file and signing with it.
+//! Signing: generating a key, storing it in a file, and signing with it.
+//!
+//! Written here and not with the crate `minisign`: that one prints the secret key in its `Debug`, does not wipe keys from
+//! memory, and has its own Ed25519, SHA-512 and BLAKE2b. This file uses `ed25519-dalek` and `blake2`.
 
 use std::fmt;
 use std::fs;
@@ -11,23 +14,9 @@ use blake2::digest::consts::U32;
 use blake2::{Blake2b, Blake2b512, Digest};
 use ed25519_dalek::Signer;
 
-use crate::plugins::signature::LEGACY;
-
-use crate::plugins::signature::MAX_COMMENT;
-
-use crate::plugins::signature::SignatureError;
-
-use crate::plugins::signature::TRUSTED;
-
-use crate::plugins::signature::TrustedKey;
-
-use crate::plugins::signature::UNTRUSTED;
-
-use crate::plugins::signature::decode;
-
-use crate::plugins::signature::printed;
-
-use crate::plugins::signature::take;
+use crate::plugins::signature::{
+    LEGACY, MAX_COMMENT, SignatureError, TRUSTED, TrustedKey, UNTRUSTED, decode, printed, take,
+};
 
 const PREHASHED: [u8; 2] = *b"ED";
 const NOT_ENCRYPTED: [u8; 2] = [0; 2];

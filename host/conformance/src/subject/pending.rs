@@ -1,24 +1,24 @@
-//! Records that wait for a person. What waits is the provider's own choice, so that it is offered what few would trust.
+//! Records that wait for review. The provider decides which do, so the suite offers it doubtful records.
 
 use super::Subject;
 use crate::material::text;
-use crate::rule::{Stop, skipped};
+use crate::verdict::{Stop, skipped};
 use memhost_types::{CaptureMode, CaptureRequest, Snippet};
 
-/// How a record may come to wait.
+/// A way to create a record that waits for review.
 #[derive(Clone, Copy)]
 enum Way {
-    /// It says of itself that nobody is sure of it.
+    /// The record says that it is uncertain.
     Unsure,
-    /// Personal data is in it.
+    /// The record has personal data.
     Personal,
-    /// The provider makes it itself out of what sounds like a guess.
+    /// The provider extracts it from a text that sounds like a guess.
     Residue,
 }
 
 impl Subject {
-    /// Has so many records wait, made of the texts from this number on, and answers them.
-    pub(crate) async fn held(&self, first: usize, count: usize) -> Result<Vec<Snippet>, Stop> {
+    /// Creates `count` records that wait for review, from the texts starting at `first`, and answers them.
+    pub(crate) async fn make_pending(&self, first: usize, count: usize) -> Result<Vec<Snippet>, Stop> {
         let known = self.pending(&self.scope()).await?;
         let mut held: Vec<Snippet> = Vec::new();
         let mut ways = vec![Way::Unsure, Way::Personal, Way::Residue];

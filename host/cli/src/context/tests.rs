@@ -1,4 +1,4 @@
-//! Which of flag, environment, profile and default has the say, and how the file is kept.
+//! Which of flag, environment, context and default has the say, and how the file is kept.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -24,8 +24,8 @@ fn args(given: &[&str]) -> HostArgs {
     if !given.contains(&"--token") {
         host.token = None;
     }
-    if !given.contains(&"--profile") {
-        host.profile = None;
+    if !given.contains(&"--context") {
+        host.context = None;
     }
     host
 }
@@ -39,17 +39,17 @@ fn file(text: &str) -> (tempfile::TempDir, File) {
     (directory, file)
 }
 
-const TWO: &str = "default = \"a\"\n[profiles.a]\nurl = \"http://a:1/\"\ntoken = \"of a\"\ncompany = \"acme\"\n\
-                   [profiles.b]\nurl = \"http://b:1\"\ntoken_command = \"echo of b\"\nagent = \"ada\"\n";
+const TWO: &str = "default = \"a\"\n[contexts.a]\nurl = \"http://a:1/\"\ntoken = \"of a\"\ncompany = \"acme\"\n\
+                   [contexts.b]\nurl = \"http://b:1\"\ntoken_command = \"echo of b\"\nagent = \"ada\"\n";
 
 #[test]
-fn a_flag_goes_before_the_profile_and_the_profile_before_the_default() {
+fn a_flag_overrides_the_context_and_the_context_overrides_the_default() {
     let (_directory, two) = file(TWO);
     let target = |given: &[&str]| Target::among(&args(given), &two).unwrap();
     let found = target(&[]);
     assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("of a")));
     assert_eq!((found.company.as_deref(), found.agent), (Some("acme"), None));
-    let found = target(&["--profile", "b"]);
+    let found = target(&["--context", "b"]);
     assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://b:1", Some("of b")));
     assert_eq!((found.company, found.agent.as_deref()), (None, Some("ada")));
     let found = target(&["--token", "mine"]);
@@ -61,7 +61,7 @@ fn a_flag_goes_before_the_profile_and_the_profile_before_the_default() {
 }
 
 #[test]
-fn a_profiles_token_goes_to_the_profiles_host_only() {
+fn a_contexts_token_goes_to_the_contexts_host_only() {
     let (_directory, two) = file(TWO);
     let elsewhere = Target::among(&args(&["--url", "http://elsewhere"]), &two).unwrap();
     assert_eq!((elsewhere.url.as_str(), elsewhere.token), ("http://elsewhere", None));
@@ -72,9 +72,9 @@ fn a_profiles_token_goes_to_the_profiles_host_only() {
 }
 
 #[test]
-fn a_profile_that_is_none_is_refused_with_the_nearest_one() {
-    let (_directory, file) = file("[profiles.staging]\n[profiles.production]\n");
-    let error = Target::among(&args(&["--profile", "stagin"]), &file).unwrap_err();
+fn a_context_that_is_none_is_refused_with_the_nearest_one() {
+    let (_directory, file) = file("[contexts.staging]\n[contexts.production]\n");
+    let error = Target::among(&args(&["--context", "stagin"]), &file).unwrap_err();
     assert_eq!(error.exit_code(), 3);
     assert!(error.to_string().contains("`staging`"), "{error}");
 }
@@ -87,7 +87,7 @@ fn a_file_with_a_token_that_others_can_read_is_refused() {
     let error = File::at(&path).unwrap_err().to_string();
     assert!(error.contains("chmod 600"), "{error}");
     let misspelt = directory.path().join("misspelt.toml");
-    std::fs::write(&misspelt, "[profiles.a]\nurll = 1\n").unwrap();
+    std::fs::write(&misspelt, "[contexts.a]\nurll = 1\n").unwrap();
     assert!(File::at(&misspelt).unwrap_err().to_string().contains("urll"));
 }
 
@@ -106,8 +106,8 @@ fn what_a_person_wrote_stays_and_the_file_is_its_owners_alone() {
     set(&at(), "a", &[("url", Some(""))]).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("# mine\n") && at().default.as_deref() == Some("a"), "{text}");
-    assert_eq!((at().profiles["a"].url.clone(), at().profiles["a"].token.as_deref()), (None, Some("secret")));
-    assert!(!view(&at(), "a", &at().profiles["a"]).to_string().contains("secret"), "a token is never shown");
+    assert_eq!((at().contexts["a"].url.clone(), at().contexts["a"].token.as_deref()), (None, Some("secret")));
+    assert!(!view(&at(), "a", &at().contexts["a"]).to_string().contains("secret"), "a token is never shown");
 }
 
 #[test]

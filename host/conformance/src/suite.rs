@@ -1,4 +1,4 @@
-//! The host of a check: opened in a temporary directory, with the provider in it, and a binding for each rule.
+//! The host of a check, in a temporary directory, with the provider and a binding for each rule.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::report::{Finding, Outcome, Report};
-use super::rule::{Mode, Rule, Run, Stop, Verdict};
-use super::subject::Subject;
+use super::rule::{Rule, Run};
+use super::selection::Selection;
+use super::subject::{Candidate, Subject};
+use super::verdict::{Stop, Verdict};
 use super::{CheckError, rules};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
 use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret, schema_problem};
@@ -18,69 +20,39 @@ use memhost_types::{
     VersionChoice,
 };
 
-/// What is checked.
+/// The provider to check.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// A component.
     File(PathBuf),
-    /// The provider that is part of the host.
+    /// The built-in provider.
     Builtin,
 }
 
-/// What the provider under check is given.
+/// The settings of the provider under check.
 #[derive(Debug, Clone, Default)]
 pub struct CheckOptions {
     /// Its configuration.
     pub config: JsonObject,
-    /// What every record of the check gets as metadata, for providers that need some.
+    /// The metadata of every record of the check, for providers that need some.
     pub metadata: JsonObject,
-    /// Whether it gets the origins and secrets that it asks for.
+    /// Whether to grant the origins and secrets that it requests.
     pub allow_network: bool,
-    /// Permissions that it does not get although it asks, by the name of their kind: `storage`, `directory`,
-    /// `embeddings`, `clock`.
+    /// Requested permissions to refuse, by the name of their kind: `storage`, `directory`, `embeddings`, `clock`.
     pub deny: Vec<String>,
     /// The values of secrets, by name.
     pub secrets: Vec<(String, String)>,
 }
 
-/// Which rules are tried.
-#[derive(Debug, Clone)]
-pub struct Selection {
-    /// Those of this mode and below.
-    pub mode: Mode,
-    /// Only these; empty: all.
-    pub rules: Vec<String>,
-}
-
-impl Selection {
-    fn of_rules(&self) -> Result<Vec<&'static Rule>, CheckError> {
-        if let Some(id) = self.rules.iter().find(|id| !rules::all().any(|rule| rule.id == **id)) {
-            return Err(CheckError::NoRule { id: id.clone() });
-        }
-        let is_asked = |rule: &&Rule| match self.rules.as_slice() {
-            [] => rule.mode <= self.mode,
-            named => named.iter().any(|id| id == rule.id),
-        };
-        Ok(rules::all().filter(is_asked).collect())
-    }
-}
-
-/// A component that was admitted and serves nobody yet.
-pub(super) struct Candidate {
-    pub(super) service: Arc<Service>,
-    pub(super) component: Component,
-    pub(super) config: JsonObject,
-}
-
 /// A host with the provider under check.
-pub struct Kit {
+pub struct Suite {
     admitted: Result<Component, AdmissionError>,
     service: Arc<Service>,
     company: CompanyId,
-    /// Tells the ids of this check from those of every other: a provider may keep what it is told in a system elsewhere.
+    /// Makes the ids of this check unique: a provider may store records in a remote system.
     run: String,
     bindings: AtomicU64,
-    /// Behind the service: its files are open until it is dropped.
+    /// Declared after the service, which has files in it open until it is dropped.
     directory: Scratch,
 }
 
@@ -88,14 +60,14 @@ struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What stays in a temporary directory harms nobody.
+        // Files that stay in a temporary directory do no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-impl Kit {
-    /// Opens a host and has it admit the provider. A provider that is not admitted has broken a rule. `compiled_dir` is as
-    /// in [`ServiceOptions`]: with one, what was checked before is not compiled again.
+impl Suite {
+    /// Opens a host that admits the provider. A provider that is not admitted has broken a rule. `compiled_dir` is that
+    /// of [`ServiceOptions`]: with one, a component is compiled only once.
     ///
     /// # Errors
     /// Where the file cannot be read or the host does not open.
@@ -125,13 +97,13 @@ impl Kit {
         Ok(Self { admitted, service, company, run, bindings: AtomicU64::new(0), directory })
     }
 
-    /// Tries the rules, one after the other.
+    /// Tests the rules, one after the other.
     ///
     /// # Errors
     /// Where a rule is not known, or the provider does not accept the configuration.
     pub async fn check(&self, options: &CheckOptions, selection: &Selection) -> Result<Report, CheckError> {
         let started = Instant::now();
-        let selected = selection.of_rules()?;
+        let selected = selection.rules()?;
         if let Ok(component) = &self.admitted {
             self.prepare(component, options, &selected).await?;
         }
@@ -149,14 +121,14 @@ impl Kit {
         Ok(Report::new(inspection, selection, findings, started.elapsed()))
     }
 
-    /// Ends what the host does by itself, and removes what it has written.
+    /// Shuts the host down and removes its directory.
     pub async fn close(self) {
         self.service.shutdown(Duration::from_secs(2)).await;
         drop(self.service);
         drop(self.directory);
     }
 
-    /// A configuration or secret that will not do is the caller's mistake, and not a broken rule.
+    /// An invalid configuration or secret is the caller's mistake, not a broken rule.
     async fn prepare(
         &self,
         component: &Component,
@@ -235,7 +207,7 @@ impl Kit {
         let given: Vec<PermissionRequest> = description.permissions.iter().filter(is_given).cloned().collect();
         let mut grants = Grants::all_of(&given);
         for grant in &mut grants.http {
-            // A stand-in for a vendor's system runs on the author's own machine.
+            // A mock of a vendor's system runs on the author's own machine.
             grant.private_ranges = ["127.0.0.0/8", "::1/128"].iter().filter_map(|range| range.parse().ok()).collect();
         }
         let request = CreateBinding {
@@ -271,7 +243,7 @@ fn builtin(service: &Service) -> Result<Result<Component, AdmissionError>, Check
     component.map(Ok).ok_or_else(|| CheckError::KeptOut("the built-in provider is not there".to_owned()))
 }
 
-/// What the host made of the file.
+/// The admitted component, or why admission refused the file.
 async fn admitted(service: &Service, file: &Path) -> Result<Result<Component, AdmissionError>, CheckError> {
     let plugins = service.plugins();
     let Some(refused) = plugins.refused.first() else {
@@ -279,7 +251,7 @@ async fn admitted(service: &Service, file: &Path) -> Result<Result<Component, Ad
         let mut all = plugins.admitted.iter().filter_map(|plugin| service.component(plugin.inspection.digest));
         return all.find(of_file).map(Ok).ok_or_else(|| CheckError::KeptOut("the host has not seen it".to_owned()));
     };
-    // The list of refused files has the reason for people; once more for what it was.
+    // The list of refused files has only a text; inspecting again returns the error.
     match Plugins::inspect(service.sandbox(), file).await {
         Err(PluginError::Admission(error)) => Ok(Err(error)),
         _ => Err(CheckError::KeptOut(refused.reason.clone())),

@@ -1,13 +1,13 @@
-//! An author's project, out of what this binary carries: the template, the SDK and the contract of its own version. A
-//! project needs nothing of ours but these files, and is built with the dependencies that the SDK was tested with.
+//! An author's project, from the files in this binary: the template, and the SDK and contract of the same version. A
+//! project needs no other file of ours, and builds with the dependency versions that the SDK was tested with.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use toml_edit::{DocumentMut, Item, Table, Value, value};
 
 /// Every file, under its path in our repository.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/kit.rs"));
-/// What the template is called where it stands.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/template.rs"));
+/// The template's name in this repository.
 const TEMPLATE: &str = "memory-template";
 /// The names of lints, profiles and packages in our manifests.
 const WORKSPACE: &str = "Cargo.toml";
@@ -21,10 +21,10 @@ pub(super) enum Sdk {
     At(String),
 }
 
-/// The files of a project, by path. Nothing in them is left to be filled in.
+/// The complete files of a project, by path.
 ///
 /// # Errors
-/// Where this binary's own files are not as they must be, which a test excludes.
+/// Where the embedded files are invalid, which a test excludes.
 pub(super) fn project(name: &str, sdk: &Sdk, has_ci: bool) -> Result<BTreeMap<String, String>, String> {
     let named = |text: &str| text.replace(TEMPLATE, name).replace(&underscored(TEMPLATE), &underscored(name));
     let of_sdk = match sdk {
@@ -47,7 +47,7 @@ pub(super) fn project(name: &str, sdk: &Sdk, has_ci: bool) -> Result<BTreeMap<St
     Ok(project)
 }
 
-/// Where a file of ours is in a project; none for what only we need.
+/// The path of one of our files in a project; none for files that a project does not need.
 fn place(path: &str, has_ci: bool) -> Option<String> {
     let place = match path {
         "rust-toolchain.toml" => path.to_owned(),
@@ -83,8 +83,8 @@ fn parse(path: &str, text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error| format!("{path}: {error}"))
 }
 
-/// A manifest of our workspace as one that stands for itself: what it inherits is written out. `sdk` is where a project
-/// has the SDK; absent for the SDK's own manifest.
+/// A standalone copy of a manifest of our workspace, with the inherited values. `sdk` is the SDK's path in a
+/// project; none for the SDK's own manifest.
 fn standalone(manifest: &str, sdk: Option<&str>) -> Result<String, String> {
     let root = parse(WORKSPACE, file(WORKSPACE)?)?;
     let mut document = parse("a manifest", manifest)?;
@@ -138,7 +138,7 @@ fn inline(item: &Item) -> Item {
     }
 }
 
-/// What guests are built with here is what a release is there.
+/// The release profile of a project: our profile `guest`.
 fn profile(root: &DocumentMut) -> Result<Table, String> {
     let guest = root.get("profile").and_then(|profiles| profiles.get("guest")?.as_table());
     let guest = guest.ok_or("there is no profile `guest`")?;
@@ -152,8 +152,8 @@ fn profile(root: &DocumentMut) -> Result<Table, String> {
     Ok(profiles)
 }
 
-/// Our lock file, cut down to what a project may need: so it is built with the versions that the SDK was tested with.
-/// The first build takes a few lines more out of it, which stand for features that only we use.
+/// Our lock file without the packages that a project cannot need, so that it builds with the tested versions.
+/// The first build removes a few more lines, for features that only our workspace uses.
 fn lock(name: &str) -> Result<String, String> {
     let mut document = parse("Cargo.lock", file("Cargo.lock")?)?;
     let packages =

@@ -1,0 +1,117 @@
+//! Reads and writes the SQLite database of claude-mem. `memhost bridge` starts this program and talks to the host, so
+//! that
+//! `memhost` itself is built without SQLite.
+//!
+//! The program speaks JSON lines. Its first line is `{"protocol": 1}`; it follows after the database was opened. A
+//! failure is one line `{"error": {"file": …, "message": …}}` and exit code 1.
+//!
+//! ```text
+//! memhost-bridge claude-mem read FILE
+//!     writes  {"table": "sdk_sessions", "row": {…}}, all sessions, then `observations` and `session_summaries`
+//!             {"end": true}
+//! memhost-bridge claude-mem write FILE [--copy-of FILE]
+//!     reads   {"table": "observations", "session": {…}, "row": {…}}
+//!             {"end": true}, without which nothing is written
+//!     writes  {"written": 3, "unchanged": 1}
+//! ```
+
+mod database;
+mod read;
+mod write;
+
+use std::ffi::OsString;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+/// The version of the JSON lines; `memhost` refuses a program of another one.
+pub const PROTOCOL: u64 = 1;
+
+const USAGE: &str = "usage: memhost-bridge claude-mem read FILE\n       \
+                     memhost-bridge claude-mem write FILE [--copy-of FILE]\n\n\
+                     `memhost bridge` starts this program. See `memhost bridge --help`.";
+
+/// What was not done, to which file.
+#[derive(Debug)]
+struct Failure {
+    file: PathBuf,
+    message: String,
+}
+
+impl Failure {
+    fn new(file: &Path, message: impl std::fmt::Display) -> Self {
+        Self { file: file.to_owned(), message: message.to_string() }
+    }
+}
+
+enum Task {
+    Read { file: PathBuf },
+    Write { file: PathBuf, copy_of: Option<PathBuf> },
+}
+
+fn parse(arguments: &[OsString]) -> Option<Task> {
+    let words: Vec<Option<&str>> = arguments.iter().map(|argument| argument.to_str()).collect();
+    let file = |at: usize| PathBuf::from(&arguments[at]);
+    match words.as_slice() {
+        [Some("claude-mem"), Some("read"), _] => Some(Task::Read { file: file(2) }),
+        [Some("claude-mem"), Some("write"), _] => Some(Task::Write { file: file(2), copy_of: None }),
+        [Some("claude-mem"), Some("write"), _, Some("--copy-of"), _] => {
+            Some(Task::Write { file: file(2), copy_of: Some(file(4)) })
+        }
+        _ => None,
+    }
+}
+
+/// Runs the program with the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let Some(task) = parse(&arguments) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    // Rows are many and short: the lock of standard output has no buffer that is worth having.
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let done = match task {
+        Task::Read { file } => read::run(&file, &mut out),
+        Task::Write { file, copy_of } => write::run(&file, copy_of.as_deref(), std::io::stdin().lock(), &mut out),
+    };
+    let code = match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let error = json!({"file": failure.file.display().to_string(), "message": failure.message});
+            // Nothing can be told to a parent process that is gone.
+            let _ = put(&mut out, &failure.file, &json!({ "error": error }));
+            ExitCode::FAILURE
+        }
+    };
+    match out.flush() {
+        Ok(()) => code,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Writes one line.
+fn put(out: &mut impl Write, file: &Path, line: &Value) -> Result<(), Failure> {
+    writeln!(out, "{line}").map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
+}
+
+/// Says that the database is open.
+fn greet(out: &mut impl Write, file: &Path) -> Result<(), Failure> {
+    put(out, file, &json!({ "protocol": PROTOCOL }))?;
+    out.flush().map_err(|error| Failure::new(file, format!("the output cannot be written: {error}")))
+}
+
+/// Reads one line; none at the end of the input.
+fn next(input: &mut impl BufRead, file: &Path) -> Result<Option<Value>, Failure> {
+    let mut line = String::new();
+    match input.read_line(&mut line) {
+        Ok(0) => Ok(None),
+        Ok(_) => serde_json::from_str(&line)
+            .map(Some)
+            .map_err(|error| Failure::new(file, format!("the input has a line that is not JSON: {error}"))),
+        Err(error) => Err(Failure::new(file, format!("the input cannot be read: {error}"))),
+    }
+}

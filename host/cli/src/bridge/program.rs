@@ -1,0 +1,143 @@
+//! `memhost-bridge`, the program with SQLite in it: finding it, starting it, and the JSON lines to and from it. Its own
+//! documentation describes the lines.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, BufWriter, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::CliError;
+
+/// The program's file name.
+const NAME: &str = "memhost-bridge";
+/// The version of the lines that this file speaks.
+const PROTOCOL: u64 = 1;
+
+/// The running program. It ends when this is dropped; without [`Program::finish`] it writes nothing.
+pub(super) struct Program {
+    child: Child,
+    input: Option<BufWriter<ChildStdin>>,
+    output: Option<Lines<BufReader<ChildStdout>>>,
+}
+
+impl Program {
+    /// Starts the program, and waits until it has opened its database.
+    ///
+    /// # Errors
+    /// Where the program is missing or of another version, or the database cannot be opened.
+    pub(super) fn start(arguments: &[&OsStr]) -> Result<Self, CliError> {
+        let beside = std::env::current_exe().ok();
+        let beside = beside.as_deref().and_then(Path::parent);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let program = find(beside, &path).ok_or_else(|| {
+            let place = beside.map(|place| format!("in {} or ", place.display())).unwrap_or_default();
+            let message = format!(
+                "not found {place}on the PATH; install it with `cargo install --path host/bridge` in the source tree \
+                 of memhost"
+            );
+            CliError::input(NAME, message)
+        })?;
+        let failed = |error| CliError::Failed(format!("{} does not start: {error}", program.display()));
+        let mut command = Command::new(&program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(failed)?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(CliError::Failed(format!("{} has no pipes", program.display())));
+        };
+        let (input, output) = (BufWriter::new(input), BufReader::new(output).lines());
+        let mut started = Self { child, input: Some(input), output: Some(output) };
+        let greeting = started.receive()?;
+        if greeting["protocol"] != PROTOCOL {
+            let message = "is of another version than memhost; install both from the same source tree";
+            return Err(CliError::input(program.display().to_string(), message));
+        }
+        Ok(started)
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// The program's own error, named by its file, or that it ended.
+    pub(super) fn receive(&mut self) -> Result<Value, CliError> {
+        let line = self.output.as_mut().and_then(Iterator::next).ok_or_else(ended)?.map_err(|_| ended())?;
+        let line: Value = serde_json::from_str(&line).map_err(|_| ended())?;
+        match line["error"]["message"].as_str() {
+            Some(message) => Err(CliError::input(line["error"]["file"].as_str().unwrap_or(NAME), message)),
+            None => Ok(line),
+        }
+    }
+
+    /// Sends a line.
+    ///
+    /// # Errors
+    /// Why the program does not read any more.
+    pub(super) fn send(&mut self, line: &Value) -> Result<(), CliError> {
+        let sent = self.input.as_mut().map(|input| writeln!(input, "{line}"));
+        if sent.is_some_and(|sent| sent.is_ok()) { Ok(()) } else { Err(self.reason()) }
+    }
+
+    /// Sends the end mark, upon which the program commits, and answers its report.
+    ///
+    /// # Errors
+    /// Why the program did not commit.
+    pub(super) fn finish(&mut self) -> Result<Value, CliError> {
+        self.send(&json!({"end": true}))?;
+        if let Some(mut input) = self.input.take()
+            && input.flush().is_err()
+        {
+            return Err(self.reason());
+        }
+        self.receive()
+    }
+
+    /// Why the program stopped reading: its error, if it wrote one.
+    fn reason(&mut self) -> CliError {
+        self.receive().err().unwrap_or_else(ended)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // With both pipes closed the program ends by itself, and removes a file that it did not finish.
+        drop(self.output.take());
+        if let Some(input) = self.input.take() {
+            // Without the lines in the buffer: nothing is committed anyway.
+            drop(input.into_parts());
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn ended() -> CliError {
+    CliError::Failed(format!("{NAME} ended without an answer; see its own message above"))
+}
+
+/// The program beside this one, or the first one on the PATH.
+fn find(beside: Option<&Path>, path: &OsStr) -> Option<PathBuf> {
+    let places = beside.map(Path::to_owned).into_iter().chain(std::env::split_paths(path));
+    places.map(|place| place.join(NAME)).find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_beside_memhost_goes_before_one_on_the_path() {
+        let places = tempfile::tempdir().unwrap();
+        let [own, first, second] = ["own", "first", "second"].map(|name| places.path().join(name));
+        for place in [&own, &first, &second] {
+            std::fs::create_dir(place).unwrap();
+        }
+        let path = std::env::join_paths([&first, &second]).unwrap();
+        assert_eq!(find(Some(&own), &path), None);
+        std::fs::write(second.join(NAME), "").unwrap();
+        assert_eq!(find(Some(&own), &path), Some(second.join(NAME)));
+        std::fs::create_dir(first.join(NAME)).unwrap();
+        assert_eq!(find(None, &path), Some(second.join(NAME)), "a directory is no program");
+        std::fs::write(own.join(NAME), "").unwrap();
+        assert_eq!(find(Some(&own), &path), Some(own.join(NAME)));
+    }
+}
