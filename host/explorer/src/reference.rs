@@ -18,7 +18,7 @@ type Plane = (&'static str, &'static str, &'static str);
 const PLANES: [Plane; 3] = [
     ("runtime", "Runtime plane", "Memory traffic, below /runtime/v1."),
     ("control", "Control plane", "Governance, below /control/v1."),
-    ("host", "Host", "What the host says of itself."),
+    ("host", "Host", "The state of the host."),
 ];
 
 /// One operation and where it is.
@@ -142,7 +142,7 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
             p.summary { (text(json, "summary")) " " a.id href={ "#" (operation.id()) } { (operation.id()) } }
             (prose(text(json, "description")))
             p.roles {
-                @if roles.is_empty() { "For everybody, without a token." } @else { "For: " (roles.join(", ").replace('_', " ")) "." }
+                @if roles.is_empty() { "Public: no token is needed." } @else { "For: " (roles.join(", ").replace('_', " ")) "." }
             }
             @if !parameters.is_empty() {
                 h5 { "Parameters" }
@@ -166,7 +166,7 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                     (schemas.members(&body["schema"]))
                 }
             }
-            h5 { "Answers" }
+            h5 { "Responses" }
             dl.members {
                 @for (status, answer) in json["responses"].as_object().into_iter().flatten() {
                     @let is_problem = answer["$ref"].is_string();
@@ -194,7 +194,7 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
 fn problems(document: &Value) -> Markup {
     html! {
         h2 { "Problems" }
-        p { "What fails is answered as " code { "application/problem+json" } ", whose " code { "code" } " is one of these." }
+        p { "Errors are returned as " code { "application/problem+json" } ", whose " code { "code" } " is one of these." }
         dl.members {
             @for answer in document["components"]["responses"].as_object().into_iter().flatten().map(|(_, answer)| answer) {
                 @for code in answer["x-codes"].as_array().into_iter().flatten() {

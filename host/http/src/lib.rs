@@ -14,7 +14,7 @@ mod part;
 mod problem;
 
 pub use allowed::{
-    Administering, Authenticated, Authorized, Browsing, Capturing, Correcting, Emitting, Erasing, Forgetting, Granting,
+    Administering, Authenticated, Authorized, Browsing, Capturing, Correcting, Doing, Emitting, Erasing, Forgetting, Granting,
     Host, Hosting, Listing, Querying, Reading, Resolving, Viewing, Writing,
 };
 pub use answer::{Created, Events, JsonLines, NoContent, WithRateLimit};

@@ -1,4 +1,4 @@
-//! What took how long within something, and when: one bar a part.
+//! Waterfall charts: one bar for each part of a duration.
 
 use maud::{Markup, html};
 
@@ -6,17 +6,17 @@ use super::format::duration_us;
 
 /// One part. Times are microseconds from the beginning of the whole.
 pub(crate) struct Bar {
-    /// What it was.
+    /// Its label.
     pub(crate) name: &'static str,
-    /// When it began.
+    /// Its start.
     pub(crate) start: u64,
-    /// How long it took.
+    /// Its duration.
     pub(crate) took: u64,
     /// `s1`, `s2` or `s3`.
     pub(crate) class: &'static str,
 }
 
-/// The parts of something that took `whole` microseconds.
+/// A chart of the parts of `whole` microseconds.
 #[allow(clippy::cast_precision_loss, reason = "pixels")]
 pub(crate) fn waterfall(bars: &[Bar], whole: u64) -> Markup {
     let scale = 1_000.0 / whole.max(1) as f64;
