@@ -64,7 +64,7 @@ try {
   await step('keys', () => keyboard(world));
   for (const [name, deed] of deeds.all) await step(name, () => deed(world));
   await step('without JavaScript', () => withoutScript({ ...world, browser, watch }, token, Object.values(all)));
-  await step('the picture of the README', () => takePicture(world));
+  await step('the picture of the README', () => takePicture({ ...world, browser }));
   await step('signs out', () => deeds.signOut(world));
 } finally {
   await browser.close();

@@ -1,6 +1,7 @@
 // The picture of the README: the overview of a company in which several agents work.
 
 import { Company } from './host.mjs';
+import { watch } from './watch.mjs';
 
 const WINDOW = { width: 1280, height: 800 };
 const COMPANY = 'acme';
@@ -33,7 +34,12 @@ const fill = async (host) => {
   await host.until('jobs', ({ items }) => items.length === 2 && items.every((job) => ['failed', 'succeeded'].includes(job.status)));
   const questions = ['when may I deploy?', 'who approves releases?', 'when does the on-call rotation change?', 'zxqv'];
   for (const agentId of ['planner', 'reviewer', 'planner']) {
-    for (const query of questions) await host.memory('query', { bindingKey: 'team-notes', scope: host.scope({ agentId, runId: 'run-105' }), query });
+    for (const query of questions) {
+      const scope = host.scope({ agentId, runId: 'run-105' });
+      const { snippets: [best] } = await host.memory('query', { bindingKey: 'team-notes', scope, query });
+      // Reading a result counts as using it.
+      if (best) await host.memory('get', { bindingKey: 'team-notes', scope, handle: best.handle });
+    }
   }
   await host.memory('list', { scope: host.scope({ agentId: 'planner' }), limit: 10 });
   await host.memory('forget', { scope: host.scope(), handles: [draft] });
@@ -41,17 +47,22 @@ const fill = async (host) => {
 };
 
 /** Takes the picture into the folder. */
-export const takePicture = async ({ open, origin, host, pictures }) => {
+export const takePicture = async ({ browser, origin, host, pictures }) => {
   const company = new Company(origin, host.token, COMPANY);
   await fill(company);
   if (!pictures) return 'no folder for it';
-  const page = await open();
-  await page.setViewportSize(WINDOW);
-  await page.emulateMedia({ colorScheme: 'light' });
-  await page.goto(`${origin}/c/${COMPANY}`);
+  // An administrator of the company does not see the pages of the host.
+  const { value } = await company.change('POST', 'tokens', { name: 'administrator', role: 'company_administrator' });
+  const context = await browser.newContext({ viewport: WINDOW, colorScheme: 'light', reducedMotion: 'reduce' });
+  const page = await context.newPage();
+  watch(page, origin);
+  await page.goto(`${origin}/sign-in`);
+  await page.getByLabel('Token').fill(value);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(`**/c/${COMPANY}`);
   await page.locator('[data-live-switch][data-state=on]').waitFor();
   await page.locator('#overview .stats').waitFor();
   await page.screenshot({ path: `${pictures}/readme.png`, animations: 'disabled' });
-  await page.close();
+  await context.close();
   return `${pictures}/readme.png`;
 };

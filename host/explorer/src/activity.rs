@@ -34,7 +34,9 @@ pub(super) async fn list(
     let body = html! {
         @if page.items.is_empty() {
             (empty("No activity yet", &html! {
-                "The first operation of a company creates its binding: " code { "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'" }
+                "The first operation of a company creates its binding: " code {
+                    "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'"
+                }
             }))
         } @else {
             ol.log { @for entry in &page.items { (change(&view, entry)) } }
@@ -55,7 +57,7 @@ fn action_text(action: ActivityAction) -> (&'static str, &'static str) {
         ActivityAction::BindingCreated => ("created the binding", ""),
         ActivityAction::BindingChanged => ("changed the binding", ""),
         ActivityAction::GrantsChanged => ("changed the permissions of", ""),
-        ActivityAction::TargetChanged => ("assigned", "to another binding"),
+        ActivityAction::TargetChanged => ("changed the binding of", ""),
         ActivityAction::VersionSwitched => ("switched the version of", ""),
         ActivityAction::VersionRejected => ("rejected a version for", ""),
         ActivityAction::BindingReset => ("reset the binding", ""),
@@ -106,7 +108,9 @@ fn change(view: &View, entry: &Activity) -> Markup {
             @if changes.len() <= if entry.before.is_some() { OPEN } else { FEW } {
                 (diff::table(&changes))
             } @else if !changes.is_empty() {
-                details.more { summary { @if entry.before.is_none() { "Show fields" } @else { "Show changes" } } (diff::table(&changes)) }
+                details.more {
+                    summary { @if entry.before.is_none() { "Show fields" } @else { "Show changes" } } (diff::table(&changes))
+                }
             }
         }
     }

@@ -121,7 +121,9 @@ pub(super) async fn resolve(
                 Ok(resolved) => {
                     @let key = resolved.binding.binding.key.as_str();
                     p.lead {
-                        @match agent_id { Some(agent) => { "Agent " strong { (agent) } " uses " }, None => "Requests without an agent use " }
+                        @match agent_id {
+                            Some(agent) => { "Agent " strong { (agent) } " uses " }, None => "Requests without an agent use "
+                        }
                         (binding_link(&view, key)) ", served by " (resolved.binding.binding.provider_key) ". " (health(&resolved.binding))
                     }
                     ol.steps {

@@ -31,7 +31,11 @@ pub(super) async fn list(State(service): State<Arc<Service>>, view: View) -> Res
     let body = if companies.is_empty() {
         empty(
             "No companies yet",
-            &html! { "The first operation of a company creates it: " code { "memhost note --company acme 'Deploys are frozen on Fridays'" } },
+            &html! {
+                "The first operation of a company creates it: " code {
+                    "memhost note --company acme 'Deploys are frozen on Fridays'"
+                }
+            },
         )
     } else {
         table(

@@ -121,7 +121,9 @@ pub(super) async fn list(
         (FilterForm::of(&view, &params))
         @if sums.rows.is_empty() {
             (empty("No operations in this period", &html! {
-                "Every operation is counted, for example: " code { "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'" }
+                "Every operation is counted, for example: " code {
+                    "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'"
+                }
             }))
         } @else {
             (totals(&sums))
@@ -139,11 +141,35 @@ fn totals(sums: &Sums) -> Markup {
     let latency = |us: Option<u64>| us.map_or_else(|| "–".to_owned(), duration_us);
     html! {
         dl.stats {
-            div { dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } } }
-            div { dt { "Operations" } dd { (count(counted(total, "operations"))) small { (count(counted(total, "failed"))) " failed, " (count(counted(total, "refused"))) " refused" } } }
-            div { dt { "Tokens in" } dd { (count(counted(total, "inputTokens"))) small { (count(counted(total, "cachedInputTokens"))) " cached" } } }
-            div { dt { "Tokens out" } dd { (count(counted(total, "outputTokens"))) small { (count(counted(total, "embeddingTokens"))) " embedding" } } }
-            div { dt { "Latency p50" } dd { (latency(total.latency_p50_us)) small { "p99 " (latency(total.latency_p99_us)) } } }
+            div {
+                dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } }
+            }
+            div {
+                dt { "Operations" } dd {
+                    (count(counted(total, "operations"))) small {
+                        (count(counted(total, "failed"))) " failed, " (count(counted(total, "refused"))) " refused"
+                    }
+                }
+            }
+            div {
+                dt { "Tokens in" } dd {
+                    (count(counted(total, "inputTokens"))) small {
+                        (count(counted(total, "cachedInputTokens"))) " cached"
+                    }
+                }
+            }
+            div {
+                dt { "Tokens out" } dd {
+                    (count(counted(total, "outputTokens"))) small {
+                        (count(counted(total, "embeddingTokens"))) " embedding"
+                    }
+                }
+            }
+            div {
+                dt { "Latency p50" } dd {
+                    (latency(total.latency_p50_us)) small { "p99 " (latency(total.latency_p99_us)) }
+                }
+            }
         }
     }
 }

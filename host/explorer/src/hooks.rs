@@ -228,7 +228,9 @@ fn came(view: &View, delivery: &Delivery) -> Markup {
     html! {
         @if is_nothing { p.soft { "No result yet." } }
         ul.list {
-            @for handle in &delivery.records { li { "Record " (record_link(view, delivery.binding_key.as_str(), handle)) } }
+            @for handle in &delivery.records {
+                li { "Record " (record_link(view, delivery.binding_key.as_str(), handle)) }
+            }
             @for job in &delivery.jobs {
                 li.between { span { "Job " code { (job.provider_job_id) } } (job_status(job.status)) }
             }

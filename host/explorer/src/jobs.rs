@@ -194,7 +194,9 @@ pub(super) async fn ask_cancel(
     let job = service.job(&allowed.company, id(&job)?)?;
     let here = view.at(&["jobs", &job.id.0.to_string()]);
     let body = html! {
-        p.about { "Work in progress may finish, but its result is discarded. The provider is told to stop. You can retry the job later." }
+        p.about {
+            "Work in progress may finish, but its result is discarded. The provider is told to stop. You can retry the job later."
+        }
         (confirm(&view, &view.path, "Cancel job", &[], &here))
     };
     Ok(Page::new(&view, "Cancel job?", "").crumb("Jobs", view.at(&["jobs"])).crumb("Job", here).render(&body))

@@ -73,7 +73,9 @@ pub(super) async fn show(
             @if doctor { (panel("doctor", "Health checks", &checks(&service).await)) }
         }
     };
-    let action = html! { @if is_operator && !doctor { a.button href={ (view.at(&[])) "?doctor=yes#doctor" } { "Run health checks" } } };
+    let action = html! {
+        @if is_operator && !doctor { a.button href={ (view.at(&[])) "?doctor=yes#doctor" } { "Run health checks" } }
+    };
     let page = page.action(action);
     // The checks read the whole log, so this page does not refresh itself at every operation.
     Ok(if doctor { page } else { page.live("operations,jobs,budgets,plugins") }.render(&body))
@@ -90,7 +92,9 @@ fn first_steps(company: &CompanyId) -> Markup {
                 "memhost note --company " (company) " 'Deploys are frozen on Fridays'\n"
                 "memhost search --company " (company) " 'when may I deploy?'"
             }
-            p.help { "The first operation creates a binding for the built-in provider, which stores Markdown files on this machine. To connect Claude Code, use " code { "memhost agent-hooks claude install" } "." }
+            p.help {
+                "The first operation creates a binding for the built-in provider, which stores Markdown files on this machine. To connect Claude Code, use " code { "memhost agent-hooks claude install" } "."
+            }
         }
     }
 }
@@ -158,12 +162,36 @@ fn figures(days: &Sums, quality: Option<&Evaluation>) -> Markup {
     let hits = quality.map(|quality| rate(quality.recall_hit_rate));
     html! {
         dl.stats {
-            div { dt { "Operations, 30 days" } dd { (count(total.counted("operations"))) small { (count(total.counted("reads"))) " reads, " (count(total.counted("writes"))) " writes" } } }
-            div { dt { "Failed" } dd { (count(total.counted("failed"))) small { (count(total.counted("refused"))) " refused" } } }
-            div { dt { "Latency p50" } dd { (latency(total.latency_p50_us)) small { "p99 " (latency(total.latency_p99_us)) } } }
-            div { dt { "Recall hit rate" } dd { (hits.as_deref().unwrap_or("–")) small { @if hits.is_some() { "of recalled records used, 7 days" } @else { "too many operations; use " code { "memhost stats" } } } } }
+            div {
+                dt { "Operations, 30 days" } dd {
+                    (count(total.counted("operations"))) small {
+                        (count(total.counted("reads"))) " reads, " (count(total.counted("writes"))) " writes"
+                    }
+                }
+            }
+            div {
+                dt { "Failed" } dd {
+                    (count(total.counted("failed"))) small { (count(total.counted("refused"))) " refused" }
+                }
+            }
+            div {
+                dt { "Latency p50" } dd {
+                    (latency(total.latency_p50_us)) small { "p99 " (latency(total.latency_p99_us)) }
+                }
+            }
+            div {
+                dt { "Recall hit rate" } dd {
+                    (hits.as_deref().unwrap_or("–")) small {
+                        @if hits.is_some() { "of queries, last 7 days" } @else {
+                            "too many operations; use " code { "memhost stats" }
+                        }
+                    }
+                }
+            }
             div { dt { "Empty queries" } dd { (rate(empty)) small { "of " (count(queries)) " queries" } } }
-            div { dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } } }
+            div {
+                dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } }
+            }
         }
     }
 }
@@ -209,7 +237,9 @@ async fn checks(service: &Service) -> Markup {
             Health::Warning => (Tone::Warning, "warning"),
             Health::Bad => (Tone::Bad, "error"),
         };
-        let found = html! { p.reason { (sentence(&check.found)) @if !check.advice.is_empty() { ". " (sentence(&check.advice)) } } };
+        let found = html! {
+            p.reason { (sentence(&check.found)) @if !check.advice.is_empty() { ". " (sentence(&check.advice)) } }
+        };
         Row::new().key(check.name).cell(check.name).cell(badge(tone, word)).cell(found)
     });
     table("Health checks", &[Column::text("Check"), Column::text("Status"), Column::text("Result").long()], rows)

@@ -60,7 +60,9 @@ pub(super) async fn page(
         (None, _) => empty("No records yet", &html! { "There is nothing to search." }),
         (_, None) => empty(
             "Enter a query",
-            &html! { "The results are what an agent in this scope would get. The query is recorded as your operation." },
+            &html! {
+                "The results are what an agent in this scope would get. The query is recorded as your operation."
+            },
         ),
         (Some(binding), Some(_)) => {
             let request = request(query, scope)?;
@@ -132,15 +134,23 @@ fn shown(view: &View, answer: &Answer) -> Markup {
             div { dt { "Binding" } dd { (answer.binding) } }
             div { dt { "Operation" } dd { (recorded(view, answer)) } }
         }
-        @if let Some(summary) = &bundle.profile_summary { (panel("profile", "Profile", &html! { p.text { (summary) } })) }
+        @if let Some(summary) = &bundle.profile_summary {
+            (panel("profile", "Profile", &html! { p.text { (summary) } }))
+        }
         @if found == 0 {
-            (empty("No results", &html! { "Try other words or another scope. " a href=(address(&view.at(&["records"]), Some(&answer.binding), &answer.scope)) { "Show the records of this scope" } }))
+            (empty("No results", &html! {
+                "Try other words or another scope. " a href=(address(&view.at(&["records"]), Some(&answer.binding), &answer.scope)) {
+                    "Show the records of this scope"
+                }
+            }))
         } @else {
             div.two {
                 (panel("hits", "Results", &hits(view, answer)))
                 div.stack {
                     (panel("block", "Context for a run", &block(answer)))
-                    @if let Some(explained) = &answer.explained { (panel("explained", "Query analysis", &read(explained))) }
+                    @if let Some(explained) = &answer.explained {
+                        (panel("explained", "Query analysis", &read(explained)))
+                    }
                 }
             }
         }
@@ -166,7 +176,9 @@ fn hits(view: &View, answer: &Answer) -> Markup {
                     (head(view, answer, hit))
                     p.text { (clipped(&hit.text, SHOWN)) }
                     p.soft { (provenance(view, hit)) }
-                    @if let Some(parts) = explained.and_then(|explained| parts(explained, &hit.handle)) { (bars(parts, largest)) }
+                    @if let Some(parts) = explained.and_then(|explained| parts(explained, &hit.handle)) {
+                        (bars(parts, largest))
+                    }
                 }
             }
         }
@@ -244,7 +256,9 @@ fn block(answer: &Answer) -> Markup {
             (count(u64::from(block.included))) " results included"
             @if block.omitted > 0 { ", " (count(u64::from(block.omitted))) " omitted" } "."
         }
-        @if block.text.is_empty() { p.soft { "No result fits the token budget." } } @else { pre #context tabindex="0" { (block.text) } }
+        @if block.text.is_empty() { p.soft { "No result fits the token budget." } } @else {
+            pre #context tabindex="0" { (block.text) }
+        }
     }
 }
 

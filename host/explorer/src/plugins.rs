@@ -87,7 +87,9 @@ pub(super) async fn list(State(service): State<Arc<Service>>, view: View, _: Hos
     let body = html! {
         div #rows { (table("Plugins", &columns, rows)) }
         @if plugins.refused.is_empty() {
-            p.soft #refused { "No rejected files. The host loads a " code { ".wasm" } " file in the plugins directory within seconds." }
+            p.soft #refused {
+                "No rejected files. The host loads a " code { ".wasm" } " file in the plugins directory within seconds."
+            }
         } @else {
             (panel("refused", "Rejected files", &table("Rejected files", &refused, rejected)))
         }
@@ -131,7 +133,11 @@ pub(super) async fn show(
         (panel("asks", "Permissions", &asks(&plugin)))
         @if let Some(schema) = &description.config_schema {
             (panel("schema", "Configuration", &html! {
-                details.more { summary { "JSON Schema" } pre tabindex="0" { (serde_json::to_string_pretty(schema).unwrap_or_default()) } }
+                details.more {
+                    summary { "JSON Schema" } pre tabindex="0" {
+                        (serde_json::to_string_pretty(schema).unwrap_or_default())
+                    }
+                }
             }))
         }
         (panel("interfaces", "Interfaces", &interfaces(&plugin)))

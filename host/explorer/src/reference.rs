@@ -142,7 +142,9 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
             p.summary { (text(json, "summary")) " " a.id href={ "#" (operation.id()) } { (operation.id()) } }
             (prose(text(json, "description")))
             p.roles {
-                @if roles.is_empty() { "Public: no token is needed." } @else { "For: " (roles.join(", ").replace('_', " ")) "." }
+                @if roles.is_empty() { "Public: no token is needed." } @else {
+                    "For: " (roles.join(", ").replace('_', " ")) "."
+                }
             }
             @if !parameters.is_empty() {
                 h5 { "Parameters" }
@@ -162,7 +164,9 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
             @if let Some(content) = json["requestBody"]["content"].as_object() {
                 h5 { "Body" }
                 @for (media, body) in content {
-                    p.media { code { (media) } @if body["schema"].is_object() { ": " (schemas.inline(&body["schema"])) } }
+                    p.media {
+                        code { (media) } @if body["schema"].is_object() { ": " (schemas.inline(&body["schema"])) }
+                    }
                     (schemas.members(&body["schema"]))
                 }
             }
@@ -178,7 +182,11 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                         } @else {
                             (prose(text(answer, "description")))
                             @for (media, body) in answer["content"].as_object().into_iter().flatten() {
-                                p.media { code { (media) } @if body["schema"].is_object() { ": " (schemas.inline(&body["schema"])) } }
+                                p.media {
+                                    code { (media) } @if body["schema"].is_object() {
+                                        ": " (schemas.inline(&body["schema"]))
+                                    }
+                                }
                             }
                             @let headers: Vec<&str> = answer["headers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
                             @if !headers.is_empty() { p.media { "Headers: " (headers.join(", ")) } }
@@ -194,11 +202,15 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
 fn problems(document: &Value) -> Markup {
     html! {
         h2 { "Problems" }
-        p { "Errors are returned as " code { "application/problem+json" } ", whose " code { "code" } " is one of these." }
+        p {
+            "Errors are returned as " code { "application/problem+json" } ", whose " code { "code" } " is one of these."
+        }
         dl.members {
             @for answer in document["components"]["responses"].as_object().into_iter().flatten().map(|(_, answer)| answer) {
                 @for code in answer["x-codes"].as_array().into_iter().flatten() {
-                    dt id={ "problem-" (text(code, "code")) } { code { (text(code, "code")) } " " span.kind { (code["status"]) } }
+                    dt id={ "problem-" (text(code, "code")) } {
+                        code { (text(code, "code")) } " " span.kind { (code["status"]) }
+                    }
                     dd { p { (text(code, "means")) " " (text(code, "advice")) } }
                 }
             }

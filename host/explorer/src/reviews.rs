@@ -131,7 +131,9 @@ pub(super) async fn show(
         div.two {
             div.stack {
                 (panel("text", "Text", &html! { p.text { (item.text) } }))
-                @if item.status == ReviewStatus::Pending && view.allows(Act::Administer) { (decide_panel(&view, &item)) }
+                @if item.status == ReviewStatus::Pending && view.allows(Act::Administer) {
+                    (decide_panel(&view, &item))
+                }
             }
             div.stack {
                 (panel("why", "Reasons", &why(&item)))

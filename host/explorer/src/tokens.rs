@@ -57,7 +57,9 @@ pub(super) async fn list(State(service): State<Arc<Service>>, view: View, owner:
     };
     let body = html! {
         @if tokens.is_empty() {
-            (empty("No tokens", &html! { "Create one for each agent, administrator or auditor, here or with " code { "memhost token create" } "." }))
+            (empty("No tokens", &html! {
+                "Create one for each agent, administrator or auditor, here or with " code { "memhost token create" } "."
+            }))
         } @else {
             (table(owner.title(), columns, rows))
         }

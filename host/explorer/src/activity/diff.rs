@@ -99,7 +99,9 @@ pub(super) fn table(changes: &[Change]) -> Markup {
                         dt { (label(&change.path)) }
                         dd {
                             @if let Some(before) = &change.before { del { span.vh { "before " } (before) } }
-                            @if change.before.is_some() && change.after.is_some() { span.arrow aria-hidden="true" { " → " } }
+                            @if change.before.is_some() && change.after.is_some() {
+                                span.arrow aria-hidden="true" { " → " }
+                            }
                             @if let Some(after) = &change.after { ins { span.vh { "after " } (after) } }
                         }
                     }

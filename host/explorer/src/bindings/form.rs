@@ -153,7 +153,9 @@ fn fresh(service: &Service, view: &View, given: &Given, wrong: &Wrong) -> Markup
 fn general(wrong: &Wrong) -> Markup {
     html! {
         @if !wrong.0.is_empty() {
-            p.wrong role="alert" { "Not saved. " @for (at, message) in wrong.of("") { code { (at) } " " (message) " " } }
+            p.wrong role="alert" {
+                "Not saved. " @for (at, message) in wrong.of("") { code { (at) } " " (message) " " }
+            }
         }
     }
 }
@@ -162,15 +164,21 @@ fn common(view: &View, given: &Given, wrong: &Wrong) -> Markup {
     html! {
         (Field::new("version", "Version", &given.version).help("A range such as ^1.2, or the digest of one build. Empty: the newest version."))
         (wrong.under("version"))
-        div.json { (Field::new("config", "Configuration (JSON)", &given.config).lines(6).help("Empty: the provider's defaults.")) }
+        div.json {
+            (Field::new("config", "Configuration (JSON)", &given.config).lines(6).help("Empty: the provider's defaults."))
+        }
         (wrong.under("config"))
         details.more open[wrong.of("policy").next().is_some() || wrong.of("limits").next().is_some()] {
             summary { "Policy and limits" }
             div.stack {
-                div.json { (Field::new("policy", "Policy (JSON)", &given.policy).lines(8).help("Hooks, review, personal data, budgets, retention. Missing fields have their defaults.")) }
+                div.json {
+                    (Field::new("policy", "Policy (JSON)", &given.policy).lines(8).help("Hooks, review, personal data, budgets, retention. Missing fields have their defaults."))
+                }
                 (wrong.under("policy"))
                 @if view.allows(Act::Grant) {
-                    div.json { (Field::new("limits", "Limits (JSON)", &given.limits).lines(8).help("Missing fields have their defaults.")) }
+                    div.json {
+                        (Field::new("limits", "Limits (JSON)", &given.limits).lines(8).help("Missing fields have their defaults."))
+                    }
                     (wrong.under("limits"))
                 }
             }

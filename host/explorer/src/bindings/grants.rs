@@ -108,7 +108,9 @@ fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
 pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup {
     let others = others(&asks.granted, &asks.asked);
     if asks.asked.is_empty() && others.is_empty() {
-        return html! { p.soft { "It requests no permissions and has none. It cannot reach anything outside of its sandbox." } };
+        return html! {
+            p.soft { "It requests no permissions and has none. It cannot reach anything outside of its sandbox." }
+        };
     }
     let may = view.allows(Act::Grant);
     let columns = [

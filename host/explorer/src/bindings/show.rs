@@ -108,7 +108,9 @@ fn targets(view: &View, shown: &BindingView) -> Markup {
     html! {
         ul.list {
             li.between {
-                @if shown.is_default { span { "Company (default binding)" } } @else { span.soft { "Not the company's default" } }
+                @if shown.is_default { span { "Company (default binding)" } } @else {
+                    span.soft { "Not the company's default" }
+                }
                 @if may {
                     (form(view, &default, &html! {
                         input type="hidden" name="on" value=(!shown.is_default);
@@ -215,7 +217,7 @@ fn versions(service: &Service, shown: &BindingView) -> Markup {
     let builds = service.plugins().admitted;
     let builds = builds.iter().filter(|build| build.inspection.description.provider_key == *key);
     let columns =
-        [Column::text("Version"), Column::text("Digest"), Column::text("State"), Column::text("Reason").long()];
+        [Column::text("Version"), Column::text("Digest"), Column::text("Status"), Column::text("Reason").long()];
     let rows = builds.map(|build| {
         let digest = build.inspection.digest;
         let version = &build.inspection.description.version;

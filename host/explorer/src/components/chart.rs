@@ -52,14 +52,19 @@ impl<'a> Chart<'a> {
         let values = self.series.iter().flat_map(|(_, _, values)| values).copied();
         let top = nice(values.filter(|value| value.is_finite()).fold(0.0, f64::max));
         let step = WIDTH / self.labels.len().max(1) as f64;
-        self.figure(top, &html! {
-            @for (_, class, values) in &self.series {
-                path class={ "line " (class) } d=(path(values, top, step, HEIGHT)) {}
-            }
-            @for (at, label) in self.labels.iter().enumerate() {
-                rect.hit x=(num(step * at as f64)) y="0" width=(num(step)) height=(num(HEIGHT)) { title { (self.said(at, label)) } }
-            }
-        })
+        self.figure(
+            top,
+            &html! {
+                @for (_, class, values) in &self.series {
+                    path class={ "line " (class) } d=(path(values, top, step, HEIGHT)) {}
+                }
+                @for (at, label) in self.labels.iter().enumerate() {
+                    rect.hit x=(num(step * at as f64)) y="0" width=(num(step)) height=(num(HEIGHT)) {
+                        title { (self.said(at, label)) }
+                    }
+                }
+            },
+        )
     }
 
     fn stack(&self, at: usize, top: f64) -> Vec<(&'static str, f64, f64)> {
@@ -102,11 +107,15 @@ impl<'a> Chart<'a> {
                     svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-labelledby={ (self.id) "-t " (self.id) "-d" } {
                         title #{ (self.id) "-t" } { (self.title) }
                         desc #{ (self.id) "-d" } { (about) }
-                        path.grid d={ "M0 0.5H" (WIDTH) "M0 " (HEIGHT / 2.0) "H" (WIDTH) "M0 " (HEIGHT - 0.5) "H" (WIDTH) } {}
+                        path.grid d={ "M0 0.5H" (WIDTH) "M0 " (HEIGHT / 2.0) "H" (WIDTH) "M0 " (HEIGHT - 0.5) "H" (WIDTH) } {
+
+                        }
                         (drawn)
                     }
                 }
-                @if let (Some(first), Some(last)) = (first, last) { div.ends aria-hidden="true" { span { (first) } span { (last) } } }
+                @if let (Some(first), Some(last)) = (first, last) {
+                    div.ends aria-hidden="true" { span { (first) } span { (last) } }
+                }
             }
         }
     }

@@ -53,7 +53,9 @@ impl<'a, T> FilterForm<'a, T> {
     /// A field for a text that is as wide as the form.
     pub(crate) fn wide_text(self, name: &'static str, label: &str) -> Self {
         let field = html! {
-            label.f.whole { span { (label) } input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off"; }
+            label.f.whole {
+                span { (label) } input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off";
+            }
         };
         self.add(name, field)
     }
@@ -61,7 +63,9 @@ impl<'a, T> FilterForm<'a, T> {
     /// A field for a text.
     pub(crate) fn text(self, name: &'static str, label: &str) -> Self {
         let field = html! {
-            label.f { span { (label) } input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off" spellcheck="false"; }
+            label.f {
+                span { (label) } input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off" spellcheck="false";
+            }
         };
         self.add(name, field)
     }
@@ -69,7 +73,9 @@ impl<'a, T> FilterForm<'a, T> {
     /// A field for a day.
     pub(crate) fn day(self, name: &'static str, label: &str) -> Self {
         let field = html! {
-            label.f { span { (label) } input type="date" name=(name) value=(self.params.value(name)) data-control="day"; }
+            label.f {
+                span { (label) } input type="date" name=(name) value=(self.params.value(name)) data-control="day";
+            }
         };
         self.add(name, field)
     }
@@ -119,7 +125,9 @@ fn select<V: AsRef<str>, L: Render>(
             span { (label) }
             select name=(name) data-control="select" data-submit {
                 @if has_any { option value="" { "Any" } }
-                @for (value, label) in choices { option value=(value.as_ref()) selected[value.as_ref() == chosen] { (label) } }
+                @for (value, label) in choices {
+                    option value=(value.as_ref()) selected[value.as_ref() == chosen] { (label) }
+                }
             }
         }
     }

@@ -136,7 +136,9 @@ impl Render for Field<'_> {
             div.field {
                 label for={ "in-" (self.name) } { (self.label) }
                 @if self.rows > 0 {
-                    textarea #{ "in-" (self.name) } name=(self.name) rows=(self.rows) required[self.is_required] aria-describedby=[&described] { (self.value) }
+                    textarea #{ "in-" (self.name) } name=(self.name) rows=(self.rows) required[self.is_required] aria-describedby=[&described] {
+                        (self.value)
+                    }
                 } @else {
                     input #{ "in-" (self.name) } name=(self.name) value=(self.value) required[self.is_required] aria-describedby=[&described];
                 }
@@ -157,7 +159,9 @@ pub(crate) fn select_field<V: AsRef<str>, N: Render>(
         div.field {
             label for={ "in-" (name) } { (label) }
             select #{ "in-" (name) } name=(name) {
-                @for (value, called) in options { option value=(value.as_ref()) selected[value.as_ref() == chosen] { (called) } }
+                @for (value, called) in options {
+                    option value=(value.as_ref()) selected[value.as_ref() == chosen] { (called) }
+                }
             }
         }
     }

@@ -113,7 +113,9 @@ pub(crate) fn sentence(text: &str) -> Markup {
     let is_paired = text.matches('`').count().is_multiple_of(2);
     html! {
         @if is_paired {
-            @for (index, part) in text.split('`').enumerate() { @if index % 2 == 0 { (part) } @else { code { (part) } } }
+            @for (index, part) in text.split('`').enumerate() {
+                @if index % 2 == 0 { (part) } @else { code { (part) } }
+            }
         } @else { (text) }
     }
 }

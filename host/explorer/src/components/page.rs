@@ -97,13 +97,17 @@ impl<'a> Page<'a> {
                 div.head {
                     div {
                         @if !self.crumbs.is_empty() {
-                            nav.crumbs aria-label="Breadcrumb" { ol { @for (name, href) in &self.crumbs { li { a href=(href) { (name) } } } } }
+                            nav.crumbs aria-label="Breadcrumb" {
+                                ol { @for (name, href) in &self.crumbs { li { a href=(href) { (name) } } } }
+                            }
                         }
                         h1 { (self.title) }
                         @if !self.about.is_empty() { p.about { (self.about) } }
                     }
                     div.actions {
-                        @if self.live.is_some() { button.live type="button" data-live-switch aria-pressed="true" hidden { "Live" } }
+                        @if self.live.is_some() {
+                            button.live type="button" data-live-switch aria-pressed="true" hidden { "Live" }
+                        }
                         @if let Some(action) = &self.action { (action) }
                     }
                 }
@@ -159,7 +163,9 @@ fn groups(view: &View, groups: &[Group]) -> Markup {
                     p { (name) }
                     ul {
                         @for (name, path, _) in pages {
-                            @let href = if path.starts_with('/') { (*path).to_owned() } else if path.is_empty() { view.at(&[]) } else { view.at(&[path]) };
+                            @let href = if path.starts_with('/') { (*path).to_owned() } else if path.is_empty() { view.at(&[]) } else {
+                                view.at(&[path])
+                            };
                             li { a href=(href) aria-current=[current(view, &href)] { (name) } }
                         }
                     }
@@ -182,7 +188,11 @@ fn current(view: &View, href: &str) -> Option<&'static str> {
 
 /// The theme, the signed-in caller, and the sign-out button.
 fn who(view: &View) -> Markup {
-    let here = |label: &str, value: &str, is_on: bool| html! { button name="theme" value=(value) aria-pressed=(is_on) { (label) } };
+    let here = |label: &str, value: &str, is_on: bool| {
+        html! {
+            button name="theme" value=(value) aria-pressed=(is_on) { (label) }
+        }
+    };
     html! {
         div.who {
             form.theme method="post" action="/theme" aria-label="Theme" {

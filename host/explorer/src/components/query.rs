@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use super::view::{View, escape};
 use memhost_http::Problem;
 
-/// The query of the address. An empty field counts as absent, because forms send empty fields. An unknown field is an error.
+/// The query of the address. An empty field counts as absent, because forms send empty fields. An unknown field is an
+/// error.
 pub(crate) struct QueryParams<T> {
     /// The fields as a type.
     pub(crate) query: T,
@@ -54,7 +55,8 @@ impl<T> QueryParams<T> {
         self.pairs.iter().any(|(name, _)| name != "cursor")
     }
 
-    /// The address of this page with another value of one field. It drops the cursor, because a new filter starts at the first page.
+    /// The address of this page with another value of one field. It drops the cursor, because a new filter starts at the
+    /// first page.
     pub(crate) fn with(&self, view: &View, name: &str, value: Option<&str>) -> String {
         let mut pairs: Vec<_> =
             self.pairs.iter().filter(|(known, _)| known != name && known != "cursor").cloned().collect();

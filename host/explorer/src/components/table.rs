@@ -93,7 +93,9 @@ pub(crate) fn table(caption: &str, columns: &[Column], rows: impl IntoIterator<I
                         tr data-key=[&row.key] {
                             @for (index, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
                                 @match (&row.href, index) {
-                                    (Some(href), 0) => th scope="row" class=[some(column.class)] { a.row href=(href) { (cell) } },
+                                    (Some(href), 0) => th scope="row" class=[some(column.class)] {
+                                        a.row href=(href) { (cell) }
+                                    },
                                     _ => td class=[some(column.class)] { (cell) },
                                 }
                             }

@@ -46,7 +46,9 @@ fn page(
     let body = html! {
         (tabs(view, "budgets", &TABS))
         @if all.is_empty() {
-            (empty("No budgets", &html! { "Spending is not limited. Set a budget below, or with " code { "memhost budget create" } "." }))
+            (empty("No budgets", &html! {
+                "Spending is not limited. Set a budget below, or with " code { "memhost budget create" } "."
+            }))
         } @else {
             div.two #budgets data-live {
                 @for found in &all {

@@ -70,7 +70,9 @@ pub(crate) async fn events(
     let body = html! {
         (tabs(&view, "cost-events", &TABS))
         @if page.items.is_empty() {
-            (empty("No cost events yet", &html! { "A call that its provider reports as billed by usage creates one. Usage that a run already accounts for creates none." }))
+            (empty("No cost events yet", &html! {
+                "A call that its provider reports as billed by usage creates one. Usage that a run already accounts for creates none."
+            }))
         } @else {
             (table("Cost events", &columns, rows))
             (pager(&view, &params, page.next_cursor.as_deref(), "cost events"))
@@ -128,7 +130,9 @@ pub(crate) async fn charges(
         (tabs(&view, "charges", &TABS))
         @if page.items.is_empty() {
             (empty("No flat charges yet", &html! {
-                "Add subscriptions and invoices with " code { "POST /control/v1/companies/" (allowed.company) "/finance-events" }
+                "Add subscriptions and invoices with " code {
+                    "POST /control/v1/companies/" (allowed.company) "/finance-events"
+                }
             }))
         } @else {
             (table("Flat charges", &columns, rows))

@@ -47,7 +47,9 @@ pub(crate) async fn show(
                 (panel("request", "Request", &html! {
                     pre tabindex="0" { (pretty(&payload.text)) }
                     @if payload.bytes > payload.text.len() as u64 {
-                        p.help { "The binding's policy stores only the first " (bytes(payload.text.len() as u64)) " of " (bytes(payload.bytes)) "." }
+                        p.help {
+                            "The binding's policy stores only the first " (bytes(payload.text.len() as u64)) " of " (bytes(payload.bytes)) "."
+                        }
                     }
                 }))
             }
@@ -160,9 +162,14 @@ fn provenance(view: &View, operation: &Operation) -> Details {
         .maybe("Namespace", scope.namespace.as_deref());
     let details = match &operation.hook {
         Some(hook) => details
-            .row("Hook", html! {
-                a href={ (view.at(&["hooks"])) "?hookId=" (crate::components::escape(&hook.hook_id)) } { (words(hook.hook_kind.as_str())) }
-            })
+            .row(
+                "Hook",
+                html! {
+                    a href={ (view.at(&["hooks"])) "?hookId=" (crate::components::escape(&hook.hook_id)) } {
+                        (words(hook.hook_kind.as_str()))
+                    }
+                },
+            )
             .row("Triggered", moment(hook.triggered_at))
             .maybe("Hook agent", hook.actor_agent_id.as_ref().map(ToString::to_string))
             .maybe("Hook run", hook.heartbeat_run_id.as_deref().map(|id| run_link(view, id))),
@@ -196,7 +203,9 @@ fn timing(view: &View, operation: &Operation) -> Markup {
     html! {
         (waterfall(&bars, whole))
         @if operation.provider_us.is_none() { p.soft { "The provider was not called." } }
-        (Details::default().maybe("Finished", operation.finished_at.map(|at| html! { (time(at, view.now)) " " span.soft { (exact(at)) } })))
+        (Details::default().maybe("Finished", operation.finished_at.map(|at| html! {
+            (time(at, view.now)) " " span.soft { (exact(at)) }
+        })))
     }
 }
 
@@ -296,7 +305,9 @@ fn cost_events(view: &View, operation: &Operation) -> Markup {
     html! {
         ul.list {
             @for event in events.iter().filter(|event| operation.cost_event_ids.contains(&event.id)) {
-                li.between data-cost-event=(event.id) { a href=(view.at(&["cost-events"])) { code { (event.id) } } (money(event.cost)) }
+                li.between data-cost-event=(event.id) {
+                    a href=(view.at(&["cost-events"])) { code { (event.id) } } (money(event.cost))
+                }
             }
         }
     }

@@ -80,7 +80,7 @@ fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {
             );
         }
         BreakerState::HalfOpen => {
-            add(Tone::Warning, "circuit half open", html! { "The provider of " (key) " kept failing" })
+            add(Tone::Warning, "circuit half open", html! { "The provider of " (key) " kept failing" });
         }
     }
     for waiting in &shown.waiting {

@@ -150,8 +150,12 @@ pub(crate) async fn ask_forget(
     let body = html! {
         (panel("what", "Record", &html! { p.text { (clipped(&found.text, 600)) } }))
         div.stack {
-            p.about { "Agents no longer get this record. The next page says whether the provider deleted it or only hides it. This cannot be undone." }
-            p.about { "The operation log keeps who forgot it and its ID, but not its text. If the binding's policy stores requests, the request that wrote it stays until its retention ends." }
+            p.about {
+                "Agents no longer get this record. The next page says whether the provider deleted it or only hides it. This cannot be undone."
+            }
+            p.about {
+                "The operation log keeps who forgot it and its ID, but not its text. If the binding's policy stores requests, the request that wrote it stays until its retention ends."
+            }
         }
         (confirm(&view, &named.at(&view, "forget"), "Forget record", &[], &named.at(&view, "")))
     };

@@ -109,7 +109,9 @@ pub(crate) async fn show(
         div.two #record data-key=(named.id) {
             div.stack {
                 (panel("text", "Text", &html! { p.text { (found.text) } }))
-                @if let Some(summary) = &found.summary { (panel("summary", "Summary", &html! { p.text { (summary) } })) }
+                @if let Some(summary) = &found.summary {
+                    (panel("summary", "Summary", &html! { p.text { (summary) } }))
+                }
                 @if let Some(metadata) = found.metadata.as_ref().filter(|metadata| !metadata.is_empty()) {
                     (panel("metadata", "Metadata", &listed(metadata)))
                 }
@@ -210,7 +212,9 @@ fn related_operations(view: &View, named: &Named, operations: &[Operation]) -> M
                     @for operation in operations {
                         li.between data-key=(operation.id) {
                             span {
-                                a href=(view.at(&["operations", &operation.id.to_string()])) { (words(operation.kind.as_str())) }
+                                a href=(view.at(&["operations", &operation.id.to_string()])) {
+                                    (words(operation.kind.as_str()))
+                                }
                                 @if operation.cited.contains(&named.handle) { " that cites it" }
                                 " " span.soft { (operation.principal) " " (short_id(operation.id)) }
                             }

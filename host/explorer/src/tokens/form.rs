@@ -58,7 +58,11 @@ fn page(view: &View, owner: &TokenOwner<Administering>, given: &Given, error: Op
             @if is_company {
                 fieldset.field {
                     legend { "Allowed operations (none selected: all operations of the role)" }
-                    div.ticks { @for kind in kinds { @let name = format!("op.{}", kind.as_str()); (checkbox(&name, &words(kind.as_str()), given.contains_key(&name))) } }
+                    div.ticks {
+                        @for kind in kinds {
+                            @let name = format!("op.{}", kind.as_str()); (checkbox(&name, &words(kind.as_str()), given.contains_key(&name)))
+                        }
+                    }
                 }
             }
             div.actions { button.primary { "Create token" } a.quiet href=(owner.path("")) { "Cancel" } }
