@@ -61,7 +61,7 @@ export const navigation = async (world) => {
 const retryJob = async ({ page, host, ...rest }) => {
   const job = (await host.control('jobs?status=failed')).items[0];
   await page.goto(at({ host, ...rest }, `jobs/${job.id}`));
-  await page.getByRole('button', { name: 'Run it again' }).click();
+  await page.getByRole('button', { name: 'Retry' }).click();
   is(await said(page), 'The job is queued again.', 'the page says');
   await host.until(`jobs/${job.id}`, (now) => now.attempts > job.attempts && now.status === 'failed');
   // The page shows how it ended without being asked again, where it is live.
@@ -81,13 +81,13 @@ const review = async ({ page, host, ...rest }) => {
     return bundle.snippets.map(({ text }) => text).join('; ');
   };
   is(await found('Thursdays'), '', 'before it is approved a query finds');
-  await decide('The release train', 'Approve', 'Approved. It counts from now on.');
+  await decide('The release train', 'Approve', 'Approved. Agents get it from now on.');
   is(await found('Thursdays'), 'The release train leaves on Thursdays', 'an approved record');
   await decide('anna@example.com', 'Reject and forget', 'Rejected. The provider was told to forget it.');
   is(await found('anna@example.com,'), '', 'a rejected record');
-  await decide('Grace prefers', 'Approve in this form', 'Approved in your words.', async () => {
-    await page.getByText('Change the text and approve').click();
-    await page.getByLabel('Text as it should be').fill('Grace likes short answers');
+  await decide('Grace prefers', 'Approve with changes', 'Approved with your changes.', async () => {
+    await page.getByText('Edit and approve').click();
+    await page.getByLabel('Corrected text').fill('Grace likes short answers');
   });
   is(await found('likes'), 'Grace likes short answers', 'an edited record');
 };
@@ -98,7 +98,7 @@ const hooks = async ({ page, host, ...rest }) => {
   await page.waitForURL('**status=dead**');
   const dead = (await host.control('deliveries?status=dead')).items[0];
   await page.getByRole('button', { name: 'Replay' }).first().click();
-  is(await said(page), 'The delivery is on its way again.', 'the page says');
+  is(await said(page), 'The delivery is queued again.', 'the page says');
   await host.until(`deliveries/${dead.id}`, (now) => now.lastOperationId !== dead.lastOperationId && now.status === 'dead');
 };
 
@@ -106,7 +106,7 @@ const bindings = async ({ page, host, ...rest }) => {
   await page.goto(at({ host, ...rest }, 'bindings/undecided'));
   const storage = page.getByLabel(/Decision about storage/i);
   await storage.selectOption('asked');
-  await page.getByRole('button', { name: 'Save the decision' }).click();
+  await page.getByRole('button', { name: 'Save permissions' }).click();
   await page.locator('[data-flash]').waitFor();
   is((await host.control('bindings/undecided/grants')).granted.storageBytes, 64 << 20, 'granted');
   await page.getByRole('button', { name: 'Disable' }).click();
@@ -115,7 +115,7 @@ const bindings = async ({ page, host, ...rest }) => {
   await page.locator('main details:has([name=policy]) > summary').click();
   await page.locator('[name=policy]').fill('{');
   await expecting(page, 422, () => page.getByRole('button', { name: 'Save' }).click());
-  await page.locator('.complaint').first().waitFor();
+  await page.locator('.error').first().waitFor();
   await page.goto(at({ host, ...rest }, 'bindings/undecided/delete'));
   await page.locator('main form button.danger').click();
   await page.waitForURL('**/bindings');
@@ -124,10 +124,10 @@ const bindings = async ({ page, host, ...rest }) => {
 
 const tokens = async ({ page, host, origin, ...rest }) => {
   await page.goto(at({ host, origin, ...rest }, 'tokens'));
-  await page.getByRole('link', { name: 'New token' }).click();
+  await page.getByRole('link', { name: 'Create token' }).click();
   await page.getByLabel('Name').fill('from the browser');
-  await page.getByLabel('Its bearer is').selectOption('auditor');
-  await page.getByRole('button', { name: 'Make the token' }).click();
+  await page.getByLabel('Role', { exact: true }).selectOption('auditor');
+  await page.getByRole('button', { name: 'Create token' }).click();
   const value = (await page.locator('.secret').innerText()).trim();
   const asked = () => fetch(`${origin}/control/v1/companies/demo/jobs`, { headers: { authorization: `Bearer ${value}` } });
   is((await asked()).status, 200, 'the token is answered');
@@ -149,9 +149,9 @@ const costs = async ({ page, host, ...rest }) => {
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export CSV' }).click()]);
   if (!/^memhost-costs-.*\.csv$/.test(download.suggestedFilename())) throw new Error(download.suggestedFilename());
   await page.goto(at({ host, ...rest }, 'budgets'));
-  await page.getByLabel('Dollars').fill('12.50');
-  await page.getByLabel('Over a').selectOption('day');
-  await page.getByRole('button', { name: 'Set the budget' }).click();
+  await page.getByLabel('Limit (USD)').fill('12.50');
+  await page.getByLabel('Period').selectOption('day');
+  await page.getByRole('button', { name: 'Set budget' }).click();
   await page.locator('[data-flash]').waitFor();
   const { items } = await host.control('budgets');
   is(items.some(({ budget, limitCents }) => (limitCents ?? budget?.limitCents) === 1250), true, `${JSON.stringify(items)} has the budget`);
@@ -172,8 +172,8 @@ const theme = async (world) => {
 
 const plugins = async ({ page, origin }) => {
   await page.goto(`${origin}/plugins`);
-  await page.getByRole('button', { name: 'Look again' }).click();
-  if (!/admitted, 1 kept out/.test(await said(page))) throw new Error(await said(page));
+  await page.getByRole('button', { name: 'Rescan' }).click();
+  if (!/loaded, 1 rejected/.test(await said(page))) throw new Error(await said(page));
   await page.getByText('broken.wasm').waitFor();
 };
 
@@ -194,4 +194,5 @@ export const all = [
   ['light and dark', theme],
   ['plugins are looked for', plugins],
   ['filters of other pages', memory.otherFilters],
+  ['filters of costs', memory.costFilters],
 ];

@@ -6,6 +6,7 @@ import { chromium } from 'playwright-core';
 import * as deeds from './deeds.mjs';
 import { Company, seed } from './host.mjs';
 import { look, pages } from './pages.mjs';
+import { takePicture } from './picture.mjs';
 import { keyboard, withoutScript } from './reading.mjs';
 import { errors, policyReports, provesItself, watch } from './watch.mjs';
 
@@ -63,6 +64,7 @@ try {
   await step('keys', () => keyboard(world));
   for (const [name, deed] of deeds.all) await step(name, () => deed(world));
   await step('without JavaScript', () => withoutScript({ ...world, browser, watch }, token, Object.values(all)));
+  await step('the picture of the README', () => takePicture({ ...world, browser }));
   await step('signs out', () => deeds.signOut(world));
 } finally {
   await browser.close();

@@ -95,6 +95,7 @@ export const seed = async (host) => {
     event('session.started'),
     event('tool_call.started', { toolId: 'grep' }),
     event('tool_call.succeeded', { toolId: 'grep', status: 'ok', durationMs: 41 }),
+    event('session.stopped', { projectId: 'gemini', sessionId: 's-2', agentKind: 'codex' }),
   ] });
   for (const [agentId, query] of [['ada', 'who may reach the network?'], ['grace', 'what is a binding?'], ['ada', 'zxqv unknown word']]) {
     await host.memory('query', { scope: host.scope({ agentId, projectId: 'apollo', runId: 'run-7' }), query });

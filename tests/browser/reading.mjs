@@ -69,8 +69,8 @@ export const withoutScript = async ({ browser, watch, origin, host }, token, pat
   is(await page.locator('tbody tr').count(), (await host.control('jobs?status=failed')).items.length, 'failed jobs');
   is(await page.locator('[data-live-switch]:visible').count(), 0, 'what needs a script is shown');
   await page.goto(`${origin}/c/${host.company}/budgets`);
-  await page.getByLabel('Dollars').fill('77');
-  await page.getByRole('button', { name: 'Set the budget' }).click();
+  await page.getByLabel('Limit (USD)').fill('77');
+  await page.getByRole('button', { name: 'Set budget' }).click();
   await page.locator('[data-flash]').waitFor();
   await context.close();
   return `${count} pages`;

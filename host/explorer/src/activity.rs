@@ -1,4 +1,4 @@
-//! The activity log: every change to a company's memory, with how it was and how it is.
+//! The activity log: every change to a company's memory, with the values before and after.
 
 mod diff;
 
@@ -8,15 +8,14 @@ use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::kit::{Asked, Page, View, empty, pager, short_id, time};
-use super::pieces;
+use super::components::{Page, QueryParams, View, binding_link, empty, pager, short_id, time};
 use memhost_core::Service;
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{Activity, ActivityAction};
 
-/// More changed fields than this are folded away.
+/// A change of more fields than this is folded away.
 const OPEN: usize = 8;
-/// The same where there is nothing to compare with.
+/// The same for a new thing, which has no values before.
 const FEW: usize = 3;
 
 #[derive(Deserialize)]
@@ -29,50 +28,56 @@ pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<ActivityQuery>,
+    params: QueryParams<ActivityQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.activity(&allowed.company, asked.query.cursor.as_deref()).await?;
+    let page = service.activity(&allowed.company, params.query.cursor.as_deref()).await?;
     let body = html! {
         @if page.items.is_empty() {
-            (empty("Nothing was changed yet", &html! {
-                "The first operation of a company makes its binding: " code { "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'" }
+            (empty("No activity yet", &html! {
+                "The first operation of a company creates its binding: " code {
+                    "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'"
+                }
             }))
         } @else {
             ol.log { @for entry in &page.items { (change(&view, entry)) } }
-            (pager(&view, &asked, page.next_cursor.as_deref(), "changes"))
+            (pager(&view, &params, page.next_cursor.as_deref(), "changes"))
         }
     };
-    Ok(Page::new(&view, "Activity", "Every change to this company's memory, who made it, and what it was before.")
-        .render(&body))
+    Ok(Page::new(
+        &view,
+        "Activity",
+        "Changes to this company's memory: who made each one, and the values before and after.",
+    )
+    .render(&body))
 }
 
-/// What was done, before and after the thing's name.
-fn said(action: ActivityAction) -> (&'static str, &'static str) {
+/// The action, as the words before and after the name of its subject.
+fn action_text(action: ActivityAction) -> (&'static str, &'static str) {
     match action {
-        ActivityAction::BindingCreated => ("made the binding", ""),
+        ActivityAction::BindingCreated => ("created the binding", ""),
         ActivityAction::BindingChanged => ("changed the binding", ""),
-        ActivityAction::GrantsChanged => ("changed what", "may reach"),
-        ActivityAction::TargetChanged => ("pointed", "at another binding"),
-        ActivityAction::VersionSwitched => ("had another version serve", ""),
-        ActivityAction::VersionRejected => ("kept a version from", ""),
+        ActivityAction::GrantsChanged => ("changed the permissions of", ""),
+        ActivityAction::TargetChanged => ("changed the binding of", ""),
+        ActivityAction::VersionSwitched => ("switched the version of", ""),
+        ActivityAction::VersionRejected => ("rejected a version for", ""),
         ActivityAction::BindingReset => ("reset the binding", ""),
         ActivityAction::SecretSet => ("set the secret", ""),
         ActivityAction::SecretRemoved => ("removed the secret", ""),
-        ActivityAction::BindingDeleted => ("deleted the binding", "with what it had stored"),
-        ActivityAction::TokenCreated => ("made the token", ""),
-        ActivityAction::TokenRotated => ("gave the token", "another value"),
+        ActivityAction::BindingDeleted => ("deleted the binding", "and its stored data"),
+        ActivityAction::TokenCreated => ("created the token", ""),
+        ActivityAction::TokenRotated => ("rotated the token", ""),
         ActivityAction::TokenRevoked => ("revoked the token", ""),
         ActivityAction::BudgetChanged => ("changed the budget of", ""),
-        ActivityAction::RetentionChanged => ("changed what is kept of operations:", ""),
-        ActivityAction::ReviewDecided => ("decided about the review item", ""),
+        ActivityAction::RetentionChanged => ("changed the retention of operations:", ""),
+        ActivityAction::ReviewDecided => ("decided the review item", ""),
         ActivityAction::JobChanged => ("changed the job", ""),
         ActivityAction::DeliveryReplayed => ("replayed the delivery", ""),
-        ActivityAction::FinanceEventAdded => ("entered the charge", ""),
-        ActivityAction::CompanyImported => ("took in", ""),
+        ActivityAction::FinanceEventAdded => ("added the charge", ""),
+        ActivityAction::CompanyImported => ("imported", ""),
     }
 }
 
-/// The thing, with a link where it has a page.
+/// The subject, with a link if it has a page.
 fn subject(view: &View, entry: &Activity) -> Markup {
     let subject = entry.subject.as_str();
     let to = |page: &str| html! { a href=(view.at(&[page, subject])) { (short_id(subject)) } };
@@ -82,7 +87,7 @@ fn subject(view: &View, entry: &Activity) -> Markup {
         | ActivityAction::GrantsChanged
         | ActivityAction::VersionSwitched
         | ActivityAction::VersionRejected
-        | ActivityAction::BindingReset => pieces::binding(view, subject),
+        | ActivityAction::BindingReset => binding_link(view, subject),
         ActivityAction::ReviewDecided => to("reviews"),
         ActivityAction::JobChanged => to("jobs"),
         ActivityAction::DeliveryReplayed => to("hooks"),
@@ -92,8 +97,8 @@ fn subject(view: &View, entry: &Activity) -> Markup {
 }
 
 fn change(view: &View, entry: &Activity) -> Markup {
-    let (first, last) = said(entry.action);
-    let changes = diff::of(entry.before.as_ref(), entry.after.as_ref());
+    let (first, last) = action_text(entry.action);
+    let changes = diff::changes(entry.before.as_ref(), entry.after.as_ref());
     html! {
         li data-key=(entry.id) {
             div.between {
@@ -103,7 +108,9 @@ fn change(view: &View, entry: &Activity) -> Markup {
             @if changes.len() <= if entry.before.is_some() { OPEN } else { FEW } {
                 (diff::table(&changes))
             } @else if !changes.is_empty() {
-                details.more { summary { @if entry.before.is_none() { "As it is now" } @else { "What changed" } } (diff::table(&changes)) }
+                details.more {
+                    summary { @if entry.before.is_none() { "Show fields" } @else { "Show changes" } } (diff::table(&changes))
+                }
             }
         }
     }

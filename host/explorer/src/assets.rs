@@ -1,4 +1,4 @@
-//! The explorer's style, script and icon: compiled in, named by their digest, kept by browsers for good.
+//! The stylesheet, script and icon. They are compiled in, and their addresses have a digest, so browsers cache them forever.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ static ADDRESSES: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     ASSETS.iter().map(|(name, _, text)| (*name, address(name, text))).collect()
 });
 
-/// Where an asset is: another address when it is another one.
+/// The address of an asset. It changes with the content.
 pub(super) fn address(name: &str) -> &'static str {
     ADDRESSES.iter().find(|(known, _)| *known == name).map_or("/assets/none", |(_, address)| address)
 }

@@ -1,4 +1,4 @@
-//! Bindings: which provider answers for whom, what it may reach and use, and how it does.
+//! Bindings: which provider serves which agents, its permissions, limits and health.
 
 mod change;
 mod form;
@@ -14,37 +14,39 @@ use serde::Deserialize;
 
 pub(super) use change::{ask_delete, delete, reset, set_agent, set_default, switch};
 pub(super) use form::{create, edit, new, update};
-pub(super) use grants::{said, set as set_grants};
+pub(super) use grants::{permission_text, set as set_grants};
 pub(super) use limits::budget;
 pub(super) use show::show;
 
-use super::kit::{Asked, Col, Filter, Page, Row, Tone, View, badge, empty, table};
-use super::pieces;
+use super::components::{
+    Column, FilterForm, Page, QueryParams, Row, Tone, View, badge, binding_choices, binding_link, empty, sentence,
+    table,
+};
 use memhost_core::{Act, BindingView, BreakerState, Service};
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{AgentId, BindingKey};
 
-/// How a binding does, as one word.
+/// The health of a binding.
 pub(super) fn health(view: &BindingView) -> Markup {
     match (view.binding.enabled, view.breaker) {
         (false, _) => badge(Tone::Plain, "disabled"),
-        (true, BreakerState::Open { .. }) => badge(Tone::Bad, "left alone"),
-        (true, BreakerState::HalfOpen) => badge(Tone::Warning, "on trial"),
+        (true, BreakerState::Open { .. }) => badge(Tone::Bad, "circuit open"),
+        (true, BreakerState::HalfOpen) => badge(Tone::Warning, "circuit half open"),
         (true, BreakerState::Closed) if !view.warnings.is_empty() || !view.waiting.is_empty() => {
-            badge(Tone::Warning, "look at it")
+            badge(Tone::Warning, "warning")
         }
-        (true, BreakerState::Closed) => badge(Tone::Good, "serving"),
+        (true, BreakerState::Closed) => badge(Tone::Good, "healthy"),
     }
 }
 
-/// Whom it answers for, in words.
-fn answers_for(view: &BindingView) -> String {
+/// Who uses a binding, in words.
+fn used_by(view: &BindingView) -> String {
     let agents: Vec<_> = view.agents.iter().map(AgentId::as_str).collect();
     match (view.is_default, agents.is_empty()) {
-        (true, true) => "everybody".to_owned(),
-        (true, false) => format!("everybody, and {} by name", agents.join(", ")),
+        (true, true) => "all agents".to_owned(),
+        (true, false) => format!("all agents, assigned to {}", agents.join(", ")),
         (false, false) => agents.join(", "),
-        (false, true) => "whoever names it".to_owned(),
+        (false, true) => "requests that name it".to_owned(),
     }
 }
 
@@ -55,12 +57,12 @@ pub(super) async fn list(
 ) -> Result<Markup, Problem> {
     let bindings = service.bindings(&allowed.company).await?;
     let columns = [
-        Col::text("Binding"),
-        Col::text("State"),
-        Col::text("Provider"),
-        Col::text("Serving").wide(),
-        Col::text("Versions").wide(),
-        Col::text("Answers for").long(),
+        Column::text("Binding"),
+        Column::text("Status"),
+        Column::text("Provider"),
+        Column::text("Active version").wide(),
+        Column::text("Version range").wide(),
+        Column::text("Used by").long(),
     ];
     let rows = bindings.iter().map(|shown| {
         let binding = &shown.binding;
@@ -71,17 +73,17 @@ pub(super) async fn list(
             .cell(binding.provider_key.as_str())
             .maybe(shown.serving.as_ref().map(|build| build.version.to_string()))
             .cell(binding.version.to_string())
-            .cell(answers_for(shown))
+            .cell(used_by(shown))
     });
     let new = html! {
-        a.button href=(view.at(&["resolve"])) { "Who answers?" }
-        @if view.allows(Act::Administer) { a.button.primary href=(view.at(&["new-binding"])) { "New binding" } }
+        a.button href=(view.at(&["resolve"])) { "Resolve binding" }
+        @if view.allows(Act::Administer) { a.button.primary href=(view.at(&["new-binding"])) { "Create binding" } }
     };
     let body = html! {
         div #rows data-live {
             @if bindings.is_empty() {
-                (empty("No binding yet", &html! {
-                    "The first operation of this company makes one for the built-in provider: "
+                (empty("No bindings yet", &html! {
+                    "The first operation of this company creates one for the built-in provider: "
                     code { "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'" }
                 }))
             } @else {
@@ -89,7 +91,7 @@ pub(super) async fn list(
             }
         }
     };
-    Ok(Page::new(&view, "Bindings", "Which provider answers for whom.")
+    Ok(Page::new(&view, "Bindings", "Which provider serves which agents.")
         .action(new)
         .live("plugins,operations")
         .render(&body))
@@ -102,43 +104,45 @@ pub(super) struct ResolveQuery {
     binding_key: Option<BindingKey>,
 }
 
-/// Which binding answers for an agent, and why.
+/// Which binding serves an agent, and why.
 pub(super) async fn resolve(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<ResolveQuery>,
+    params: QueryParams<ResolveQuery>,
 ) -> Result<Markup, Problem> {
-    let ResolveQuery { agent_id, binding_key } = &asked.query;
-    let named = std::iter::once((String::new(), "no binding".to_owned())).chain(pieces::binding_keys(&view));
+    let ResolveQuery { agent_id, binding_key } = &params.query;
+    let named = std::iter::once((String::new(), "none".to_owned())).chain(binding_choices(&view));
     let found = service.resolve_binding(&allowed.company, agent_id.as_ref(), binding_key.as_ref()).await;
     let body = html! {
-        (Filter::new(&view, &asked).text("agentId", "Agent").pick("bindingKey", "The request names", "", named))
+        (FilterForm::new(&view, &params).text("agentId", "Agent").required("bindingKey", "Binding in the request", named))
         div #answer {
             @match &found {
                 Ok(resolved) => {
                     @let key = resolved.binding.binding.key.as_str();
                     p.lead {
-                        @match agent_id { Some(agent) => { "For the agent " strong { (agent) } " it is " }, None => "It is " }
-                        (pieces::binding(&view, key)) ", served by " (resolved.binding.binding.provider_key) ". " (health(&resolved.binding))
+                        @match agent_id {
+                            Some(agent) => { "Agent " strong { (agent) } " uses " }, None => "Requests without an agent use "
+                        }
+                        (binding_link(&view, key)) ", served by " (resolved.binding.binding.provider_key) ". " (health(&resolved.binding))
                     }
                     ol.steps {
                         @for step in &resolved.steps {
                             li data-decides[step.decides] {
-                                span { (pieces::prose(&step.says)) }
-                                @if step.decides { (badge(Tone::Good, "decides")) }
+                                span { (sentence(&step.says)) }
+                                @if step.decides { (badge(Tone::Good, "applies")) }
                             }
                         }
                     }
                 }
-                Err(error) => p.wrong { (pieces::prose(&error.to_string())) },
+                Err(error) => p.wrong { (sentence(&error.to_string())) },
             }
         }
     };
     Ok(Page::new(
         &view,
-        "Who answers?",
-        "The rules in the order in which they are asked; the first that names a binding decides.",
+        "Resolve binding",
+        "The rules are evaluated in this order. The first one that names a binding applies.",
     )
     .crumb("Bindings", view.at(&["bindings"]))
     .render(&body))

@@ -1,4 +1,4 @@
-//! What memory costs: sums by any dimension as a table, a plot and CSV; the events that they are made of; budgets.
+//! Costs: sums by dimension as a table, a chart and CSV; cost events; charges; budgets.
 
 mod budgets;
 mod csv;
@@ -12,24 +12,24 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use jiff::civil::Date;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 pub(super) use budgets::{list as budgets, remove as remove_budget, set as set_budget};
 pub(super) use events::{charges, events};
 
-use super::kit::{Asked, Col, Filter, Page, Plot, Row, View, count, duration_us, empty, money, table};
-use super::pieces;
+use super::components::{
+    Chart, Choice, Column, Control, FilterForm, ListParams, Page, Row, View, binding_link, choices, count, duration_us,
+    empty, filter_fields, money, table, tabs,
+};
 use memhost_core::{GroupBy, Service, Sums, SumsQuery, SumsRow, SumsView};
 use memhost_http::{Authorized, Problem, permission};
-use memhost_types::{BindingKey, CompanyId, Microcents};
+use memhost_types::{CompanyId, Microcents};
 
 /// The pages of this section.
 const TABS: [(&str, &str); 4] =
-    [("costs", "Sums"), ("cost-events", "Cost events"), ("charges", "Flat charges"), ("budgets", "Budgets")];
+    [("costs", "Summary"), ("cost-events", "Cost events"), ("charges", "Flat charges"), ("budgets", "Budgets")];
 
-/// By what one may group.
-const DIMENSIONS: [(&str, &str); 5] =
-    [("binding", "binding"), ("agent", "agent"), ("provider", "provider"), ("model", "model"), ("day", "day")];
+/// By what sums can be grouped. The first one is the default.
+const DIMENSIONS: [&str; 5] = ["binding", "agent", "provider", "model", "day"];
 
 /// More days than this are not drawn one by one.
 const MOST_DAYS: usize = 124;
@@ -37,26 +37,41 @@ const MOST_DAYS: usize = 124;
 /// More rows than this are for a spreadsheet.
 const MOST_ROWS: usize = 500;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct CostQuery {
-    since: Option<Date>,
-    until: Option<Date>,
+/// Which sums are shown, and how they are grouped.
+#[derive(Default)]
+pub(super) struct CostFilter {
+    sums: SumsQuery,
     by: Option<GroupBy>,
     then: Option<GroupBy>,
-    binding_key: Option<BindingKey>,
 }
 
-impl CostQuery {
-    /// The dimensions that were asked for, each once; the binding where none was.
+filter_fields! {
+    CostFilter {
+        "by", "Group by", Control::Required(dimensions), read_text(by);
+        "then", "Then by", Control::Required(second_dimensions), read_text(then);
+        "bindingKey", "Binding", Control::Binding, read_text(sums.binding_key);
+        "since", "From", Control::Day, read_text(sums.since);
+        "until", "Until", Control::Day, read_text(sums.until);
+    }
+}
+
+fn dimensions() -> Vec<Choice> {
+    choices(DIMENSIONS)
+}
+
+fn second_dimensions() -> Vec<Choice> {
+    std::iter::once((String::new(), "none".to_owned())).chain(dimensions()).collect()
+}
+
+impl CostFilter {
+    /// The dimensions of the address, each once. The default is the binding.
     fn group_by(&self) -> Vec<GroupBy> {
         let first = self.by.unwrap_or(GroupBy::Binding);
         std::iter::once(first).chain(self.then.filter(|then| *then != first)).collect()
     }
 
     async fn sums(&self, service: &Service, company: &CompanyId, group_by: Vec<GroupBy>) -> Result<Sums, Problem> {
-        let (since, until, binding_key) = (self.since, self.until, self.binding_key.clone());
-        Ok(service.sums(company, &SumsQuery { since, until, group_by, binding_key }).await?)
+        Ok(service.sums(company, &SumsQuery { group_by, ..self.sums.clone() }).await?)
     }
 }
 
@@ -89,29 +104,26 @@ pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<CostQuery>,
+    params: ListParams<CostFilter>,
 ) -> Result<Markup, Problem> {
-    let query = &asked.query;
-    let group_by = query.group_by();
-    let sums = query.sums(&service, &allowed.company, group_by.clone()).await?;
+    let filter = &params.query.filter;
+    let group_by = filter.group_by();
+    let sums = filter.sums(&service, &allowed.company, group_by.clone()).await?;
     let by_day = match group_by[0] {
         GroupBy::Day => vec![GroupBy::Day],
         first => vec![GroupBy::Day, first],
     };
-    let days = query.sums(&service, &allowed.company, by_day).await?;
-    let shown = asked.with(&view, "", None);
+    let days = filter.sums(&service, &allowed.company, by_day).await?;
+    let shown = params.with(&view, "", None);
     let csv = format!("{}{}", view.at(&["costs.csv"]), shown.strip_prefix(view.path.as_str()).unwrap_or_default());
     let body = html! {
-        (pieces::tabs(&view, "costs", &TABS))
-        (Filter::new(&view, &asked)
-            .pick("by", "By", "binding", DIMENSIONS)
-            .pick("then", "and by", "", std::iter::once(("", "nothing else")).chain(DIMENSIONS))
-            .choice("bindingKey", "Only the binding", pieces::binding_keys(&view))
-            .day("since", "From")
-            .day("until", "Until"))
+        (tabs(&view, "costs", &TABS))
+        (FilterForm::of(&view, &params))
         @if sums.rows.is_empty() {
-            (empty("Nothing was done in these days", &html! {
-                "Every operation is counted: " code { "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'" }
+            (empty("No operations in this period", &html! {
+                "Every operation is counted, for example: " code {
+                    "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'"
+                }
             }))
         } @else {
             (totals(&sums))
@@ -129,11 +141,35 @@ fn totals(sums: &Sums) -> Markup {
     let latency = |us: Option<u64>| us.map_or_else(|| "–".to_owned(), duration_us);
     html! {
         dl.stats {
-            div { dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in all" } } }
-            div { dt { "Operations" } dd { (count(counted(total, "operations"))) small { (count(counted(total, "failed"))) " failed, " (count(counted(total, "refused"))) " refused" } } }
-            div { dt { "Tokens in" } dd { (count(counted(total, "inputTokens"))) small { (count(counted(total, "cachedInputTokens"))) " from a cache" } } }
-            div { dt { "Tokens out" } dd { (count(counted(total, "outputTokens"))) small { (count(counted(total, "embeddingTokens"))) " embedded" } } }
-            div { dt { "Half within" } dd { (latency(total.latency_p50_us)) small { (latency(total.latency_p99_us)) " for 99 of 100" } } }
+            div {
+                dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } }
+            }
+            div {
+                dt { "Operations" } dd {
+                    (count(counted(total, "operations"))) small {
+                        (count(counted(total, "failed"))) " failed, " (count(counted(total, "refused"))) " refused"
+                    }
+                }
+            }
+            div {
+                dt { "Tokens in" } dd {
+                    (count(counted(total, "inputTokens"))) small {
+                        (count(counted(total, "cachedInputTokens"))) " cached"
+                    }
+                }
+            }
+            div {
+                dt { "Tokens out" } dd {
+                    (count(counted(total, "outputTokens"))) small {
+                        (count(counted(total, "embeddingTokens"))) " embedding"
+                    }
+                }
+            }
+            div {
+                dt { "Latency p50" } dd {
+                    (latency(total.latency_p50_us)) small { "p99 " (latency(total.latency_p99_us)) }
+                }
+            }
         }
     }
 }
@@ -164,9 +200,9 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
     let labels: Vec<String> = all.iter().map(ToString::to_string).collect();
     let (title, show): (_, fn(f64) -> String) = match is_money {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an amount")]
-        true => ("Reported cost a day", |amount| money(Microcents(amount as u64))),
+        true => ("Reported cost per day", |amount| money(Microcents(amount as u64))),
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
-        false => ("Operations a day", |number| count(number as u64)),
+        false => ("Operations per day", |number| count(number as u64)),
     };
     let at: BTreeMap<Date, usize> = all.iter().enumerate().map(|(at, day)| (*day, at)).collect();
     let mut series = vec![vec![0.0; all.len()]; 3];
@@ -177,8 +213,8 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
             series[which][*at] += value(&row.sums) as f64;
         }
     }
-    let mut plot = Plot::new("plot", title, &labels, show);
-    let others = (!is_few).then_some("others");
+    let mut plot = Chart::new("plot", title, &labels, show);
+    let others = (!is_few).then_some("other");
     let called = named.iter().map(|name| if name.is_empty() { "all" } else { name.as_str() }).chain(others);
     for ((called, class), values) in called.zip(["s1", "s2", "s3"]).zip(series) {
         plot = plot.series(called, class, values);
@@ -187,18 +223,18 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
 }
 
 fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
-    let mut columns: Vec<Col> = group_by.iter().map(|by| Col::text(name(*by))).collect();
+    let mut columns: Vec<Column> = group_by.iter().map(|by| Column::text(name(*by))).collect();
     columns.extend([
-        Col::number("Billed"),
-        Col::number("Reported").wide(),
-        Col::number("Operations"),
-        Col::number("Failed").wide(),
-        Col::number("Reads").wide(),
-        Col::number("Writes").wide(),
-        Col::number("Tokens in"),
-        Col::number("Tokens out"),
-        Col::number("p50").wide(),
-        Col::number("p99").wide(),
+        Column::number("Billed"),
+        Column::number("Reported").wide(),
+        Column::number("Operations"),
+        Column::number("Failed").wide(),
+        Column::number("Reads").wide(),
+        Column::number("Writes").wide(),
+        Column::number("Tokens in"),
+        Column::number("Tokens out"),
+        Column::number("p50").wide(),
+        Column::number("p99").wide(),
     ]);
     let row = |row: &SumsRow| {
         let sums = &row.sums;
@@ -207,7 +243,7 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
             let value = of(row, *by);
             let is_binding = *by == GroupBy::Binding;
             shown = shown.maybe((!value.is_empty()).then(|| match is_binding {
-                true => pieces::binding(view, &value),
+                true => binding_link(view, &value),
                 false => html! { (value) },
             }));
         }
@@ -235,8 +271,8 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
     };
     let left_out = sums.rows.len().saturating_sub(MOST_ROWS);
     html! {
-        (table("Sums", &columns, all))
-        @if left_out > 0 { p.help { "And " (count(left_out as u64)) " more rows, which the CSV has." } }
+        (table("Costs", &columns, all))
+        @if left_out > 0 { p.help { (count(left_out as u64)) " more rows are in the CSV." } }
     }
 }
 
@@ -244,12 +280,23 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
 pub(super) async fn export(
     State(service): State<Arc<Service>>,
     allowed: Authorized<permission::View>,
-    asked: Asked<CostQuery>,
+    params: ListParams<CostFilter>,
 ) -> Result<Response, Problem> {
-    let query = &asked.query;
-    let group_by = query.group_by();
-    let sums = query.sums(&service, &allowed.company, group_by.clone()).await?;
+    let filter = &params.query.filter;
+    let group_by = filter.group_by();
+    let sums = filter.sums(&service, &allowed.company, group_by.clone()).await?;
     let file = format!("attachment; filename=\"memhost-costs-{}-{}.csv\"", sums.since, sums.until);
     let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8; header=present".to_owned()), (CONTENT_DISPOSITION, file)];
     Ok((headers, csv::of_sums(&sums, &group_by)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::check_fields;
+
+    #[test]
+    fn every_filter_reads_its_own_values() {
+        check_fields::<CostFilter>();
+    }
 }

@@ -3,30 +3,30 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use jiff::civil::Date;
 use maud::{Markup, html};
-use serde::Deserialize;
 
-use super::kit::{Asked, Col, Filter, Page, Row, Tone, View, badge, duration_us, empty, pager, table, time};
-use super::pieces::{self, ROWS};
+use super::components::{
+    Choice, Column, Control, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge, duration_us, empty,
+    filter_fields, pager, table, time,
+};
 use memhost_core::Service;
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{Event, EventFilter, EventType};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct EventQuery {
-    r#type: Option<EventType>,
-    agent_kind: Option<String>,
-    project_id: Option<String>,
-    session_id: Option<String>,
-    tool_id: Option<String>,
-    since: Option<Date>,
-    until: Option<Date>,
-    cursor: Option<String>,
+filter_fields! {
+    EventFilter {
+        "type", "Type", Control::Select(types), read_text(r#type);
+        "agentKind", "Agent", Control::Text, read_text(agent_kind);
+        "sessionId", "Session", Control::Text, read_text(session_id);
+        "toolId", "Tool", Control::Text, read_text(tool_id);
+        "projectId", "Project", Control::Text, read_text(project_id);
+        advanced:
+        "since", "From", Control::Day, read_since(since);
+        "until", "Until", Control::Day, read_until(until);
+    }
 }
 
-/// Every type, with what it is called here.
+/// Every type and its label.
 const TYPES: [(&str, &str); 7] = [
     ("session.started", "session started"),
     ("session.stopped", "session stopped"),
@@ -36,6 +36,10 @@ const TYPES: [(&str, &str); 7] = [
     ("memory.saved", "memory saved"),
     ("memory.recalled", "memory recalled"),
 ];
+
+fn types() -> Vec<Choice> {
+    TYPES.map(|(name, label)| (name.to_owned(), label.to_owned())).to_vec()
+}
 
 fn what(r#type: EventType) -> Markup {
     let (tone, called) = match r#type {
@@ -54,62 +58,44 @@ pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<EventQuery>,
+    params: ListParams<EventFilter>,
 ) -> Result<Markup, Problem> {
-    let query = &asked.query;
-    let (since, until) = pieces::moments(query.since, query.until);
-    let filter = EventFilter {
-        project_id: query.project_id.clone(),
-        session_id: query.session_id.clone(),
-        tool_id: query.tool_id.clone(),
-        r#type: query.r#type,
-        agent_kind: query.agent_kind.clone(),
-        since,
-        until,
-    };
-    let page = service.events(&allowed.company, &filter, query.cursor.as_deref(), ROWS).await?;
+    let query = &params.query;
+    let page = service.events(&allowed.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let columns = [
-        Col::text("What"),
-        Col::text("Agent"),
-        Col::text("Session"),
-        Col::text("Project").wide(),
-        Col::text("Tool"),
-        Col::number("Took").wide(),
-        Col::text("When"),
-        Col::text("Error").long(),
+        Column::text("Type"),
+        Column::text("Agent"),
+        Column::text("Session"),
+        Column::text("Project").wide(),
+        Column::text("Tool"),
+        Column::number("Duration").wide(),
+        Column::text("Time"),
+        Column::text("Error").long(),
     ];
-    let rows = page.items.iter().map(|event| row(&view, &asked, event));
+    let rows = page.items.iter().map(|event| row(&view, &params, event));
     let body = html! {
-        (Filter::new(&view, &asked)
-            .choice("type", "What", TYPES)
-            .text("agentKind", "Agent")
-            .text("sessionId", "Session")
-            .text("toolId", "Tool")
-            .text("projectId", "Project")
-            .more()
-            .day("since", "From")
-            .day("until", "Until"))
+        (FilterForm::of(&view, &params))
         div #rows {
-            @if page.items.is_empty() && asked.is_filtered() {
-                (empty("No event is like that", &html! { a href=(view.path) { "Show all events" } }))
+            @if page.items.is_empty() && params.is_filtered() {
+                (empty("No matching events", &html! { a href=(view.path) { "Show all events" } }))
             } @else if page.items.is_empty() {
-                (empty("No event yet", &html! {
-                    code { "memhost agent-hooks claude install" } " and " code { "memhost agent-hooks codex install" }
-                    " have those tools tell of their sessions here."
+                (empty("No events yet", &html! {
+                    "Install the hooks of Claude Code or Codex: " code { "memhost agent-hooks claude install" } " or "
+                    code { "memhost agent-hooks codex install" } "."
                 }))
             } @else {
                 (table("Events", &columns, rows))
-                (pager(&view, &asked, page.next_cursor.as_deref(), "events"))
+                (pager(&view, &params, page.next_cursor.as_deref(), "events"))
             }
         }
     };
-    Ok(Page::new(&view, "Events", "What sessions and tools of agents did, newest first.").render(&body))
+    Ok(Page::new(&view, "Events", "Sessions and tool calls of agents, newest first.").render(&body))
 }
 
-fn row(view: &View, asked: &Asked<EventQuery>, kept: &Event) -> Row {
+fn row(view: &View, params: &ListParams<EventFilter>, kept: &Event) -> Row {
     let event = &kept.event;
-    // What a session or a tool did is one step away.
-    let only = |name: &str, value: &str| html! { a href=(asked.with(view, name, Some(value))) { (value) } };
+    // Each value links to the list with that filter.
+    let only = |name: &str, value: &str| html! { a href=(params.with(view, name, Some(value))) { (value) } };
     let agent = match &event.agent_id {
         Some(agent) => format!("{agent} ({})", event.agent_kind),
         None => event.agent_kind.clone(),
@@ -124,4 +110,15 @@ fn row(view: &View, asked: &Asked<EventQuery>, kept: &Event) -> Row {
         .maybe(event.duration_ms.map(|ms| duration_us(ms.saturating_mul(1_000))))
         .cell(time(event.occurred_at.unwrap_or(kept.received_at), view.now))
         .maybe(event.error.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::check_fields;
+
+    #[test]
+    fn every_filter_reads_its_own_values() {
+        check_fields::<EventFilter>();
+    }
 }

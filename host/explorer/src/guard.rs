@@ -1,4 +1,4 @@
-//! What stands before every page: who looks, and what a browser may do with what it gets.
+//! Authentication and security headers for every page.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use maud::html;
 use percent_encoding::percent_decode_str;
 
-use super::kit::{self, Theme, View};
+use super::components::{self, Theme, View};
 use super::{Explorer, session};
 use memhost_core::Service;
 use memhost_http::Problem;
@@ -21,7 +21,7 @@ pub(super) const THEME: &str = "memhost_theme";
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// Lets through who is signed in with a token that still holds; everybody else is asked to sign in.
+/// Lets a request pass if its session has a valid token. Others are redirected to the sign-in.
 pub(super) async fn require(
     State((explorer, service)): State<(Arc<Explorer>, Arc<Service>)>,
     mut request: Request,
@@ -45,32 +45,32 @@ pub(super) async fn require(
     let company = company.and_then(|company| percent_decode_str(company).decode_utf8().ok()?.parse().ok());
     let theme = Theme::of(&cookie(headers, THEME).unwrap_or_default());
     let view = View { service, explorer, caller, company, path, theme, now, csrf: known.csrf, session: known.key };
-    // The same that the API's routes have: what they ask for may be asked for here.
+    // The extractors of the API read the caller from here.
     request.extensions_mut().insert(view.caller.clone());
     request.extensions_mut().insert(view);
     next.run(request).await
 }
 
-/// To the sign-in, and from there to where one wanted to go.
+/// Redirects to the sign-in, which then leads back to the wanted page.
 fn ask(request: &Request) -> Response {
     let is_from_elsewhere = request
         .headers()
         .get("sec-fetch-site")
         .is_some_and(|site| matches!(site.as_bytes(), b"cross-site" | b"same-site"));
-    // A link on another site brings no cookie along. The same address, asked for from here, does.
+    // A browser sends no cookie with a link on another site. A refresh from this page sends it.
     if request.method() == Method::GET && is_from_elsewhere {
         let body = html! { p { "One moment." } meta http-equiv="refresh" content="0"; };
-        return kit::bare("Opening", &body).into_response();
+        return components::bare("Opening", &body).into_response();
     }
     let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
     let to = match request.method() {
-        &Method::GET if wanted != "/" => format!("/sign-in?next={}", kit::escape(wanted)),
+        &Method::GET if wanted != "/" => format!("/sign-in?next={}", components::escape(wanted)),
         _ => "/sign-in".to_owned(),
     };
     see(&to)
 }
 
-/// Leads to another page.
+/// Redirects to another page.
 pub(super) fn see(to: &str) -> Response {
     let location = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/"));
     (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()
@@ -97,7 +97,7 @@ pub(super) fn is_secure(headers: &HeaderMap) -> bool {
     headers.get("x-forwarded-proto").is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"https"))
 }
 
-/// What a browser may do with a page: nothing that did not come from here.
+/// Sets the security headers: a page may load and do nothing that does not come from this host.
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     secure(response.headers_mut());
@@ -108,25 +108,25 @@ fn secure(headers: &mut HeaderMap) {
     for (name, value) in [
         ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
-        // Not `no-referrer`: a browser would then not say where a form comes from, either.
+        // Not `no-referrer`: a browser would then also omit the origin of a form.
         ("referrer-policy", "same-origin"),
         ("cross-origin-opener-policy", "same-origin"),
     ] {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    // What is on a page is nobody else's: it is kept by no cache and gone after signing out.
+    // No cache keeps a page, so it is gone after signing out.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// What a browser is answered where there is nothing, or nothing of that kind.
+/// The answer to a browser for an unknown address or method.
 pub async fn missing(request: Request, next: Next) -> Response {
-    // Whoever asks there is a program, whatever it says that it takes.
+    // Clients of these paths are programs, whatever they accept.
     let is_for_programs =
         ["/runtime/", "/control/", "/mcp", "/api/"].iter().any(|at| request.uri().path().starts_with(at));
-    if is_for_programs || !kit::wants_page(request.headers()) {
+    if is_for_programs || !components::wants_page(request.headers()) {
         return next.run(request).await;
     }
-    let mut response = kit::as_page(request, next).await;
+    let mut response = components::as_page(request, next).await;
     secure(response.headers_mut());
     response
 }

@@ -1,99 +1,84 @@
-//! Extraction jobs: what a capture left to be done, how far it is, and doing it again or not at all.
+//! Extraction jobs: their status, retrying and cancelling them.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use jiff::civil::Date;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::guard::see;
-use super::kit::{
-    Asked, Col, Facts, Filter, Page, Row, Signed, View, confirm, count, duration_us, empty, exact, form, pager, panel,
-    short_id, table, time, words,
+use super::components::{
+    Choice, Column, Control, CsrfForm, Details, FilterForm, ListParams, PAGE_SIZE, Page, Row, View, binding_link,
+    capture_hook_kinds, choices, confirm, count, duration_us, empty, exact, filter_fields, form, job_status,
+    operation_link, pager, panel, record_link, scope_details, sentence, short_id, source_text, table, time, words,
 };
-use super::pieces::{self, ROWS};
+use super::guard::see;
 use memhost_core::{Act, Service};
 use memhost_http::{Authorized, Problem, parse, permission};
-use memhost_types::{BindingKey, HookKind, Job, JobFilter, JobId, JobRunner, JobStatus, SourceKind};
+use memhost_types::{Job, JobFilter, JobId, JobRunner, JobStatus, SourceKind};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct JobQuery {
-    status: Option<JobStatus>,
-    binding_key: Option<BindingKey>,
-    hook_kind: Option<HookKind>,
-    source_kind: Option<SourceKind>,
-    since: Option<Date>,
-    until: Option<Date>,
-    cursor: Option<String>,
+filter_fields! {
+    JobFilter {
+        "status", "Status", Control::Select(statuses), read_text(status);
+        "bindingKey", "Binding", Control::Binding, read_text(binding_key);
+        "sourceKind", "Source", Control::Select(|| choices(SourceKind::ALL)), read_text(source_kind);
+        "since", "From", Control::Day, read_since(since);
+        "until", "Until", Control::Day, read_until(until);
+        advanced:
+        "hookKind", "Hook", Control::Select(capture_hook_kinds), read_text(hook_kind);
+    }
+}
+
+fn statuses() -> Vec<Choice> {
+    choices(["queued", "running", "succeeded", "failed", "cancelled"])
 }
 
 pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<JobQuery>,
+    params: ListParams<JobFilter>,
 ) -> Result<Markup, Problem> {
-    let query = &asked.query;
-    let (since, until) = pieces::moments(query.since, query.until);
-    let filter = JobFilter {
-        status: query.status,
-        binding_key: query.binding_key.clone(),
-        hook_kind: query.hook_kind.clone(),
-        source_kind: query.source_kind,
-        since,
-        until,
-    };
-    let page = service.jobs(&allowed.company, &filter, query.cursor.as_deref(), ROWS).await?;
+    let query = &params.query;
+    let page = service.jobs(&allowed.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let columns = [
-        Col::text("Job"),
-        Col::text("Status"),
-        Col::text("Binding"),
-        Col::text("Came from").wide(),
-        Col::number("Attempts").wide(),
-        Col::number("Records"),
-        Col::text("Left"),
-        Col::text("Last error").long(),
+        Column::text("Job"),
+        Column::text("Status"),
+        Column::text("Binding"),
+        Column::text("Source").wide(),
+        Column::number("Attempts").wide(),
+        Column::number("Records"),
+        Column::text("Created"),
+        Column::text("Last error").long(),
     ];
     let rows = page.items.iter().map(|job| {
         Row::to(view.at(&["jobs", &job.id.0.to_string()]))
             .key(job.id.0)
             .cell(short_id(job.id.0))
-            .cell(pieces::job_status(job.status))
+            .cell(job_status(job.status))
             .cell(job.binding_key.as_str())
-            .maybe(job.source.as_ref().map(pieces::source))
+            .maybe(job.source.as_ref().map(source_text))
             .cell(job.attempts)
             .maybe(job.record_count)
             .cell(time(job.submitted_at, view.now))
-            .maybe(job.error.as_deref().map(pieces::prose))
+            .maybe(job.error.as_deref().map(sentence))
     });
-    let statuses = ["queued", "running", "succeeded", "failed", "cancelled"];
-    let hooks = ["post_run_capture", "issue_comment_capture", "issue_document_capture", "manual_capture"];
     let body = html! {
-        (Filter::new(&view, &asked)
-            .choice("status", "Status", pieces::named(statuses))
-            .choice("bindingKey", "Binding", pieces::binding_keys(&view))
-            .choice("sourceKind", "Source", pieces::named(SourceKind::ALL.map(SourceKind::as_str)))
-            .day("since", "Left from")
-            .day("until", "Left until")
-            .more()
-            .choice("hookKind", "Hook", pieces::named(hooks)))
+        (FilterForm::of(&view, &params))
         div #rows data-live {
-            @if page.items.is_empty() && asked.is_filtered() {
-                (empty("No job is like that", &html! { a href=(view.path) { "Show all jobs" } }))
+            @if page.items.is_empty() && params.is_filtered() {
+                (empty("No matching jobs", &html! { a href=(view.path) { "Show all jobs" } }))
             } @else if page.items.is_empty() {
-                (empty("No job yet", &html! {
-                    "A capture leaves a job where its provider extracts later. " code { "memhost capture --help" } " shows how to hand one a text."
+                (empty("No jobs yet", &html! {
+                    "A capture creates a job if its provider extracts later. See " code { "memhost capture --help" } "."
                 }))
             } @else {
                 (table("Jobs", &columns, rows))
-                (pager(&view, &asked, page.next_cursor.as_deref(), "jobs"))
+                (pager(&view, &params, page.next_cursor.as_deref(), "jobs"))
             }
         }
     };
-    Ok(Page::new(&view, "Jobs", "What captures left to be extracted, newest first.").live("jobs").render(&body))
+    Ok(Page::new(&view, "Jobs", "Extraction jobs that captures created, newest first.").live("jobs").render(&body))
 }
 
 fn id(text: &str) -> Result<JobId, Problem> {
@@ -110,21 +95,21 @@ pub(super) async fn show(
     let body = html! {
         div.stack #job data-live {
             @if let Some(error) = &job.error {
-                p.wrong { (pieces::prose(error)) }
+                p.wrong { (sentence(error)) }
             }
             div.two {
                 div.stack {
-                    (panel("state", "State", &html! { (state(&view, &job)) }))
+                    (panel("state", "Status", &html! { (state(&view, &job)) }))
                     (panel("records", "Records", &records(&view, &job)))
                 }
                 div.stack {
-                    (panel("times", "Times", &html! { (times(&view, &job)) }))
-                    (panel("origin", "Where it came from", &html! { (origin(&view, &job)) }))
+                    (panel("times", "Timeline", &html! { (times(&view, &job)) }))
+                    (panel("origin", "Origin", &html! { (origin(&view, &job)) }))
                 }
             }
         }
     };
-    let about = format!("Extraction that a capture left to {}.", job.provider_key);
+    let about = format!("Extraction by {}.", job.provider_key);
     Ok(Page::new(&view, "Job", &about)
         .crumb("Jobs", view.at(&["jobs"]))
         .action(actions(&view, &job))
@@ -137,50 +122,50 @@ fn actions(view: &View, job: &Job) -> Markup {
     html! {
         @if view.allows(Act::Administer) {
             @if matches!(job.status, JobStatus::Failed | JobStatus::Cancelled) {
-                (form(view, &view.at(&["jobs", &id, "retry"]), &html! { button.primary { "Run it again" } }))
+                (form(view, &view.at(&["jobs", &id, "retry"]), &html! { button.primary { "Retry" } }))
             }
-            @if !job.status.is_end() { a.button href=(view.at(&["jobs", &id, "cancel"])) { "Cancel" } }
+            @if !job.status.is_end() { a.button href=(view.at(&["jobs", &id, "cancel"])) { "Cancel job" } }
         }
     }
 }
 
-fn state(view: &View, job: &Job) -> Facts {
+fn state(view: &View, job: &Job) -> Details {
     let runner = match job.runner {
-        JobRunner::Host => "This host, call by call",
+        JobRunner::Host => "This host",
         JobRunner::Provider => "The provider's own system",
     };
-    Facts::default()
-        .row("Status", pieces::job_status(job.status))
+    Details::default()
+        .row("Status", job_status(job.status))
         .row("Attempts", count(u64::from(job.attempts)))
-        .row("Failures in a row", count(u64::from(job.failures)))
-        .row("Who works", runner)
-        .row("Binding", pieces::binding(view, job.binding_key.as_str()))
+        .row("Consecutive failures", count(u64::from(job.failures)))
+        .row("Runner", runner)
+        .row("Binding", binding_link(view, job.binding_key.as_str()))
         .row("Provider", job.provider_key.as_str())
-        .row("Its name there", html! { code { (job.provider_job_id) } })
-        .row("Id", html! { code { (job.id.0) } })
+        .row("Provider job ID", html! { code { (job.provider_job_id) } })
+        .row("ID", html! { code { (job.id.0) } })
 }
 
-fn times(view: &View, job: &Job) -> Facts {
+fn times(view: &View, job: &Job) -> Details {
     let moment = |moment: jiff::Timestamp| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
     let took = job.started_at.zip(job.finished_at).map(|(from, to)| to.duration_since(from).as_micros());
     let took = took.and_then(|took| u64::try_from(took).ok()).map(duration_us);
-    Facts::default()
-        .row("Left", moment(job.submitted_at))
+    Details::default()
+        .row("Created", moment(job.submitted_at))
         .maybe("Started", job.started_at.map(moment))
-        .maybe("Last came back", job.heartbeat_at.map(moment))
-        .maybe("Held until", job.lease_until.filter(|_| !job.status.is_end()).map(moment))
-        .maybe("Next look", job.due_at.map(moment))
-        .maybe("Ended", job.finished_at.map(moment))
-        .maybe("Took", took)
+        .maybe("Last heartbeat", job.heartbeat_at.map(moment))
+        .maybe("Lease until", job.lease_until.filter(|_| !job.status.is_end()).map(moment))
+        .maybe("Next attempt", job.due_at.map(moment))
+        .maybe("Finished", job.finished_at.map(moment))
+        .maybe("Duration", took)
 }
 
-fn origin(view: &View, job: &Job) -> Facts {
-    let facts = Facts::default()
-        .row("Capture", pieces::operation(view, job.operation_id))
-        .maybe("Last call", job.last_operation_id.map(|id| pieces::operation(view, id)))
+fn origin(view: &View, job: &Job) -> Details {
+    let details = Details::default()
+        .row("Capture", operation_link(view, job.operation_id))
+        .maybe("Last operation", job.last_operation_id.map(|id| operation_link(view, id)))
         .maybe("Hook", job.hook_kind.as_ref().map(|kind| words(kind.as_str())))
-        .maybe("Source", job.source.as_ref().map(pieces::source));
-    pieces::scope(facts, &job.scope)
+        .maybe("Source", job.source.as_ref().map(source_text));
+    scope_details(details, &job.scope)
 }
 
 fn records(view: &View, job: &Job) -> Markup {
@@ -188,10 +173,10 @@ fn records(view: &View, job: &Job) -> Markup {
     let shown = u32::try_from(job.records.len()).unwrap_or(u32::MAX);
     html! {
         @if job.records.is_empty() {
-            p.soft { @if job.status.is_end() { "None came of it." } @else { "None so far." } }
+            p.soft { @if job.status.is_end() { "No records." } @else { "No records yet." } }
         } @else {
-            ul.list { @for handle in &job.records { li { (pieces::record(view, job.binding_key.as_str(), handle)) } } }
-            @if made > shown { p.help { "And " (count(u64::from(made - shown))) " more." } }
+            ul.list { @for handle in &job.records { li { (record_link(view, job.binding_key.as_str(), handle)) } } }
+            @if made > shown { p.help { (count(u64::from(made - shown))) " more." } }
         }
     }
 }
@@ -199,7 +184,7 @@ fn records(view: &View, job: &Job) -> Markup {
 #[derive(Deserialize)]
 pub(super) struct Nothing {}
 
-/// Cancelling cannot be taken back where the provider has already thrown away what it had.
+/// Asks first: a provider may delete what it had when a job is cancelled.
 pub(super) async fn ask_cancel(
     State(service): State<Arc<Service>>,
     view: View,
@@ -209,10 +194,12 @@ pub(super) async fn ask_cancel(
     let job = service.job(&allowed.company, id(&job)?).await?;
     let here = view.at(&["jobs", &job.id.0.to_string()]);
     let body = html! {
-        p.about { "What is at it may come to its end, but nothing of it counts any more. The provider is told. You can run it again later." }
-        (confirm(&view, &view.path, "Cancel this job", &[], &here))
+        p.about {
+            "Work in progress may finish, but its result is discarded. The provider is told to stop. You can retry the job later."
+        }
+        (confirm(&view, &view.path, "Cancel job", &[], &here))
     };
-    Ok(Page::new(&view, "Cancel this job?", "").crumb("Jobs", view.at(&["jobs"])).crumb("Job", here).render(&body))
+    Ok(Page::new(&view, "Cancel job?", "").crumb("Jobs", view.at(&["jobs"])).crumb("Job", here).render(&body))
 }
 
 pub(super) async fn cancel(
@@ -220,7 +207,7 @@ pub(super) async fn cancel(
     view: View,
     Path((_, job)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    _: Signed<Nothing>,
+    _: CsrfForm<Nothing>,
 ) -> Result<Response, Problem> {
     let job = service.cancel_job(&allowed.caller, &allowed.company, id(&job)?).await?;
     view.say("The job is cancelled.");
@@ -232,9 +219,20 @@ pub(super) async fn retry(
     view: View,
     Path((_, job)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    _: Signed<Nothing>,
+    _: CsrfForm<Nothing>,
 ) -> Result<Response, Problem> {
     let job = service.retry_job(&allowed.caller, &allowed.company, id(&job)?).await?;
     view.say("The job is queued again.");
     Ok(see(&view.at(&["jobs", &job.id.0.to_string()])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::check_fields;
+
+    #[test]
+    fn every_filter_reads_its_own_values() {
+        check_fields::<JobFilter>();
+    }
 }

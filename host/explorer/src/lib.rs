@@ -1,21 +1,21 @@
-//! The explorer: pages for a person who looks after memory. Rendered here, readable without a script, and made of the same
-//! calls and the same permissions as the API.
+//! The explorer: web pages for operators and administrators. They are rendered on the server, work without a script, and
+//! use the same calls and permissions as the API.
 
 mod activity;
 mod assets;
 mod bindings;
+mod browse;
+mod companies;
+mod components;
 mod costs;
 mod events;
 mod guard;
-mod home;
 mod hooks;
 mod jobs;
-mod kit;
-mod links;
+mod link_template;
 mod live;
 mod operations;
 mod overview;
-mod pieces;
 mod playground;
 mod plugins;
 mod records;
@@ -24,7 +24,6 @@ mod reviews;
 mod session;
 mod sign_in;
 mod tokens;
-mod tree;
 
 use std::sync::Arc;
 
@@ -34,12 +33,12 @@ use axum::routing::{get, post};
 
 use guard::headers;
 pub use guard::missing;
-pub use links::{LinkTemplate, SourceLinks};
+pub use link_template::{LinkTemplate, SourceLinks};
 use memhost_core::Service;
 use memhost_http::{AdminToken, detach_from_client};
 pub use reference::{STYLE as REFERENCE_STYLE, page as reference_page};
 
-/// What all pages share.
+/// The state that all pages share.
 pub(crate) struct Explorer {
     admin: AdminToken,
     sessions: session::Sessions,
@@ -51,23 +50,22 @@ pub fn routes(service: &Arc<Service>, admin: AdminToken, links: SourceLinks) -> 
     let explorer = Arc::new(Explorer { admin, sessions: session::Sessions::default(), links });
     let company = Router::new().merge(memory()).merge(rules());
     let behind = Router::new()
-        .route("/", get(home::companies))
+        .route("/", get(companies::list))
         .route("/theme", post(sign_in::theme))
         .route("/sign-out", post(sign_in::sign_out))
         .merge(host())
         .nest("/c/{company}", company)
         .route_layer(from_fn(detach_from_client))
-        .route_layer(from_fn(kit::as_page))
+        .route_layer(from_fn(components::as_page))
         .route_layer(from_fn_with_state((Arc::clone(&explorer), Arc::clone(service)), guard::require));
     let front = Router::new()
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
         .layer(axum::Extension(explorer))
-        .route_layer(from_fn(kit::as_page));
+        .route_layer(from_fn(components::as_page));
     behind.merge(front).route_layer(from_fn(headers)).merge(assets::routes())
 }
 
-/// Below a company: what was asked of its memory, what is remembered, and what keeps pages up to date. A record's id may
-/// have slashes, so what is done to one has an address of its own.
+/// The pages of a company's memory. A record id may have slashes, so each action on a record has its own prefix.
 fn memory() -> Router<Arc<Service>> {
     Router::new()
         .route("/", get(overview::show))
@@ -80,10 +78,10 @@ fn memory() -> Router<Arc<Service>> {
         .route("/correct/{binding}/{*record}", get(records::ask_correct).post(records::correct))
         .route("/forget/{binding}/{*record}", get(records::ask_forget).post(records::forget))
         .route("/query", get(playground::page))
-        .route("/browse", get(tree::page))
+        .route("/browse", get(browse::page))
 }
 
-/// Below a company: its work, its rules, its ledger.
+/// The pages of a company's work, configuration, costs and audit.
 fn rules() -> Router<Arc<Service>> {
     Router::new()
         .route("/jobs", get(jobs::list))
@@ -120,14 +118,14 @@ fn rules() -> Router<Arc<Service>> {
         .route("/events", get(events::list))
 }
 
-/// The host's own pages.
+/// The pages of the host.
 fn host() -> Router<Arc<Service>> {
     Router::new()
         .route("/plugins", get(plugins::list))
         .route("/plugins/scan", post(plugins::scan))
         .route("/plugins/{digest}", get(plugins::show))
-        .route("/tokens", get(tokens::list_operators).post(tokens::create_operator))
-        .route("/tokens/new", get(tokens::new_operator))
-        .route("/tokens/{id}/rotate", get(tokens::ask_rotate_operator).post(tokens::rotate_operator))
-        .route("/tokens/{id}/revoke", get(tokens::ask_revoke_operator).post(tokens::revoke_operator))
+        .route("/tokens", get(tokens::list).post(tokens::create))
+        .route("/tokens/new", get(tokens::new))
+        .route("/tokens/{id}/rotate", get(tokens::ask_rotate).post(tokens::rotate))
+        .route("/tokens/{id}/revoke", get(tokens::ask_revoke).post(tokens::revoke))
 }

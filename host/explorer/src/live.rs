@@ -1,5 +1,5 @@
-//! Tells a page that something of its kind changed, and no more than that: the page asks again and gets what its viewer
-//! may see.
+//! Tells a page that something of its kind changed, without any content. The page reloads its parts, with the permissions
+//! of its caller.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -14,20 +14,20 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::kit::Asked;
+use super::components::QueryParams;
 use memhost_core::{HostEvent, Notice, Service};
 use memhost_http::{Authorized, Problem, permission};
 
-/// What happens within this time is told once: four times a second at most.
+/// Changes within this time are sent as one event.
 const TOGETHER: Duration = Duration::from_millis(250);
-/// How long a browser waits before it comes back.
+/// How long a browser waits before it reconnects.
 const RETRY: Duration = Duration::from_secs(2);
-/// A line without news, so that whoever is between knows that somebody is there.
+/// How often an idle connection gets a line, so that proxies keep it open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// A connection ends after this long and the browser comes back: who signed out meanwhile does not get in again.
+/// The longest connection. The browser then reconnects, which fails after a sign-out.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// What a page can follow: its name here, and that of the notices.
+/// What a page can follow: its name in the address, and that of the notices.
 const KINDS: [(&str, &str); 4] =
     [("operations", "operation"), ("jobs", "job"), ("budgets", "budget"), ("plugins", "plugin")];
 
@@ -37,7 +37,7 @@ pub(super) struct LiveQuery {
     kinds: Option<String>,
 }
 
-/// The kinds that were asked for, as notices call them.
+/// The requested kinds, by the names of the notices.
 fn wanted(kinds: Option<&str>) -> Result<BTreeSet<&'static str>, Problem> {
     let Some(kinds) = kinds else { return Ok(KINDS.iter().map(|(_, notice)| *notice).collect()) };
     let find = |name: &str| {
@@ -54,11 +54,11 @@ pub(super) async fn follow(
     State(service): State<Arc<Service>>,
     allowed: Authorized<permission::View>,
     headers: HeaderMap,
-    asked: Asked<LiveQuery>,
+    params: QueryParams<LiveQuery>,
 ) -> Result<Response, Problem> {
-    let wanted = wanted(asked.query.kinds.as_deref())?;
+    let wanted = wanted(params.query.kinds.as_deref())?;
     let company = allowed.company;
-    // Plugins are the host's. That one changed is nobody's secret; which one is not told here.
+    // Plugins belong to the host. Only the fact that one changed is sent, not which one.
     let followed = (!wanted.contains("plugin")).then_some(&company);
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let mut follower = service.follow(followed, after).await?;
@@ -97,13 +97,13 @@ pub(super) async fn follow(
             }
         }
     });
-    // What stands between must not keep it back.
+    // Proxies must not buffer the stream.
     let headers = [("x-accel-buffering", "no")];
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     Ok((headers, Sse::new(ReceiverStream::new(receiver)).keep_alive(alive)).into_response())
 }
 
-/// As pages call it.
+/// The name of an event in the address.
 fn name(happened: &HostEvent) -> &'static str {
     KINDS.iter().find(|(_, notice)| *notice == happened.kind()).map_or("all", |(name, _)| name)
 }

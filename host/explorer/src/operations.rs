@@ -1,60 +1,40 @@
-//! The operation log: what memory work happened, for whom and how it ended; and each operation with all that is known of it.
+//! The operation log, and one operation with its whole record.
 
 mod show;
 
 use std::sync::Arc;
 
 use axum::extract::State;
-use jiff::civil::Date;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 pub(super) use show::show;
 
-use super::kit::{Asked, Col, Filter, Page, Row, View, duration_us, empty, money, outcome, pager, table, time, words};
-use super::pieces;
+use super::components::{
+    Column, Control, FilterForm, ListParams, Page, Row, View, choices, duration_us, empty, filter_fields, hook_kinds,
+    money, outcome, pager, table, time, words,
+};
 use memhost_core::Service;
 use memhost_http::{Authorized, Problem, permission};
-use memhost_types::{BindingKey, HookKind, Microcents, Operation, OperationFilter, OperationKind, Outcome, SourceKind};
+use memhost_types::{BindingKey, Microcents, Operation, OperationFilter, OperationKind, Outcome, SourceKind};
 
 /// Rows of one page.
 const ROWS: u32 = 50;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct OperationQuery {
-    kind: Option<OperationKind>,
-    outcome: Option<Outcome>,
-    binding_key: Option<BindingKey>,
-    agent_id: Option<String>,
-    issue_id: Option<String>,
-    project_id: Option<String>,
-    run_id: Option<String>,
-    session_key: Option<String>,
-    source_kind: Option<SourceKind>,
-    hook_kind: Option<HookKind>,
-    since: Option<Date>,
-    until: Option<Date>,
-    cursor: Option<String>,
-}
-
-impl OperationQuery {
-    fn filter(&self) -> OperationFilter {
-        let (since, until) = pieces::moments(self.since, self.until);
-        OperationFilter {
-            agent_id: self.agent_id.clone(),
-            issue_id: self.issue_id.clone(),
-            project_id: self.project_id.clone(),
-            run_id: self.run_id.clone(),
-            session_key: self.session_key.clone(),
-            hook_kind: self.hook_kind.clone(),
-            source_kind: self.source_kind,
-            kind: self.kind,
-            outcome: self.outcome,
-            binding_key: self.binding_key.clone(),
-            since,
-            until,
-        }
+filter_fields! {
+    OperationFilter {
+        "kind", "Kind", Control::Select(|| choices(OperationKind::ALL)), read_text(kind);
+        "outcome", "Outcome", Control::Select(|| choices(Outcome::ALL)), read_text(outcome);
+        "bindingKey", "Binding", Control::Binding, read_text(binding_key);
+        "agentId", "Agent", Control::Text, read_text(agent_id);
+        "since", "From", Control::Day, read_since(since);
+        "until", "Until", Control::Day, read_until(until);
+        advanced:
+        "issueId", "Issue", Control::Text, read_text(issue_id);
+        "projectId", "Project", Control::Text, read_text(project_id);
+        "runId", "Run", Control::Text, read_text(run_id);
+        "sessionKey", "Session", Control::Text, read_text(session_key);
+        "sourceKind", "Source", Control::Select(|| choices(SourceKind::ALL)), read_text(source_kind);
+        "hookKind", "Hook", Control::Select(hook_kinds), read_text(hook_kind);
     }
 }
 
@@ -62,42 +42,27 @@ pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<OperationQuery>,
+    params: ListParams<OperationFilter>,
 ) -> Result<Markup, Problem> {
-    let query = &asked.query;
-    let page = service.operations(&allowed.company, &query.filter(), query.cursor.as_deref(), ROWS).await?;
-    let hooks =
-        ["pre_run_hydrate", "post_run_capture", "issue_comment_capture", "issue_document_capture", "manual_capture"];
+    let query = &params.query;
+    let page = service.operations(&allowed.company, &query.filter, query.cursor.as_deref(), ROWS).await?;
     let body = html! {
-        (Filter::new(&view, &asked)
-            .choice("kind", "Kind", pieces::named(OperationKind::ALL.iter().map(|kind| kind.as_str())))
-            .choice("outcome", "Outcome", pieces::named(Outcome::ALL.iter().map(|outcome| outcome.as_str())))
-            .choice("bindingKey", "Binding", pieces::binding_keys(&view))
-            .text("agentId", "Agent")
-            .day("since", "From")
-            .day("until", "Until")
-            .more()
-            .text("issueId", "Issue")
-            .text("projectId", "Project")
-            .text("runId", "Run")
-            .text("sessionKey", "Session")
-            .choice("sourceKind", "Source", pieces::named(SourceKind::ALL.map(SourceKind::as_str)))
-            .choice("hookKind", "Hook", pieces::named(hooks)))
+        (FilterForm::of(&view, &params))
         div #rows data-live {
-            @if page.items.is_empty() && asked.is_filtered() {
-                (empty("No operation is like that", &html! { a href=(view.path) { "Show all operations" } }))
+            @if page.items.is_empty() && params.is_filtered() {
+                (empty("No matching operations", &html! { a href=(view.path) { "Show all operations" } }))
             } @else if page.items.is_empty() {
-                (empty("No operation yet", &html! {
-                    "Everything that is asked of memory is recorded here. "
+                (empty("No operations yet", &html! {
+                    "Every request to memory is recorded here. "
                     code { "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'" }
                 }))
             } @else {
                 (rows(&view, "Operations", &page.items))
-                (pager(&view, &asked, page.next_cursor.as_deref(), "operations"))
+                (pager(&view, &params, page.next_cursor.as_deref(), "operations"))
             }
         }
     };
-    Ok(Page::new(&view, "Operations", "What was asked of memory, for whom and how it ended, newest first.")
+    Ok(Page::new(&view, "Operations", "Every request to memory: for whom it was and how it ended, newest first.")
         .live("operations")
         .render(&body))
 }
@@ -105,14 +70,14 @@ pub(super) async fn list(
 /// A table of operations.
 pub(super) fn rows(view: &View, caption: &str, operations: &[Operation]) -> Markup {
     let columns = [
-        Col::text("Time"),
-        Col::text("Kind"),
-        Col::text("Outcome"),
-        Col::text("Binding"),
-        Col::text("Agent"),
-        Col::number("Records"),
-        Col::number("Latency"),
-        Col::number("Cost").wide(),
+        Column::text("Time"),
+        Column::text("Kind"),
+        Column::text("Outcome"),
+        Column::text("Binding"),
+        Column::text("Agent"),
+        Column::number("Records"),
+        Column::number("Latency"),
+        Column::number("Cost").wide(),
     ];
     let rows = operations.iter().map(|operation| {
         Row::to(view.at(&["operations", &operation.id.to_string()]))
@@ -129,8 +94,19 @@ pub(super) fn rows(view: &View, caption: &str, operations: &[Operation]) -> Mark
     table(caption, &columns, rows)
 }
 
-/// What an operation's provider says it cost, whoever bills it; none where it says nothing.
+/// The cost that the provider reported, whoever bills it. None: it reported no cost.
 fn cost(operation: &Operation) -> Option<Microcents> {
     let known = operation.usage.iter().filter_map(|usage| usage.cost);
     known.reduce(|sum, cost| Microcents(sum.0.saturating_add(cost.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::check_fields;
+
+    #[test]
+    fn every_filter_reads_its_own_values() {
+        check_fields::<OperationFilter>();
+    }
 }

@@ -1,4 +1,4 @@
-//! How memory does in a company: who answers, what needs somebody, what was done, how fast, how well, and for how much.
+//! The overview of a company: problems, bindings, operations, latency, quality and cost.
 
 mod attention;
 
@@ -11,21 +11,21 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::bindings::budget;
-use super::kit::{
-    Asked, Col, Facts, Page, Plot, Row, Tone, View, badge, count, duration_us, empty, money, panel, percent, table,
+use super::components::{
+    Chart, Column, Details, Page, QueryParams, Row, Tone, View, badge, binding_link, count, duration_us, empty, money,
+    panel, percent, sentence, table,
 };
 use super::operations;
-use super::pieces;
 use memhost_core::{Act, BindingView, Evaluation, GroupBy, Health, Service, ServiceError, Sums, SumsQuery};
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{AgentId, CompanyId, OperationFilter};
 
-/// So many of the latest operations are shown.
+/// How many of the latest operations are shown.
 const LATEST: u32 = 8;
-/// How good memory is is counted over so many days, the present one among them.
+/// The days over which quality is counted, today included.
 const QUALITY_DAYS: i64 = 7;
-/// It is counted operation by operation: where there are more than these, not on a page that somebody waits for.
-const MOST_LOOKS: u64 = 10_000;
+/// Quality is counted operation by operation. More operations than this take too long for a page.
+const MAX_COUNTED: u64 = 10_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,108 +37,110 @@ pub(super) async fn show(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<OverviewQuery>,
+    params: QueryParams<OverviewQuery>,
 ) -> Result<Markup, Problem> {
     let company = &allowed.company;
     let latest = service.operations(company, &OperationFilter::default(), None, LATEST).await?.items;
     let bindings = service.bindings(company).await?;
-    let page = Page::new(&view, "Overview", "How memory does in this company.");
+    let page = Page::new(&view, "Overview", "Health, usage and cost of this company's memory.");
     if latest.is_empty() {
         let body = html! {
-            @if !bindings.is_empty() { (panel("bindings", "Who answers", &who_answers(&view, &bindings))) }
+            @if !bindings.is_empty() { (panel("bindings", "Bindings in use", &bindings_in_use(&view, &bindings))) }
             (first_steps(company))
         };
         return Ok(page.live("operations").render(&body));
     }
     let is_operator = view.caller.may(Act::Host, None).is_ok();
-    let doctor = is_operator && asked.query.doctor.is_some();
+    let doctor = is_operator && params.query.doctor.is_some();
     let days = service.sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() }).await?;
     let quality = quality(&service, company, &days).await?;
-    let attention = attention::list(&service, &view, company, &bindings).await?;
-    let budgets = budgets(&service, &view, company).await?;
     let body = html! {
         div.stack #overview data-live {
-            (attention)
+            (attention::list(&service, &view, company, &bindings).await?)
             (figures(&days, quality.as_ref()))
             div.two {
                 div.panel { (volume(&days)) }
                 div.panel { (latency(&days)) }
             }
             div.two {
-                (panel("bindings", "Who answers", &who_answers(&view, &bindings)))
-                (panel("budgets", "Spent against budgets", &budgets))
+                (panel("bindings", "Bindings in use", &bindings_in_use(&view, &bindings)))
+                (panel("budgets", "Budgets", &budgets(&service, &view, company).await?))
             }
             section.panel #latest aria-labelledby="latest-h" {
                 h2 #latest-h { "Latest operations" a.quiet href=(view.at(&["operations"])) { "All operations" } }
                 (operations::rows(&view, "Latest operations", &latest))
             }
-            @if doctor { (panel("doctor", "Doctor", &checks(&service).await)) }
+            @if doctor { (panel("doctor", "Health checks", &checks(&service).await)) }
         }
     };
-    let action = html! { @if is_operator && !doctor { a.button href={ (view.at(&[])) "?doctor=yes#doctor" } { "Ask the doctor" } } };
+    let action = html! {
+        @if is_operator && !doctor { a.button href={ (view.at(&[])) "?doctor=yes#doctor" } { "Run health checks" } }
+    };
     let page = page.action(action);
-    // The doctor reads the whole log: once, and not again at every operation.
+    // The checks read the whole log, so this page does not refresh itself at every operation.
     Ok(if doctor { page } else { page.live("operations,jobs,budgets,plugins") }.render(&body))
 }
 
-/// A company in which nothing has happened yet.
+/// The first commands, for a company without operations.
 fn first_steps(company: &CompanyId) -> Markup {
     html! {
         div.stack #overview data-live {
-            (empty("Nothing has happened here yet", &html! {
-                "Put something into memory, and ask for it:"
+            (empty("No operations yet", &html! {
+                "Store a note and search for it:"
             }))
             pre tabindex="0" {
                 "memhost note --company " (company) " 'Deploys are frozen on Fridays'\n"
                 "memhost search --company " (company) " 'when may I deploy?'"
             }
-            p.help { "The first operation makes a binding of the built-in provider, which keeps Markdown files on this machine. " code { "memhost agent-hooks claude install" } " has Claude Code do the same by itself." }
+            p.help {
+                "The first operation creates a binding for the built-in provider, which stores Markdown files on this machine. To connect Claude Code, use " code { "memhost agent-hooks claude install" } "."
+            }
         }
     }
 }
 
-fn who_answers(view: &View, bindings: &[BindingView]) -> Markup {
+fn bindings_in_use(view: &View, bindings: &[BindingView]) -> Markup {
     let default = bindings.iter().find(|shown| shown.is_default);
     let agents: BTreeMap<&AgentId, &BindingView> =
         bindings.iter().flat_map(|shown| shown.agents.iter().map(move |agent| (agent, shown))).collect();
     let row = |shown: &BindingView| {
-        html! { (pieces::binding(view, shown.binding.key.as_str())) " " (super::bindings::health(shown)) }
+        html! { (binding_link(view, shown.binding.key.as_str())) " " (super::bindings::health(shown)) }
     };
     html! {
         ul.list data-active=[default.map(|shown| shown.binding.key.as_str())] {
             li.between {
-                span { "The company" }
+                span { "Company default" }
                 @match default {
                     Some(shown) => span { (row(shown)) },
                     None => (badge(Tone::Warning, "no default binding")),
                 }
             }
-            @for (agent, shown) in agents { li.between { span { "The agent " strong { (agent) } } span { (row(shown)) } } }
+            @for (agent, shown) in agents { li.between { span { "Agent " strong { (agent) } } span { (row(shown)) } } }
         }
         @if let Some(shown) = default {
-            (Facts::default()
+            (Details::default()
                 .row("Provider", shown.binding.provider_key.as_str())
                 .maybe("Version", shown.serving.as_ref().map(|build| build.version.to_string())))
         }
-        p { a href=(view.at(&["resolve"])) { "Who answers for whom?" } }
+        p { a href=(view.at(&["resolve"])) { "Resolve a binding" } }
     }
 }
 
 async fn budgets(service: &Service, view: &View, company: &CompanyId) -> Result<Markup, Problem> {
     let all = service.budgets(company).await?;
     Ok(html! {
-        @if all.is_empty() { p.soft { "No budget is set: nothing stops this company's memory from spending." } }
+        @if all.is_empty() { p.soft { "No budget: spending is not limited." } }
         @else { ul.meters { @for found in &all { (budget(view, found)) } } }
         p { a href=(view.at(&["budgets"])) { "Budgets" } " · " a href=(view.at(&["costs"])) { "Costs" } }
     })
 }
 
-/// How good memory was in the last days; none where there is too much to count.
+/// The quality of recall in the last days. None: there are too many operations to count here.
 async fn quality(service: &Service, company: &CompanyId, days: &Sums) -> Result<Option<Evaluation>, ServiceError> {
     let since = days.until.checked_sub(jiff::Span::new().days(QUALITY_DAYS - 1)).unwrap_or(days.since);
     let looks: u64 =
         days.rows.iter().filter(|row| row.day >= Some(since)).map(|row| row.sums.counted("operations")).sum();
-    if looks > MOST_LOOKS {
+    if looks > MAX_COUNTED {
         return Ok(None);
     }
     let query = SumsQuery { since: Some(since), until: Some(days.until), ..SumsQuery::default() };
@@ -155,12 +157,36 @@ fn figures(days: &Sums, quality: Option<&Evaluation>) -> Markup {
     let hits = quality.map(|quality| rate(quality.recall_hit_rate));
     html! {
         dl.stats {
-            div { dt { "Operations in 30 days" } dd { (count(total.counted("operations"))) small { (count(total.counted("reads"))) " reads, " (count(total.counted("writes"))) " writes" } } }
-            div { dt { "Did not succeed" } dd { (count(total.counted("failed"))) small { (count(total.counted("refused"))) " more were refused" } } }
-            div { dt { "Half within" } dd { (latency(total.latency_p50_us)) small { (latency(total.latency_p99_us)) " for 99 of 100" } } }
-            div { dt { "Recall hit rate" } dd { (hits.as_deref().unwrap_or("–")) small { @if hits.is_some() { "of what was found in 7 days was used" } @else { "too much to count here: " code { "memhost stats" } } } } }
+            div {
+                dt { "Operations, 30 days" } dd {
+                    (count(total.counted("operations"))) small {
+                        (count(total.counted("reads"))) " reads, " (count(total.counted("writes"))) " writes"
+                    }
+                }
+            }
+            div {
+                dt { "Failed" } dd {
+                    (count(total.counted("failed"))) small { (count(total.counted("refused"))) " refused" }
+                }
+            }
+            div {
+                dt { "Latency p50" } dd {
+                    (latency(total.latency_p50_us)) small { "p99 " (latency(total.latency_p99_us)) }
+                }
+            }
+            div {
+                dt { "Recall hit rate" } dd {
+                    (hits.as_deref().unwrap_or("–")) small {
+                        @if hits.is_some() { "of queries, last 7 days" } @else {
+                            "too many operations; use " code { "memhost stats" }
+                        }
+                    }
+                }
+            }
             div { dt { "Empty queries" } dd { (rate(empty)) small { "of " (count(queries)) " queries" } } }
-            div { dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in all" } } }
+            div {
+                dt { "Billed" } dd { (money(total.cost)) small { (money(total.reported_cost)) " reported in total" } }
+            }
         }
     }
 }
@@ -183,7 +209,7 @@ fn labels(days: &Sums) -> Vec<String> {
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a plot")]
 fn volume(days: &Sums) -> Markup {
     let labels = labels(days);
-    Plot::new("volume", "Operations a day", &labels, |number| count(number as u64))
+    Chart::new("volume", "Operations per day", &labels, |number| count(number as u64))
         .series("reads", "s1", by_day(days, 0.0, |sums| sums.counted("reads") as f64))
         .series("writes", "s3", by_day(days, 0.0, |sums| sums.counted("writes") as f64))
         .bars()
@@ -193,21 +219,23 @@ fn volume(days: &Sums) -> Markup {
 fn latency(days: &Sums) -> Markup {
     let labels = labels(days);
     let us = |us: Option<u64>| us.map_or(f64::NAN, |us| us as f64);
-    Plot::new("latency", "Latency a day", &labels, |us| duration_us(us as u64))
-        .series("half within", "s1", by_day(days, f64::NAN, |sums| us(sums.latency_p50_us)))
-        .series("99 of 100 within", "s3", by_day(days, f64::NAN, |sums| us(sums.latency_p99_us)))
+    Chart::new("latency", "Latency per day", &labels, |us| duration_us(us as u64))
+        .series("p50", "s1", by_day(days, f64::NAN, |sums| us(sums.latency_p50_us)))
+        .series("p99", "s3", by_day(days, f64::NAN, |sums| us(sums.latency_p99_us)))
         .lines()
 }
 
 async fn checks(service: &Service) -> Markup {
     let rows = service.doctor().await.into_iter().map(|check| {
         let (tone, word) = match check.health {
-            Health::Good => (Tone::Good, "good"),
-            Health::Warning => (Tone::Warning, "look at it"),
-            Health::Bad => (Tone::Bad, "bad"),
+            Health::Good => (Tone::Good, "ok"),
+            Health::Warning => (Tone::Warning, "warning"),
+            Health::Bad => (Tone::Bad, "error"),
         };
-        let found = html! { p.reason { (pieces::prose(&check.found)) @if !check.advice.is_empty() { ". " (pieces::prose(&check.advice)) } } };
+        let found = html! {
+            p.reason { (sentence(&check.found)) @if !check.advice.is_empty() { ". " (sentence(&check.advice)) } }
+        };
         Row::new().key(check.name).cell(check.name).cell(badge(tone, word)).cell(found)
     });
-    table("Checks", &[Col::text("What"), Col::text("How it is"), Col::text("Found").long()], rows)
+    table("Health checks", &[Column::text("Check"), Column::text("Status"), Column::text("Result").long()], rows)
 }

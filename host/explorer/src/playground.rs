@@ -1,5 +1,4 @@
-//! A question, and what an agent would be given for an answer: the hits with where they come from, how they came to their
-//! places, and the block of text that stands at the start of a run.
+//! The query playground: the results that an agent would get, how they were ranked, and the context block of a run.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,9 +6,11 @@ use std::time::{Duration, Instant};
 use axum::extract::State;
 use maud::{Markup, html};
 
-use super::kit::{Asked, Filter, Page, View, bytes, count, duration_us, empty, panel, source_link, time, words};
-use super::pieces;
-use super::records::{address, asks, clipped, fields, no_binding, object, place};
+use super::components::{
+    FilterForm, Page, QueryParams, View, bytes, count, duration_us, empty, operation_link, panel, sentence,
+    source_link, time, words,
+};
+use super::records::{address, clipped, fields, no_binding, object, place, scope_query};
 use memhost_core::work::hooks;
 use memhost_core::{Act, Service, ServiceError};
 use memhost_http::{Authorized, Problem, permission};
@@ -21,7 +22,7 @@ use memhost_types::{
 /// How many letters of a hit are shown.
 const SHOWN: usize = 480;
 
-asks! {
+scope_query! {
     /// A question.
     Question {
         binding_key: Option<BindingKey>,
@@ -48,20 +49,20 @@ pub(super) async fn page(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::Query>,
-    asked: Asked<Question>,
+    params: QueryParams<Question>,
 ) -> Result<Markup, Problem> {
-    let query = &asked.query;
+    let query = &params.query;
     let scope = query.scope(&allowed.company);
     let named = query.binding_key.as_ref();
     let abilities = service.abilities(&allowed.caller, OperationKind::Query, &mut scope.clone(), named).await?;
     let answer = match (abilities.binding_key.as_ref().or(named), &query.query) {
         (None, _) if abilities.provider_key.is_none() => no_binding(&view),
-        (None, _) => {
-            empty("Nothing is remembered yet", &html! { "There is nothing that an answer could be found in." })
-        }
+        (None, _) => empty("No records yet", &html! { "There is nothing to search." }),
         (_, None) => empty(
-            "Ask something",
-            &html! { "The answer is what an agent in this scope would be given. It is recorded as an operation of yours." },
+            "Enter a query",
+            &html! {
+                "The results are what an agent in this scope would get. The query is recorded as your operation."
+            },
         ),
         (Some(binding), Some(_)) => {
             let request = request(query, scope)?;
@@ -70,17 +71,15 @@ pub(super) async fn page(
             shown(&view, &answer)
         }
     };
-    let intents =
-        [("answer", "For one question"), ("agent_preamble", "For the start of a run"), ("browse", "To look around")];
-    let form = Filter::new(&view, &asked).does("Ask").long("query", "Question");
-    let form = form.pick("intent", "Intent", "answer", intents).text("topK", "At most so many");
-    let form =
-        fields(&view, form).text("metadataFilter", "Metadata, as JSON").text("tokenBudget", "Tokens of the block");
+    let intents = [("answer", "Answer a question"), ("agent_preamble", "Start a run"), ("browse", "Browse")];
+    let form = FilterForm::new(&view, &params).submit("Search").wide_text("query", "Query");
+    let form = form.required("intent", "Intent", intents).text("topK", "Limit");
+    let form = fields(&view, form).text("metadataFilter", "Metadata (JSON)").text("tokenBudget", "Token budget");
     let body = html! {
         (form)
         div.stack #answer { (answer) }
     };
-    Ok(Page::new(&view, "Query", "Ask as an agent would, and see what it would be given.").render(&body))
+    Ok(Page::new(&view, "Query", "Search memory as an agent would.").render(&body))
 }
 
 fn request(query: &Question, scope: Scope) -> Result<QueryRequest, Problem> {
@@ -130,20 +129,28 @@ fn shown(view: &View, answer: &Answer) -> Markup {
     let found = bundle.snippets.len() as u64;
     html! {
         dl.stats {
-            div { dt { "Found" } dd data-found=(found) { (count(found)) } }
-            div { dt { "Took" } dd { (duration_us(u64::try_from(answer.took.as_micros()).unwrap_or(u64::MAX))) } }
+            div { dt { "Results" } dd data-found=(found) { (count(found)) } }
+            div { dt { "Duration" } dd { (duration_us(u64::try_from(answer.took.as_micros()).unwrap_or(u64::MAX))) } }
             div { dt { "Binding" } dd { (answer.binding) } }
-            div { dt { "Recorded as" } dd { (recorded(view, answer)) } }
+            div { dt { "Operation" } dd { (recorded(view, answer)) } }
         }
-        @if let Some(summary) = &bundle.profile_summary { (panel("profile", "Profile", &html! { p.text { (summary) } })) }
+        @if let Some(summary) = &bundle.profile_summary {
+            (panel("profile", "Profile", &html! { p.text { (summary) } }))
+        }
         @if found == 0 {
-            (empty("Nothing fits", &html! { "Other words may, or another scope. " a href=(address(&view.at(&["records"]), Some(&answer.binding), &answer.scope)) { "Show what this scope sees" } }))
+            (empty("No results", &html! {
+                "Try other words or another scope. " a href=(address(&view.at(&["records"]), Some(&answer.binding), &answer.scope)) {
+                    "Show the records of this scope"
+                }
+            }))
         } @else {
             div.two {
-                (panel("hits", "Hits, best first", &hits(view, answer)))
+                (panel("hits", "Results", &hits(view, answer)))
                 div.stack {
-                    (panel("block", "As a run gets it", &block(answer)))
-                    @if let Some(explained) = &answer.explained { (panel("explained", "How the question was read", &read(explained))) }
+                    (panel("block", "Context for a run", &block(answer)))
+                    @if let Some(explained) = &answer.explained {
+                        (panel("explained", "Query analysis", &read(explained)))
+                    }
                 }
             }
         }
@@ -153,7 +160,7 @@ fn shown(view: &View, answer: &Answer) -> Markup {
 fn recorded(view: &View, answer: &Answer) -> Markup {
     let id = answer.bundle.operation_id;
     html! {
-        @if view.allows(Act::View) { (pieces::operation(view, id)) } @else { (super::kit::short_id(id)) }
+        @if view.allows(Act::View) { (operation_link(view, id)) } @else { (super::components::short_id(id)) }
     }
 }
 
@@ -169,7 +176,9 @@ fn hits(view: &View, answer: &Answer) -> Markup {
                     (head(view, answer, hit))
                     p.text { (clipped(&hit.text, SHOWN)) }
                     p.soft { (provenance(view, hit)) }
-                    @if let Some(parts) = explained.and_then(|explained| parts(explained, &hit.handle)) { (bars(parts, largest)) }
+                    @if let Some(parts) = explained.and_then(|explained| parts(explained, &hit.handle)) {
+                        (bars(parts, largest))
+                    }
                 }
             }
         }
@@ -209,7 +218,7 @@ fn means(kind: ScoreKind) -> &'static str {
 
 fn provenance(view: &View, hit: &Snippet) -> Markup {
     html! {
-        @match &hit.source { Some(source) => (source_link(view, source)), None => "Nobody said where it came from" }
+        @match &hit.source { Some(source) => (source_link(view, source)), None => "No source" }
         @if let Some(created) = hit.created_at { " · " (time(created, view.now)) }
     }
 }
@@ -242,12 +251,14 @@ fn block(answer: &Answer) -> Markup {
     let block = hooks::render(&[(answer.binding.as_str(), &recall)], answer.budget);
     html! {
         p.help {
-            "These hits, as " code { "pre_run_hydrate" } " would render them: " (count(u64::from(block.tokens))) " of "
+            "These results as " code { "pre_run_hydrate" } " renders them: " (count(u64::from(block.tokens))) " of "
             (count(u64::from(block.token_budget))) " tokens, " (bytes(block.text.len() as u64)) ", "
-            (count(u64::from(block.included))) " hits in it"
-            @if block.omitted > 0 { ", " (count(u64::from(block.omitted))) " did not fit" } "."
+            (count(u64::from(block.included))) " results included"
+            @if block.omitted > 0 { ", " (count(u64::from(block.omitted))) " omitted" } "."
         }
-        @if block.text.is_empty() { p.soft { "Not one of them fits." } } @else { pre #context tabindex="0" { (block.text) } }
+        @if block.text.is_empty() { p.soft { "No result fits the token budget." } } @else {
+            pre #context tabindex="0" { (block.text) }
+        }
     }
 }
 
@@ -255,7 +266,7 @@ fn read(explained: &Result<Explanation, String>) -> Markup {
     html! {
         @match explained {
             Ok(explained) => pre { (serde_json::to_string_pretty(&explained.query).unwrap_or_default()) },
-            Err(reason) => p.soft { (pieces::prose(reason)) },
+            Err(reason) => p.soft { (sentence(reason)) },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The host's providers: builds that were admitted, what each asks for and whom it serves, and files that were kept out.
+//! The host's plugins: loaded builds with their permissions and bindings, and rejected files.
 
 use std::sync::Arc;
 
@@ -7,10 +7,9 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::bindings::said;
+use super::bindings::permission_text;
+use super::components::{Column, CsrfForm, Details, Page, Row, Tone, View, badge, bytes, form, panel, sentence, table};
 use super::guard::see;
-use super::kit::{Col, Facts, Page, Row, Signed, Tone, View, badge, bytes, form, panel, table};
-use super::pieces;
 use memhost_core::plugins::{PluginSource, Signed as Signature};
 use memhost_core::{AdmittedPlugin, Service};
 use memhost_http::{HostAuthorized, Problem, ProblemCode, parse};
@@ -25,12 +24,12 @@ fn signature(signed: &Signature) -> Markup {
 
 fn source(source: &PluginSource) -> Markup {
     match source {
-        PluginSource::Builtin => html! { "part of this host" },
+        PluginSource::Builtin => html! { "built in" },
         PluginSource::File(path) => {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             html! { code title=(path.display()) { (name) } }
         }
-        PluginSource::Kept => badge(Tone::Warning, "its file is gone, a copy serves"),
+        PluginSource::Kept => badge(Tone::Warning, "file deleted, copy in use"),
     }
 }
 
@@ -50,15 +49,15 @@ pub(super) async fn list(State(service): State<Arc<Service>>, view: View, _: Hos
     let plugins = service.plugins();
     let served = served(&service).await;
     let columns = [
-        Col::text("Provider"),
-        Col::text("Version"),
-        Col::text("Digest").wide(),
-        Col::text("Signature").wide(),
-        Col::text("From").wide(),
-        Col::number("Size").wide(),
-        Col::number("Asks for"),
-        Col::number("Serves"),
-        Col::text("What it is").long(),
+        Column::text("Provider"),
+        Column::text("Version"),
+        Column::text("Digest").wide(),
+        Column::text("Signature").wide(),
+        Column::text("Source").wide(),
+        Column::number("Size").wide(),
+        Column::number("Permissions"),
+        Column::number("Bindings"),
+        Column::text("Description").long(),
     ];
     let rows = plugins.admitted.iter().map(|plugin| {
         let inspection = &plugin.inspection;
@@ -76,24 +75,26 @@ pub(super) async fn list(State(service): State<Arc<Service>>, view: View, _: Hos
             .cell(serves)
             .cell(description.summary.as_str())
     });
-    let refused = [Col::text("File"), Col::text("Why").long()];
-    let kept_out = plugins.refused.iter().map(|file| {
+    let refused = [Column::text("File"), Column::text("Reason").long()];
+    let rejected = plugins.refused.iter().map(|file| {
         let name = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Row::new()
             .key(file.path.display())
             .cell(html! { code title=(file.path.display()) { (name) } })
-            .cell(html! { p.reason { (pieces::prose(&file.reason)) } })
+            .cell(html! { p.reason { (sentence(&file.reason)) } })
     });
     let body = html! {
         div #rows { (table("Plugins", &columns, rows)) }
         @if plugins.refused.is_empty() {
-            p.soft #refused { "No file was kept out. A " code { ".wasm" } " that is put into the plugins directory is looked at within seconds." }
+            p.soft #refused {
+                "No rejected files. The host loads a " code { ".wasm" } " file in the plugins directory within seconds."
+            }
         } @else {
-            (panel("refused", "Kept out", &table("Kept out", &refused, kept_out)))
+            (panel("refused", "Rejected files", &table("Rejected files", &refused, rejected)))
         }
     };
-    let scan = form(&view, "/plugins/scan", &html! { button { "Look again" } });
-    Page::new(&view, "Plugins", "Builds of providers that this host has admitted.").action(scan).render(&body)
+    let scan = form(&view, "/plugins/scan", &html! { button { "Rescan" } });
+    Page::new(&view, "Plugins", "Provider builds that this host has loaded.").action(scan).render(&body)
 }
 
 #[derive(Deserialize)]
@@ -103,11 +104,11 @@ pub(super) async fn scan(
     State(service): State<Arc<Service>>,
     view: View,
     _: HostAuthorized,
-    _: Signed<Nothing>,
+    _: CsrfForm<Nothing>,
 ) -> Response {
     service.scan_plugins().await;
     let found = service.plugins();
-    view.say(format!("Looked: {} admitted, {} kept out.", found.admitted.len(), found.refused.len()));
+    view.say(format!("Scan finished: {} loaded, {} rejected.", found.admitted.len(), found.refused.len()));
     see("/plugins")
 }
 
@@ -119,7 +120,7 @@ pub(super) async fn show(
 ) -> Result<Markup, Problem> {
     let digest: Digest = parse("digest", &digest)?;
     let found = service.plugins().admitted.into_iter().find(|plugin| plugin.inspection.digest == digest);
-    let missing = || Problem::new(ProblemCode::NoVersion, "no build has this digest; look at the list again");
+    let missing = || Problem::new(ProblemCode::NoVersion, "no build has this digest; reload the list of plugins");
     let plugin = found.ok_or_else(missing)?;
     let description = &plugin.inspection.description;
     let body = html! {
@@ -127,10 +128,14 @@ pub(super) async fn show(
             (panel("build", "Build", &html! { (build(&plugin)) }))
             (panel("bindings", "Bindings", &bindings(&service, &plugin).await))
         }
-        (panel("asks", "What it asks for", &asks(&plugin)))
+        (panel("asks", "Permissions", &asks(&plugin)))
         @if let Some(schema) = &description.config_schema {
             (panel("schema", "Configuration", &html! {
-                details.more { summary { "JSON Schema" } pre tabindex="0" { (serde_json::to_string_pretty(schema).unwrap_or_default()) } }
+                details.more {
+                    summary { "JSON Schema" } pre tabindex="0" {
+                        (serde_json::to_string_pretty(schema).unwrap_or_default())
+                    }
+                }
             }))
         }
         (panel("interfaces", "Interfaces", &interfaces(&plugin)))
@@ -139,29 +144,29 @@ pub(super) async fn show(
     Ok(Page::new(&view, &title, &description.summary).crumb("Plugins", "/plugins").render(&body))
 }
 
-fn build(plugin: &AdmittedPlugin) -> Facts {
+fn build(plugin: &AdmittedPlugin) -> Details {
     let inspection = &plugin.inspection;
     let description = &inspection.description;
     let can = &description.capabilities;
     let all = [
         (can.profile, "profile"),
         (can.correction, "correction"),
-        (can.multimodal, "more than text"),
-        (can.provider_managed_extraction, "extraction of its own"),
-        (can.async_extraction, "jobs"),
-        (can.provider_native_browse, "browsing"),
+        (can.multimodal, "multimodal"),
+        (can.provider_managed_extraction, "provider-managed extraction"),
+        (can.async_extraction, "async extraction"),
+        (can.provider_native_browse, "browse"),
     ];
     let can: Vec<_> = all.iter().filter(|(can, _)| *can).map(|(_, name)| *name).collect();
-    Facts::default()
+    Details::default()
         .row("Provider", description.provider_key.as_str())
         .row("Version", description.version.to_string())
         .row("Digest", html! { code { (inspection.digest) } })
         .row("Signature", signature(&plugin.signed))
-        .row("From", source(&plugin.source))
+        .row("Source", source(&plugin.source))
         .row("Size", bytes(inspection.bytes))
         .row("Contract", inspection.contract_version.as_str())
-        .row("At once", format!("{} calls a binding", description.max_concurrency))
-        .row("Can", if can.is_empty() { "what every provider can".to_owned() } else { can.join(", ") })
+        .row("Concurrency", format!("{} calls per binding", description.max_concurrency))
+        .row("Capabilities", if can.is_empty() { "none beyond the required ones".to_owned() } else { can.join(", ") })
 }
 
 async fn bindings(service: &Service, plugin: &AdmittedPlugin) -> Markup {
@@ -169,7 +174,7 @@ async fn bindings(service: &Service, plugin: &AdmittedPlugin) -> Markup {
     let served = served(service).await;
     let mine: Vec<_> = served.iter().filter(|(_, _, of, _)| of == provider).collect();
     html! {
-        @if mine.is_empty() { p.soft { "No binding has this provider." } }
+        @if mine.is_empty() { p.soft { "No binding uses this provider." } }
         ul.list {
             @for (company, key, _, digest) in mine {
                 li.between {
@@ -187,16 +192,16 @@ async fn bindings(service: &Service, plugin: &AdmittedPlugin) -> Markup {
 
 fn asks(plugin: &AdmittedPlugin) -> Markup {
     let asks = &plugin.inspection.description.permissions;
-    let columns = [Col::text("What"), Col::text("Without it"), Col::text("Why").long()];
+    let columns = [Column::text("Permission"), Column::text("Required"), Column::text("Reason").long()];
     let rows = asks.iter().map(|request| {
         Row::new()
-            .cell(said(&request.permission))
-            .cell(if request.optional { "works" } else { "does not work" })
+            .cell(permission_text(&request.permission))
+            .cell(if request.optional { "no" } else { "yes" })
             .cell(html! { p.reason { (request.reason) } })
     });
     html! {
-        @if asks.is_empty() { p.soft { "Nothing: it computes within its sandbox and reaches nothing outside of it." } }
-        @else { (table("What it asks for", &columns, rows)) }
+        @if asks.is_empty() { p.soft { "None: it cannot reach anything outside of its sandbox." } }
+        @else { (table("Permissions", &columns, rows)) }
     }
 }
 
@@ -205,7 +210,7 @@ fn interfaces(plugin: &AdmittedPlugin) -> Markup {
     let names: Vec<_> = inspection.interfaces.iter().map(|interface| format!("{interface:?}").to_lowercase()).collect();
     let list = |names: &[String]| html! { ul.list { @for name in names { li { code { (name) } } } } };
     html! {
-        p { "Beside what every provider has: " @if names.is_empty() { "nothing" } @else { (names.join(", ")) } "." }
+        p { "Optional interfaces: " @if names.is_empty() { "none" } @else { (names.join(", ")) } "." }
         div.two {
             details.more { summary { "Exports (" (inspection.exports.len()) ")" } (list(&inspection.exports)) }
             details.more { summary { "Imports (" (inspection.imports.len()) ")" } (list(&inspection.imports)) }

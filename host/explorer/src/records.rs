@@ -1,9 +1,9 @@
-//! Records: everything that a scope sees, one of them whole, and writing, correcting and forgetting them. Each of these is
-//! a memory operation of whoever is signed in: authorized and recorded like every other one.
+//! Records: listing, reading, creating, correcting and forgetting them. Each is a memory operation of the signed-in
+//! caller: authorized and recorded like any other operation.
 
 mod change;
+mod scope;
 mod show;
-mod within;
 mod write;
 
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use axum::extract::State;
 use maud::{Markup, html};
 
 pub(super) use change::{ask_correct, ask_forget, correct, forget};
+pub(super) use scope::{address, fields, object, scope_query};
 pub(super) use show::show;
-pub(super) use within::{address, asks, fields, object};
 pub(super) use write::{create, new};
 
-use super::kit::{Asked, Col, Filter, Page, Row, View, empty, pager, source_link, table, time};
-use super::pieces::ROWS;
+use super::components::{
+    Column, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, pager, source_link, table, time,
+};
 use memhost_core::{Act, Service};
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BindingKey, ListRequest, OperationKind, RecordId, Scope, Snippet};
 
-asks! {
+scope_query! {
     /// What a list is of.
     RecordQuery { binding_key: Option<BindingKey>, metadata_filter: Option<String>, cursor: Option<String> }
 }
@@ -47,83 +48,80 @@ pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::List>,
-    asked: Asked<RecordQuery>,
+    params: QueryParams<RecordQuery>,
 ) -> Result<Markup, Problem> {
-    let query = &asked.query;
+    let query = &params.query;
     let scope = query.scope(&allowed.company);
     let named = query.binding_key.as_ref();
     let abilities = service.abilities(&allowed.caller, OperationKind::List, &mut scope.clone(), named).await?;
     // Looking gives no company its first binding: the first record does.
     let found = match abilities.binding_key.as_ref().or(named) {
         // The built-in provider will answer, once there is something to be kept.
-        None if abilities.provider_key.is_some() => nothing(&view, &asked),
+        None if abilities.provider_key.is_some() => nothing(&view, &params),
         None => no_binding(&view),
         Some(binding) => {
             let request = ListRequest {
                 binding_key: named.cloned(),
                 scope: scope.clone(),
                 cursor: query.cursor.clone(),
-                limit: ROWS,
+                limit: PAGE_SIZE,
                 metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
             };
             let page = service.list(&allowed.caller, request).await?;
             html! {
-                @if page.items.is_empty() && page.next_cursor.is_none() { (nothing(&view, &asked)) } @else {
+                @if page.items.is_empty() && page.next_cursor.is_none() { (nothing(&view, &params)) } @else {
                     (rows(&view, binding, &scope, &page.items))
-                    @if page.truncated { p.help { "There may be more, but the system behind the provider offers no way to it." } }
-                    (pager(&view, &asked, page.next_cursor.as_deref(), "records"))
+                    @if page.truncated { p.help { "There may be more records. The provider cannot list them." } }
+                    (pager(&view, &params, page.next_cursor.as_deref(), "records"))
                 }
             }
         }
     };
     let body = html! {
-        (fields(&view, Filter::new(&view, &asked)).text("metadataFilter", "Metadata, as JSON"))
+        (fields(&view, FilterForm::new(&view, &params)).text("metadataFilter", "Metadata (JSON)"))
         div #rows { (found) }
     };
-    let about = "What a scope sees, in the order of the provider that keeps it.";
-    Ok(Page::new(&view, "Records", about).action(write_one(&view)).render(&body))
+    let about = "The records that a scope can see, in the provider's order.";
+    Ok(Page::new(&view, "Records", about).action(create_button(&view)).render(&body))
 }
 
-fn write_one(view: &View) -> Markup {
+fn create_button(view: &View) -> Markup {
     html! {
         @if view.allows(Act::Operate(OperationKind::RecordUpsert)) {
-            a.button.primary href=(view.at(&["new-record"])) { "Write a record" }
+            a.button.primary href=(view.at(&["new-record"])) { "Create record" }
         }
     }
 }
 
-fn nothing(view: &View, asked: &Asked<RecordQuery>) -> Markup {
-    if asked.is_filtered() {
-        return empty(
-            "This scope sees no record like that",
-            &html! { a href=(view.path) { "Show what everybody sees" } },
-        );
+fn nothing(view: &View, params: &QueryParams<RecordQuery>) -> Markup {
+    if params.is_filtered() {
+        return empty("No matching records", &html! { a href=(view.path) { "Clear filters" } });
     }
     empty(
-        "Nothing is remembered yet",
-        &html! { "Runs, comments and documents that are captured become records: " code { "memhost capture --help" } "." },
+        "No records yet",
+        &html! { "Captured runs, comments and documents become records. See " code { "memhost capture --help" } "." },
     )
 }
 
 /// What stands on a page of a company without a binding for the scope.
 pub(super) fn no_binding(view: &View) -> Markup {
     empty(
-        "No binding answers here",
+        "No binding for this scope",
         &html! {
             @if view.allows(Act::View) {
-                "Make one, or make one the default, under " a href=(view.at(&["bindings"])) { "Bindings" } "."
-            } @else { "Ask whoever gave you your token for one." }
+                "Create a binding, or set a default, under " a href=(view.at(&["bindings"])) { "Bindings" } "."
+            } @else { "Ask an administrator to create one." }
         },
     )
 }
 
 fn rows(view: &View, binding: &BindingKey, scope: &Scope, items: &[Snippet]) -> Markup {
     let columns = [
-        Col::text("Text").long(),
-        Col::text("Summary").wide(),
-        Col::text("Source").wide(),
-        Col::text("Created"),
-        Col::text("Updated").wide(),
+        Column::text("Text").long(),
+        Column::text("Summary").wide(),
+        Column::text("Source").wide(),
+        Column::text("Created"),
+        Column::text("Updated").wide(),
     ];
     let rows = items.iter().map(|item| {
         let id = &item.handle.provider_record_id;

@@ -18,7 +18,7 @@ type Plane = (&'static str, &'static str, &'static str);
 const PLANES: [Plane; 3] = [
     ("runtime", "Runtime plane", "Memory traffic, below /runtime/v1."),
     ("control", "Control plane", "Governance, below /control/v1."),
-    ("host", "Host", "What the host says of itself."),
+    ("host", "Host", "The state of the host."),
 ];
 
 /// One operation and where it is.
@@ -142,7 +142,9 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
             p.summary { (text(json, "summary")) " " a.id href={ "#" (operation.id()) } { (operation.id()) } }
             (prose(text(json, "description")))
             p.roles {
-                @if roles.is_empty() { "For everybody, without a token." } @else { "For: " (roles.join(", ").replace('_', " ")) "." }
+                @if roles.is_empty() { "Public: no token is needed." } @else {
+                    "For: " (roles.join(", ").replace('_', " ")) "."
+                }
             }
             @if !parameters.is_empty() {
                 h5 { "Parameters" }
@@ -162,11 +164,13 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
             @if let Some(content) = json["requestBody"]["content"].as_object() {
                 h5 { "Body" }
                 @for (media, body) in content {
-                    p.media { code { (media) } @if body["schema"].is_object() { ": " (schemas.inline(&body["schema"])) } }
+                    p.media {
+                        code { (media) } @if body["schema"].is_object() { ": " (schemas.inline(&body["schema"])) }
+                    }
                     (schemas.members(&body["schema"]))
                 }
             }
-            h5 { "Answers" }
+            h5 { "Responses" }
             dl.members {
                 @for (status, answer) in json["responses"].as_object().into_iter().flatten() {
                     @let is_problem = answer["$ref"].is_string();
@@ -178,7 +182,11 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                         } @else {
                             (prose(text(answer, "description")))
                             @for (media, body) in answer["content"].as_object().into_iter().flatten() {
-                                p.media { code { (media) } @if body["schema"].is_object() { ": " (schemas.inline(&body["schema"])) } }
+                                p.media {
+                                    code { (media) } @if body["schema"].is_object() {
+                                        ": " (schemas.inline(&body["schema"]))
+                                    }
+                                }
                             }
                             @let headers: Vec<&str> = answer["headers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
                             @if !headers.is_empty() { p.media { "Headers: " (headers.join(", ")) } }
@@ -194,11 +202,15 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
 fn problems(document: &Value) -> Markup {
     html! {
         h2 { "Problems" }
-        p { "What fails is answered as " code { "application/problem+json" } ", whose " code { "code" } " is one of these." }
+        p {
+            "Errors are returned as " code { "application/problem+json" } ", whose " code { "code" } " is one of these."
+        }
         dl.members {
             @for answer in document["components"]["responses"].as_object().into_iter().flatten().map(|(_, answer)| answer) {
                 @for code in answer["x-codes"].as_array().into_iter().flatten() {
-                    dt id={ "problem-" (text(code, "code")) } { code { (text(code, "code")) } " " span.kind { (code["status"]) } }
+                    dt id={ "problem-" (text(code, "code")) } {
+                        code { (text(code, "code")) } " " span.kind { (code["status"]) }
+                    }
                     dd { p { (text(code, "means")) " " (text(code, "advice")) } }
                 }
             }

@@ -1,4 +1,4 @@
-//! The review queue: what waits for a person before it counts, and deciding about it.
+//! The review queue: items that need approval, and deciding them.
 
 use std::sync::Arc;
 
@@ -7,34 +7,38 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::guard::see;
-use super::kit::{
-    Asked, Col, Facts, Field, Filter, Page, Row, Signed, Tone, View, badge, empty, exact, form, pager, panel, percent,
-    short_id, table, time,
+use super::components::{
+    Choice, Column, Control, CsrfForm, Details, Field, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge,
+    binding_link, choices, empty, exact, filter_fields, form, operation_link, pager, panel, percent, record_link,
+    sentence, short_id, source_text, table, time, unix_lines,
 };
-use super::pieces::{self, ROWS};
+use super::guard::see;
 use memhost_core::{Act, Service};
 use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{
-    BindingKey, Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject, SourceRef,
+    Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject, SourceRef,
 };
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ReviewQuery {
-    status: Option<ReviewStatus>,
-    binding_key: Option<BindingKey>,
-    kind: Option<String>,
-    pii_risk: Option<u8>,
-    cursor: Option<String>,
+filter_fields! {
+    ReviewFilter {
+        "status", "Status", Control::Select(|| choices(ReviewStatus::ALL)), read_text(status);
+        "bindingKey", "Binding", Control::Binding, read_text(binding_key);
+        "kind", "Kind", Control::Text, read_text(kind);
+        "piiRisk", "Personal data", Control::Select(risk_levels), read_number(pii_risk);
+    }
+}
+
+/// The levels of risk that a text has personal data.
+const RISKS: [(&str, Tone, &str); 3] =
+    [("2", Tone::Bad, "personal data"), ("1", Tone::Warning, "possible"), ("0", Tone::Plain, "none found")];
+
+fn risk_levels() -> Vec<Choice> {
+    RISKS.map(|(level, _, label)| (level.to_owned(), label.to_owned())).to_vec()
 }
 
 fn risk(level: u8) -> Markup {
-    match level {
-        0 => badge(Tone::Plain, "none found"),
-        1 => badge(Tone::Warning, "possible"),
-        _ => badge(Tone::Bad, "personal data"),
-    }
+    let (_, tone, label) = RISKS[2 - usize::from(level.min(2))];
+    badge(tone, label)
 }
 
 fn status(status: ReviewStatus) -> Markup {
@@ -49,20 +53,18 @@ pub(super) async fn list(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<ReviewQuery>,
+    params: ListParams<ReviewFilter>,
 ) -> Result<Markup, Problem> {
-    let ReviewQuery { status: wanted, binding_key, kind, pii_risk, cursor } = &asked.query;
-    let (binding_key, kind) = (binding_key.clone(), kind.clone());
-    let filter = ReviewFilter { status: *wanted, binding_key, kind, pii_risk: *pii_risk };
-    let page = service.reviews(&allowed.company, &filter, cursor.as_deref(), ROWS).await?;
+    let query = &params.query;
+    let page = service.reviews(&allowed.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let columns = [
-        Col::text("Text").long(),
-        Col::text("Status"),
-        Col::text("Kind").wide(),
-        Col::number("Confidence").wide(),
-        Col::text("Personal data"),
-        Col::text("Binding").wide(),
-        Col::text("Came"),
+        Column::text("Text").long(),
+        Column::text("Status"),
+        Column::text("Kind").wide(),
+        Column::number("Confidence").wide(),
+        Column::text("Personal data"),
+        Column::text("Binding").wide(),
+        Column::text("Created"),
     ];
     let rows = page.items.iter().map(|item| {
         Row::to(view.at(&["reviews", &item.id.0.to_string()]))
@@ -75,28 +77,23 @@ pub(super) async fn list(
             .cell(item.binding_key.as_str())
             .cell(time(item.created_at, view.now))
     });
-    let risks = [("2", "personal data"), ("1", "possible"), ("0", "none found")];
     let body = html! {
-        (Filter::new(&view, &asked)
-            .choice("status", "Status", pieces::named(ReviewStatus::ALL.iter().map(|status| status.as_str())))
-            .choice("bindingKey", "Binding", pieces::binding_keys(&view))
-            .text("kind", "Kind")
-            .choice("piiRisk", "Personal data", risks))
+        (FilterForm::of(&view, &params))
         div #rows data-live {
-            @if page.items.is_empty() && asked.is_filtered() {
-                (empty("Nothing is like that", &html! { a href=(view.path) { "Show everything" } }))
+            @if page.items.is_empty() && params.is_filtered() {
+                (empty("No matching items", &html! { a href=(view.path) { "Show all items" } }))
             } @else if page.items.is_empty() {
-                (empty("Nothing waits for you", &html! {
-                    "A binding whose policy has " code { "review" } " holds back what is uncertain or personal. Set it under "
+                (empty("No items to review", &html! {
+                    "A binding whose policy has " code { "review" } " holds back uncertain or personal records. Set it under "
                     a href=(view.at(&["bindings"])) { "Bindings" } "."
                 }))
             } @else {
                 (table("Review queue", &columns, rows))
-                (pager(&view, &asked, page.next_cursor.as_deref(), "items"))
+                (pager(&view, &params, page.next_cursor.as_deref(), "items"))
             }
         }
     };
-    Ok(Page::new(&view, "Review queue", "What a person must see before it counts, newest first.")
+    Ok(Page::new(&view, "Review queue", "Records and captures that need approval, newest first.")
         .live("operations")
         .render(&body))
 }
@@ -110,7 +107,7 @@ fn id(text: &str) -> Result<ReviewId, Problem> {
     parse("reviewId", text).map(ReviewId)
 }
 
-/// Where the material came from: of the delivery that is held, or of the operation that brought the record.
+/// The source: of the held delivery, or of the operation that brought the record.
 async fn source(service: &Service, item: &ReviewItem) -> Option<SourceRef> {
     match &item.subject {
         ReviewSubject::Delivery(id) => service.delivery_of(&item.company_id, *id).await.ok()?.source,
@@ -127,18 +124,20 @@ pub(super) async fn show(
     let item = service.review(&allowed.company, id(&item)?).await?;
     let source = source(&service, &item).await;
     let about = match item.subject {
-        ReviewSubject::Record(_) => "A record that a provider extracted. Until it is approved, nobody is given it.",
-        ReviewSubject::Delivery(_) => "A capture that has not left for its provider.",
+        ReviewSubject::Record(_) => "A record that a provider extracted. Agents get it only after approval.",
+        ReviewSubject::Delivery(_) => "A capture that has not been sent to its provider.",
     };
     let body = html! {
         div.two {
             div.stack {
                 (panel("text", "Text", &html! { p.text { (item.text) } }))
-                @if item.status == ReviewStatus::Pending && view.allows(Act::Administer) { (decide_panel(&view, &item)) }
+                @if item.status == ReviewStatus::Pending && view.allows(Act::Administer) {
+                    (decide_panel(&view, &item))
+                }
             }
             div.stack {
-                (panel("why", "Why it waits", &why(&item)))
-                (panel("facts", "About it", &html! { (facts(&view, &item, source.as_ref())) }))
+                (panel("why", "Reasons", &why(&item)))
+                (panel("details", "Details", &html! { (details(&view, &item, source.as_ref())) }))
             }
         }
     };
@@ -147,32 +146,32 @@ pub(super) async fn show(
 
 fn why(item: &ReviewItem) -> Markup {
     html! {
-        @if item.reasons.is_empty() { p.soft { "Somebody wrote it as it is." } }
-        ul.list { @for reason in &item.reasons { li { (pieces::prose(reason)) } } }
+        @if item.reasons.is_empty() { p.soft { "It was written directly, not extracted." } }
+        ul.list { @for reason in &item.reasons { li { (sentence(reason)) } } }
     }
 }
 
-fn facts(view: &View, item: &ReviewItem, source: Option<&SourceRef>) -> Facts {
+fn details(view: &View, item: &ReviewItem, source: Option<&SourceRef>) -> Details {
     let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
     let binding = item.binding_key.as_str();
     let subject = match &item.subject {
-        ReviewSubject::Record(handle) => pieces::record(view, binding, handle),
+        ReviewSubject::Record(handle) => record_link(view, binding, handle),
         ReviewSubject::Delivery(id) => {
             html! { a href=(view.at(&["hooks", &id.0.to_string()])) { "Delivery " (short_id(id.0)) } }
         }
     };
-    Facts::default()
+    Details::default()
         .row("Status", status(item.status))
         .maybe("Decided by", item.decided_by.as_deref())
         .maybe("Decided", item.decided_at.map(moment))
-        .row("Came", moment(item.created_at))
+        .row("Created", moment(item.created_at))
         .maybe("Kind", item.kind.as_deref())
         .maybe("Confidence", item.confidence.map(percent))
         .row("Personal data", risk(item.pii_risk))
-        .row("Binding", pieces::binding(view, binding))
-        .row("What", subject)
-        .maybe("Source", source.map(pieces::source))
-        .maybe("Operation", item.operation_id.map(|id| pieces::operation(view, id)))
+        .row("Binding", binding_link(view, binding))
+        .row("Subject", subject)
+        .maybe("Source", source.map(source_text))
+        .maybe("Operation", item.operation_id.map(|id| operation_link(view, id)))
 }
 
 fn decide_panel(view: &View, item: &ReviewItem) -> Markup {
@@ -182,18 +181,18 @@ fn decide_panel(view: &View, item: &ReviewItem) -> Markup {
     };
     panel(
         "decide",
-        "Decide",
+        "Decision",
         &html! {
             div.actions {
                 (with("approve", html! { button.primary { "Approve" } }))
                 (with("reject", html! { button.danger { "Reject and forget" } }))
             }
             details.more {
-                summary { "Change the text and approve" }
+                summary { "Edit and approve" }
                 (form(view, &action, &html! {
                     input type="hidden" name="decision" value="edit";
-                    (Field::new("text", "Text as it should be", &item.text).lines(5).required())
-                    button { "Approve in this form" }
+                    (Field::new("text", "Corrected text", &item.text).lines(5).required())
+                    button { "Approve with changes" }
                 }))
             }
         },
@@ -212,15 +211,26 @@ pub(super) async fn decide(
     view: View,
     Path((_, item)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    Signed(decided): Signed<Decided>,
+    CsrfForm(decided): CsrfForm<Decided>,
 ) -> Result<Response, Problem> {
     let Decided { decision, text } = decided;
-    let text = text.map(|text| pieces::lines(&text));
+    let text = text.map(|text| unix_lines(&text));
     let item = service.decide(&allowed.caller, &allowed.company, id(&item)?, ReviewDecision { decision, text }).await?;
     view.say(match decision {
-        Decision::Approve => "Approved. It counts from now on.",
+        Decision::Approve => "Approved. Agents get it from now on.",
         Decision::Reject => "Rejected. The provider was told to forget it.",
-        Decision::Edit => "Approved in your words.",
+        Decision::Edit => "Approved with your changes.",
     });
     Ok(see(&view.at(&["reviews", &item.id.0.to_string()])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::check_fields;
+
+    #[test]
+    fn every_filter_reads_its_own_values() {
+        check_fields::<ReviewFilter>();
+    }
 }

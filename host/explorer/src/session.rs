@@ -1,4 +1,4 @@
-//! Who is signed in: a random id in a cookie, and what it stands for in memory. After a restart everybody signs in again.
+//! Sessions: a random id in a cookie, and its data in memory. A restart ends all sessions.
 
 use std::collections::HashMap;
 
@@ -10,29 +10,29 @@ use parking_lot::Mutex;
 
 /// The session's cookie.
 pub(super) const COOKIE: &str = "memhost_session";
-/// How long one stays signed in.
+/// The lifetime of a session.
 const LASTS: SignedDuration = SignedDuration::from_hours(12);
-/// At most so many are signed in; the one that would end first goes.
+/// The most sessions. Beyond it the one that would end first is removed.
 const MOST: usize = 4_096;
-/// Of one token; its own oldest session goes.
+/// The most sessions of one token. Beyond it the oldest one of the token is removed.
 const MOST_OF_ONE: usize = 16;
 
-/// The name of a session here: the digest of what the cookie holds, so that nobody reads a cookie out of this map.
+/// The key of a session: the digest of the cookie, so that this map has no cookies.
 pub(super) type SessionKey = blake3::Hash;
 
 struct Session {
-    /// Asked again at every request: a token that is revoked or has expired ends its sessions.
+    /// Checked at every request: a revoked or expired token ends its sessions.
     token: String,
     csrf: String,
     until: Timestamp,
     flash: Option<String>,
 }
 
-/// Everybody who is signed in.
+/// All sessions.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<HashMap<SessionKey, Session>>);
 
-/// What a request's session is.
+/// The session of a request.
 pub(super) struct Known {
     pub(super) key: SessionKey,
     pub(super) token: String,
@@ -52,7 +52,7 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 }
 
 impl Sessions {
-    /// Signs in. Answers what goes into the cookie; none where there is no randomness.
+    /// Signs in. Returns the value of the cookie. None: the system has no randomness.
     pub(super) fn begin(&self, token: String, now: Timestamp) -> Option<String> {
         let (id, csrf) = (secret()?, secret()?);
         let until = now.checked_add(LASTS).ok()?;
@@ -72,7 +72,7 @@ impl Sessions {
         Some(id)
     }
 
-    /// The session of a cookie; none where it is unknown or over.
+    /// The session of a cookie. None: it is unknown or has ended.
     pub(super) fn find(&self, id: &str, now: Timestamp) -> Option<Known> {
         let key = blake3::hash(id.as_bytes());
         let sessions = self.0.lock();
@@ -85,14 +85,14 @@ impl Sessions {
         self.0.lock().remove(&key);
     }
 
-    /// Something to be said on the next page.
+    /// Sets the message of the next page.
     pub(super) fn say(&self, key: SessionKey, text: String) {
         if let Some(session) = self.0.lock().get_mut(&key) {
             session.flash = Some(text);
         }
     }
 
-    /// What is to be said on this page, once.
+    /// Takes the message for this page.
     pub(super) fn said(&self, key: SessionKey) -> Option<String> {
         self.0.lock().get_mut(&key)?.flash.take()
     }

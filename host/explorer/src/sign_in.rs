@@ -1,4 +1,4 @@
-//! Signing in with a token, signing out, and choosing the light.
+//! Signing in with a token, signing out, and choosing the theme.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::components::{CsrfForm, QueryParams, Theme, View, bare, deserialize, forged, read};
 use super::guard::{THEME, cookie, is_secure, see_with};
-use super::kit::{Asked, Signed, Theme, View, bare, deserialize, forged, read};
 use super::session::{COOKIE, is_same, no_cookie, secret};
 use super::{Explorer, session};
 use memhost_core::{Act, Service};
 use memhost_http::{Problem, ProblemCode};
 
-/// Ties the form to the browser that it was shown in: nobody is signed in as somebody else by another site's form.
+/// The cookie that ties the form to its browser, so that the form of another site cannot sign anybody in.
 const FORM: &str = "memhost_sign_in";
 
 #[derive(Deserialize)]
@@ -31,8 +31,8 @@ struct Given {
     next: Option<String>,
 }
 
-pub(super) async fn page(headers: HeaderMap, asked: Asked<Wanted>) -> Result<Response, Problem> {
-    shown(&headers, asked.query.next.as_deref(), None)
+pub(super) async fn page(headers: HeaderMap, params: QueryParams<Wanted>) -> Result<Response, Problem> {
+    shown(&headers, params.query.next.as_deref(), None)
 }
 
 fn shown(headers: &HeaderMap, next: Option<&str>, wrong: Option<&str>) -> Result<Response, Problem> {
@@ -50,7 +50,7 @@ fn form(tie: &str, next: Option<&str>, wrong: Option<&str>) -> Markup {
     bare(
         "Sign in",
         &html! {
-            p.about { "Look at what agents remember, what it cost, and what waits for you." }
+            p.about { "Inspect your agents' memory, its cost and pending reviews." }
             @if let Some(wrong) = wrong { p.wrong role="alert" { (wrong) } }
             form method="post" action="/sign-in" {
                 input type="hidden" name="csrf" value=(tie);
@@ -59,8 +59,8 @@ fn form(tie: &str, next: Option<&str>, wrong: Option<&str>) -> Markup {
                     label for="in-token" { "Token" }
                     input #in-token name="token" type="password" required autocomplete="current-password" spellcheck="false" autofocus aria-describedby="token-help";
                     p.help #token-help {
-                        "The operator's token was printed when the host was first started. "
-                        code { "memhost token create" } " makes others."
+                        "The host printed the operator's token when it first started. "
+                        code { "memhost token create" } " creates others."
                     }
                 }
                 button.primary { "Sign in" }
@@ -84,13 +84,13 @@ pub(super) async fn sign_in(
     let Given { token, next } = deserialize(&fields).await?;
     let token = token.trim().to_owned();
     let Some(caller) = memhost_http::authenticate(&explorer.admin, &service, &token).await? else {
-        let wrong = "This token is not accepted: it was never one, has expired or was revoked.";
+        let wrong = "This token is unknown, expired or revoked. Check it, or create another one.";
         return shown(&headers, next.as_deref(), Some(wrong));
     };
     let id = explorer.sessions.begin(token, service.now());
     let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
     let id = id.ok_or_else(no_randomness)?;
-    // The cookie of a session before this one means nothing any more.
+    // End the previous session of this browser.
     if let Some(before) = cookie(&headers, COOKIE).and_then(|id| explorer.sessions.find(&id, service.now())) {
         explorer.sessions.end(before.key);
     }
@@ -103,7 +103,7 @@ pub(super) async fn sign_in(
     Ok(see_with(&to, &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
 }
 
-/// A path of this host, and no address that a browser reads as one of another.
+/// Whether a path stays on this host in every browser.
 fn is_own(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.contains('\\') && path.chars().all(|c| !c.is_control())
 }
@@ -111,7 +111,7 @@ fn is_own(path: &str) -> bool {
 #[derive(Deserialize)]
 pub(super) struct Nothing {}
 
-pub(super) async fn sign_out(view: View, _: Signed<Nothing>) -> Response {
+pub(super) async fn sign_out(view: View, _: CsrfForm<Nothing>) -> Response {
     view.explorer.sessions.end(view.session);
     see_with("/sign-in", &[no_cookie(COOKIE)])
 }
@@ -122,7 +122,7 @@ pub(super) struct Light {
     back: Option<String>,
 }
 
-pub(super) async fn theme(headers: HeaderMap, Signed(light): Signed<Light>) -> Response {
+pub(super) async fn theme(headers: HeaderMap, CsrfForm(light): CsrfForm<Light>) -> Response {
     let theme = Theme::of(&light.theme).as_str();
     let secure = if is_secure(&headers) { "; Secure" } else { "" };
     let kept = format!("{THEME}={theme}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax{secure}");

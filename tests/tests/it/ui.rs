@@ -143,7 +143,7 @@ async fn operations_are_filtered_and_the_filter_says_so() {
     ] {
         let page = visitor.page(&format!("/c/acme/operations?{query}")).await;
         assert_eq!(rows(&page), expected, "{query}");
-        assert_eq!(page.contains("No operation is like that"), expected == 0, "{query}");
+        assert_eq!(page.contains("No matching operations"), expected == 0, "{query}");
     }
     let page = visitor.page(&format!("/c/acme/operations?{}&kind=capture", encode(&[("agentId", HOSTILE)]))).await;
     assert_eq!(rows(&page), 1);
@@ -190,19 +190,19 @@ async fn an_operations_page_shows_what_its_record_has() {
     let record = api.get(&format!("/control/v1/companies/acme/operations/{id}")).await;
     let page = visitor.page(&format!("/c/acme/operations/{id}")).await;
     assert!(!page.contains("<script>alert"), "{page}");
-    assert!(page.contains("captured something through extracts: 0 records came of it"), "{page}");
+    assert!(page.contains("captured content with extracts: 0 records written"), "{page}");
     assert!(page.contains("href=\"https://paperclip.example/issues/PAP%207\""), "{page}");
     assert!(page.contains("href=\"https://paperclip.example/acme/runs/r%201\""), "{page}");
     let event = record["costEventIds"][0].as_str().unwrap_or_else(|| panic!("no cost event: {record}"));
     assert!(page.contains(&format!("data-cost-event=\"{event}\"")), "{page}");
-    assert!(page.contains("class=\"waterfall\"") && page.contains("In the provider"), "{page}");
+    assert!(page.contains("class=\"waterfall\"") && page.contains("<span class=\"what\">Provider</span>"), "{page}");
     assert!(page.contains("id=\"request\"") && page.contains("metered 12.5"), "the snapshot: {page}");
     assert!(page.contains(&format!("&quot;principal&quot;: &quot;{}&quot;", record["principal"].as_str().unwrap())));
 
     let written = capture(&api, "kept", "ada").await;
     let handle = written["records"][0]["providerRecordId"].as_str().unwrap();
     let page = visitor.page(&format!("/c/acme/operations/{}", written["operationId"].as_str().unwrap())).await;
-    assert!(page.contains("Agent ada captured something through extracts: 1 record came of it"), "{page}");
+    assert!(page.contains("Agent ada captured content with extracts: 1 record written"), "{page}");
     assert!(page.contains("href=\"/c/acme/records/extracts/") && page.contains(handle), "{page}");
 
     let left = capture(&api, "job slices 3", "ada").await;

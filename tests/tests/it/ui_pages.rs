@@ -199,17 +199,17 @@ async fn every_page_is_for_whom_it_is() {
     }
     // Whoever may not change anything sees no button for it.
     for (path, button) in [
-        (format!("/c/acme/jobs/{job}"), "Run it again"),
+        (format!("/c/acme/jobs/{job}"), "Retry"),
         (format!("/c/acme/reviews/{review}"), "Approve"),
         (format!("/c/acme/hooks/{delivery}"), "Replay"),
         ("/c/acme/bindings/careful".to_owned(), "Disable"),
-        ("/c/acme/tokens".to_owned(), "New token"),
+        ("/c/acme/tokens".to_owned(), "Create token"),
     ] {
         assert!(admin.page(&path).await.contains(button), "{path}");
         assert!(!auditor.page(&path).await.contains(button), "{path}");
     }
-    assert!(operator.page("/c/acme/bindings/careful").await.contains("Save the decision"));
-    assert!(!admin.page("/c/acme/bindings/careful").await.contains("Save the decision"));
+    assert!(operator.page("/c/acme/bindings/careful").await.contains("Save permissions"));
+    assert!(!admin.page("/c/acme/bindings/careful").await.contains("Save permissions"));
     // A refusal is the same whether or not there is such a thing.
     let refusal = |text: &str| text[text.find("data-problem").unwrap()..].to_owned();
     let (one, none) = (outsider.get("/c/acme/bindings/careful").await, outsider.get("/c/acme/bindings/nothing").await);
@@ -267,7 +267,7 @@ async fn bindings_are_made_pointed_at_granted_and_switched() {
     );
     let answer =
         admin.post("/c/acme/bindings", &[("key", "m"), ("providerKey", "local-markdown"), ("config", "{")]).await;
-    assert!(answer.status == 422 && answer.text.contains("is no JSON that fits here"), "{}", answer.text);
+    assert!(answer.status == 422 && answer.text.contains("is not valid here"), "{}", answer.text);
     assert_eq!(api.get("/control/v1/companies/acme/bindings").await["items"].as_array().unwrap().len(), 1);
     admin.form("/c/acme/bindings", &[("key", "m"), ("providerKey", "local-markdown")]).await;
     let binding = "/control/v1/companies/acme/bindings/m";
@@ -295,7 +295,7 @@ async fn bindings_are_made_pointed_at_granted_and_switched() {
     operator.form(path, &decision).await;
     let granted = api.get("/control/v1/companies/acme/bindings/extracts/grants").await;
     assert_eq!((&granted["granted"]["http"], &granted["granted"]["storageBytes"]), (&json!([]), &json!(64 << 20)));
-    assert!(admin.page("/c/acme/activity").await.contains("changed what"));
+    assert!(admin.page("/c/acme/activity").await.contains("changed the permissions of"));
 
     let edit = [("revision", "2"), ("config", ""), ("policy", r#"{"pii": "redact"}"#), ("version", "")];
     admin.form("/c/acme/bindings/extracts/edit", &edit).await;
@@ -311,7 +311,7 @@ async fn a_token_is_shown_once() {
     let (_host, api) = extracting().await;
     let admin = in_company(&api, "acme", "company_administrator").await;
     let fields =
-        [("name", "ada's <laptop>"), ("role", "agent"), ("agentId", "ada"), ("lasts", "week"), ("op.query", "on")];
+        [("name", "ada's <laptop>"), ("role", "agent"), ("agentId", "ada"), ("expires", "week"), ("op.query", "on")];
     assert_eq!(
         admin
             .api
@@ -336,7 +336,7 @@ async fn a_token_is_shown_once() {
         assert!(!page.contains(&made), "{path} shows the value");
         assert!(!page.contains("<laptop>"));
     }
-    let wrong = admin.post("/c/acme/tokens", &[("name", "x"), ("role", "agent"), ("lasts", "week")]).await;
+    let wrong = admin.post("/c/acme/tokens", &[("name", "x"), ("role", "agent"), ("expires", "week")]).await;
     assert!(wrong.status == 422 && wrong.text.contains("agentId"), "{}", wrong.text);
     let tokens = api.get("/control/v1/companies/acme/tokens").await;
     let id = tokens["items"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
@@ -373,7 +373,7 @@ async fn costs_are_summed_exported_and_kept_within_budgets() {
     let budgets = api.get("/control/v1/companies/acme/budgets").await;
     assert_eq!((&budgets["items"][0]["limitCents"], &budgets["items"][0]["warnShare"]), (&json!(1250), &json!(0.75)));
     let wrong = admin.post("/c/acme/budgets", &[("period", "day"), ("limit", "much")]).await;
-    assert!(wrong.status == 422 && wrong.text.contains("is not one"), "{}", wrong.text);
+    assert!(wrong.status == 422 && wrong.text.contains("is not an amount"), "{}", wrong.text);
     assert!(admin.page("/c/acme/budgets").await.contains("$12.50"));
     admin.form("/c/acme/budgets/remove", &[("period", "month")]).await;
     assert!(api.get("/control/v1/companies/acme/budgets").await["items"].as_array().unwrap().is_empty());

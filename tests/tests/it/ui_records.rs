@@ -64,7 +64,7 @@ async fn records_are_listed_and_shown_whole() {
     let list = admin.page("/c/acme/records").await;
     assert!(list.contains(&format!("href=\"{}\"", at("records", &id))), "{list}");
     assert!(list.contains("&lt;script&gt;alert(1)") && !list.contains("<script>alert"), "{list}");
-    assert!(list.contains("Comment c1 on issue PAP-7") && list.contains("Write a record"), "{list}");
+    assert!(list.contains("Comment c1 on issue PAP-7") && list.contains("Create record"), "{list}");
     let narrowed = admin.page("/c/acme/records?metadataFilter=%7B%22kind%22%3A%22%3Cb%3Efact%3C%2Fb%3E%22%7D").await;
     assert!(narrowed.contains("alert(1)") && !narrowed.contains("the gate is green"), "{narrowed}");
     assert_eq!(admin.get("/c/acme/records?metadataFilter=%5B1%5D").await.status, 400);
@@ -86,7 +86,7 @@ async fn records_are_listed_and_shown_whole() {
     }
     assert!(page.contains("record upsert") && page.contains(">Correct<") && page.contains(">Forget<"), "{page}");
     let none = admin.get(&at("records", "nothing")).await;
-    assert!(none.status == 404 && none.text.contains("sees no such record"), "{}", none.text);
+    assert!(none.status == 404 && none.text.contains("has no such record"), "{}", none.text);
     assert_eq!(admin.get("/c/acme/records/nowhere/x").await.status, 404, "no such binding");
 }
 
@@ -117,7 +117,7 @@ async fn what_is_forgotten_through_the_form_is_gone() {
         page.contains("the gate code is 17") && !page.contains(">Forget<") && !page.contains(">Correct<"),
         "{page}"
     );
-    assert!(!auditor.page("/c/acme/records").await.contains("Write a record"));
+    assert!(!auditor.page("/c/acme/records").await.contains("Create record"));
     for what in ["forget", "correct"] {
         assert_eq!(auditor.get(&at(what, &id)).await.status, 403, "{what}");
         assert_eq!(auditor.post(&at(what, &id), &[("text", "x")]).await.status, 403, "{what}");
@@ -126,11 +126,11 @@ async fn what_is_forgotten_through_the_form_is_gone() {
     assert_eq!(stored(&api).await, ["the gate code is 17"]);
 
     let asked = admin.page(&at("forget", &id)).await;
-    assert!(asked.contains("the gate code is 17") && asked.contains("You cannot take it back"), "{asked}");
+    assert!(asked.contains("the gate code is 17") && asked.contains("This cannot be undone"), "{asked}");
     assert_eq!(stored(&api).await.len(), 1, "asking forgets nothing");
     let answer = admin.form(&at("forget", &id), &[]).await;
     let list = admin.page(&location(&answer)).await;
-    assert!(list.contains("Forgotten. It is gone"), "{list}");
+    assert!(list.contains("Forgotten. The record and everything derived from it are deleted."), "{list}");
     assert!(stored(&api).await.is_empty());
     let gone = admin.get(&at("records", &id)).await;
     assert!(gone.status == 404 && gone.text.contains("forget"), "{}", gone.text);
@@ -154,7 +154,7 @@ async fn a_record_is_written_and_corrected() {
     let place = location(&answer);
     assert!(place.ends_with("?agentId=ada"), "the scope goes with it: {place}");
     let page = admin.page(&place).await;
-    assert!(page.contains("one\ntwo") && page.contains("a page") && page.contains("Written."), "{page}");
+    assert!(page.contains("one\ntwo") && page.contains("a page") && page.contains("Record created."), "{page}");
 
     let form = place.replacen("/records/", "/correct/", 1);
     let shown = admin.page(&form).await;
@@ -175,19 +175,19 @@ async fn a_question_is_answered_and_explained() {
     let id = write(&api, None, &json!({"text": "the deploy window is <b>Friday</b> noon"})).await;
     write(&api, None, &json!({"text": "coffee is in the kitchen"})).await;
     let admin = in_company(&api, "acme", "company_administrator").await;
-    assert!(admin.page("/c/acme/query").await.contains("Ask something"));
+    assert!(admin.page("/c/acme/query").await.contains("Enter a query"));
     let page = admin.page("/c/acme/query?query=when+is+the+deploy+window&topK=3&intent=answer").await;
     assert!(page.contains("Friday") && !page.contains("<b>Friday") && page.contains(&at("records", &id)), "{page}");
     assert!(page.contains("<meter") && page.contains("dl class=\"parts\"") && page.contains("words"), "{page}");
-    assert!(page.contains("How the question was read") && page.contains("&quot;deploy&quot;"), "{page}");
+    assert!(page.contains("Query analysis") && page.contains("&quot;deploy&quot;"), "{page}");
     let block = page.split("<pre id=\"context\" tabindex=\"0\">").nth(1).unwrap().split("</pre>").next().unwrap();
     assert!(
         block.starts_with("## Memory\n- the deploy window is &lt;b&gt;Friday") && block.contains("comment c1"),
         "{block}"
     );
     let tight = admin.page("/c/acme/query?query=deploy+window&tokenBudget=3").await;
-    assert!(tight.contains("Not one of them fits."), "{tight}");
-    assert!(admin.page("/c/acme/query?query=zeppelin").await.contains("Nothing fits"));
+    assert!(tight.contains("No result fits the token budget."), "{tight}");
+    assert!(admin.page("/c/acme/query?query=zeppelin").await.contains("No results"));
     for wrong in ["topK=0", "topK=many", "tokenBudget=0", "intent=guess", "metadataFilter=1"] {
         assert_eq!(admin.get(&format!("/c/acme/query?query=x&{wrong}")).await.status, 400, "{wrong}");
     }
@@ -203,8 +203,8 @@ async fn a_question_is_answered_and_explained() {
     api.capture("acme", "the deploy window is noon").await.fine();
     let admin = in_company(&api, "acme", "company_administrator").await;
     let page = admin.page("/c/acme/query?query=deploy").await;
-    assert!(page.contains("As a run gets it") || page.contains("Nothing fits"), "{page}");
-    assert!(!page.contains("dl class=\"parts\"") && !page.contains("How the question was read"), "{page}");
+    assert!(page.contains("Context for a run") || page.contains("No results"), "{page}");
+    assert!(!page.contains("dl class=\"parts\"") && !page.contains("Query analysis"), "{page}");
     let explained = api.get("/control/v1/companies/acme/operations?kind=explain").await;
     assert!(explained["items"].as_array().unwrap().is_empty(), "{explained}");
 }
@@ -235,7 +235,7 @@ async fn a_tree_is_walked_to_its_records() {
     let (_host, api) = extracting().await;
     let admin = in_company(&api, "acme", "company_administrator").await;
     let page = admin.page("/c/acme/browse").await;
-    assert!(page.contains("No tree to look at") && page.contains("<code>extracts</code>"), "{page}");
+    assert!(page.contains("This provider has no tree") && page.contains("<code>extracts</code>"), "{page}");
     let browsed = api.get("/control/v1/companies/acme/operations?kind=browse").await;
     assert!(browsed["items"].as_array().unwrap().is_empty(), "the provider was not asked: {browsed}");
 }
@@ -290,7 +290,7 @@ async fn looking_makes_no_binding_and_shows_nothing_that_waits() {
     let (_host, api) = keeping("local-markdown").await;
     let operator: Visitor = operator(&api).await;
     for path in ["records", "query?query=x", "browse"] {
-        assert!(operator.page(&format!("/c/fresh/{path}")).await.contains("Nothing is remembered yet"), "{path}");
+        assert!(operator.page(&format!("/c/fresh/{path}")).await.contains("No records yet"), "{path}");
     }
     let bindings = api.get("/control/v1/companies/fresh/bindings").await;
     assert!(bindings["items"].as_array().unwrap().is_empty(), "{bindings}");

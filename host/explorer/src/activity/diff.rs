@@ -1,83 +1,108 @@
-//! What is different between two JSON values, field by field, for a person.
-
-use std::collections::BTreeMap;
+//! The difference between two JSON values, field by field.
 
 use maud::{Markup, html};
 use serde_json::Value;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::kit::bytes;
+use crate::components::bytes;
 
-/// One field: where it is, how it was, how it is.
-pub(super) struct Changed {
+/// One field: its path, its value before and after.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Change {
     path: String,
     before: Option<String>,
     after: Option<String>,
 }
 
-/// Fields that change with every change, and ids that say nothing to a person who has the name.
-const NOISE: [&str; 7] = ["revision", "updatedAt", "id", "companyId", "createdAt", "createdBy", "setAt"];
+/// A path and a value, as a person reads it.
+type Field = (String, String);
 
-/// The fields that are different; all of them where there is one value only.
-pub(super) fn of(before: Option<&Value>, after: Option<&Value>) -> Vec<Changed> {
-    let leaves = |value: Option<&Value>| {
-        let mut found = BTreeMap::new();
-        if let Some(value) = value {
-            walk(value, String::new(), &mut found);
+/// Fields that change with every change, and ids of things that are shown by name.
+const IGNORED: [&str; 7] = ["revision", "updatedAt", "id", "companyId", "createdAt", "createdBy", "setAt"];
+
+/// The fields that differ. All fields, if there is only one value.
+pub(super) fn changes(before: Option<&Value>, after: Option<&Value>) -> Vec<Change> {
+    let (before, after) = (fields(before), fields(after));
+    let mut changes = Vec::new();
+    for operation in capture_diff_slices(Algorithm::Myers, &before, &after) {
+        if !matches!(operation, DiffOp::Equal { .. }) {
+            pair(&before[operation.old_range()], &after[operation.new_range()], &mut changes);
         }
-        found
-    };
-    let (before, after) = (leaves(before), leaves(after));
-    let mut paths: Vec<&String> = before.keys().chain(after.keys()).collect();
-    paths.sort();
-    paths.dedup();
-    let changed = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
-    let changed = changed.filter(|path| !NOISE.contains(&path.as_str()));
-    changed
-        .map(|path| Changed { path: path.clone(), before: before.get(path).cloned(), after: after.get(path).cloned() })
-        .collect()
+    }
+    changes
 }
 
-fn walk(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
+/// Makes one change of a removed and an added field of the same path.
+fn pair(removed: &[Field], added: &[Field], changes: &mut Vec<Change>) {
+    let mut added: Vec<&Field> = added.iter().collect();
+    for (path, before) in removed {
+        let found = added.iter().position(|(other, _)| other == path).map(|at| added.remove(at));
+        let after = found.map(|(_, value)| value.clone());
+        changes.push(Change { path: path.clone(), before: Some(before.clone()), after });
+    }
+    let added = added.into_iter().map(|(path, value)| (path.clone(), value.clone()));
+    changes.extend(added.map(|(path, value)| Change { path, before: None, after: Some(value) }));
+}
+
+/// The fields of a value, in the order of their names. Elements of a list have the path of the list.
+fn fields(value: Option<&Value>) -> Vec<Field> {
+    let mut found = Vec::new();
+    if let Some(value) = value {
+        collect(value, String::new(), &mut found);
+    }
+    found.retain(|(path, _)| !IGNORED.contains(&path.as_str()));
+    found
+}
+
+fn collect(value: &Value, path: String, found: &mut Vec<Field>) {
     match value {
-        Value::Object(members) if members.is_empty() => drop(found.insert(path, "nothing".to_owned())),
-        Value::Object(members) => {
+        Value::Object(members) if !members.is_empty() => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
             for (name, member) in members {
-                walk(member, if path.is_empty() { name.clone() } else { format!("{path}.{name}") }, found);
+                collect(member, if path.is_empty() { name.clone() } else { format!("{path}.{name}") }, found);
             }
         }
-        Value::Array(items) if items.is_empty() => drop(found.insert(path, "none".to_owned())),
-        // Short lists of words are read as one; what is deeper goes on by number.
-        Value::Array(items) if items.iter().all(Value::is_string) => {
-            let words: Vec<_> = items.iter().filter_map(Value::as_str).collect();
-            found.insert(path, words.join(", "));
+        // A list of words is one value.
+        Value::Array(items) if !items.is_empty() && !items.iter().all(Value::is_string) => {
+            items.iter().for_each(|item| collect(item, path.clone(), found));
         }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                walk(item, format!("{path}.{}", index + 1), found);
-            }
+        value => {
+            let text = text(value, &path);
+            found.push((path, text));
         }
-        Value::Null => drop(found.insert(path, "none".to_owned())),
-        Value::Bool(is) => drop(found.insert(path, if *is { "yes" } else { "no" }.to_owned())),
-        Value::Number(number) => {
-            let size = number.as_u64().filter(|_| path.ends_with("Bytes"));
-            found.insert(path, size.map_or_else(|| number.to_string(), bytes));
-        }
-        Value::String(text) => drop(found.insert(path, text.clone())),
     }
 }
 
-/// A row a field: what went is struck out, what came stands beside it.
-pub(super) fn table(changes: &[Changed]) -> Markup {
+fn text(value: &Value, path: &str) -> String {
+    match value {
+        Value::Object(_) => "empty".to_owned(),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Value::Null => "none".to_owned(),
+        Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
+        Value::Number(number) => {
+            let size = number.as_u64().filter(|_| path.ends_with("Bytes"));
+            size.map_or_else(|| number.to_string(), bytes)
+        }
+        Value::String(text) => text.clone(),
+    }
+}
+
+/// One row for each field: the value before is struck out, the value after stands beside it.
+pub(super) fn table(changes: &[Change]) -> Markup {
     html! {
         @if !changes.is_empty() {
             dl.diff {
                 @for change in changes {
                     div {
-                        dt { (name(&change.path)) }
+                        dt { (label(&change.path)) }
                         dd {
-                            @if let Some(before) = &change.before { del { span.vh { "was " } (before) } }
-                            @if change.before.is_some() && change.after.is_some() { span.arrow aria-hidden="true" { " → " } }
-                            @if let Some(after) = &change.after { ins { span.vh { "is " } (after) } }
+                            @if let Some(before) = &change.before { del { span.vh { "before " } (before) } }
+                            @if change.before.is_some() && change.after.is_some() {
+                                span.arrow aria-hidden="true" { " → " }
+                            }
+                            @if let Some(after) = &change.after { ins { span.vh { "after " } (after) } }
                         }
                     }
                 }
@@ -87,7 +112,7 @@ pub(super) fn table(changes: &[Changed]) -> Markup {
 }
 
 /// A path as a person reads it: `limits.callTimeoutMs` is `limits / call timeout ms`.
-fn name(path: &str) -> String {
+fn label(path: &str) -> String {
     if path.is_empty() {
         return "value".to_owned();
     }
@@ -111,14 +136,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn rows(changes: &[Change]) -> Vec<(&str, Option<&str>, Option<&str>)> {
+        changes.iter().map(|c| (c.path.as_str(), c.before.as_deref(), c.after.as_deref())).collect()
+    }
+
     #[test]
     fn only_what_is_different_is_shown() {
         let before = json!({"enabled": true, "revision": 1, "limits": {"callTimeoutMs": 5, "logBytes": 1024}, "agents": ["a", "b"]});
         let after = json!({"enabled": false, "revision": 2, "limits": {"callTimeoutMs": 5, "logBytes": 2048}, "agents": ["a"], "note": "x"});
-        let changes = of(Some(&before), Some(&after));
-        let said: Vec<_> = changes.iter().map(|c| (c.path.as_str(), c.before.as_deref(), c.after.as_deref())).collect();
+        let changes = changes(Some(&before), Some(&after));
         assert_eq!(
-            said,
+            rows(&changes),
             [
                 ("agents", Some("a, b"), Some("a")),
                 ("enabled", Some("yes"), Some("no")),
@@ -126,14 +154,23 @@ mod tests {
                 ("note", None, Some("x")),
             ]
         );
-        assert_eq!(name("limits.callTimeoutMs"), "limits / call timeout ms");
+        assert_eq!(label("limits.callTimeoutMs"), "limits / call timeout ms");
     }
 
     #[test]
-    fn a_word_for_another_is_a_change_too_and_nothing_hostile_gets_through() {
-        let changes = of(Some(&json!("queued")), Some(&json!("<script>")));
-        let text = table(&changes).into_string();
+    fn removing_the_first_element_of_a_list_leaves_the_others_alone() {
+        let before = json!({"http": [{"origin": "a", "methods": ["GET"]}, {"origin": "b", "methods": ["PUT"]}]});
+        let after = json!({"http": [{"origin": "b", "methods": ["PUT"]}]});
+        let changes = changes(Some(&before), Some(&after));
+        assert_eq!(rows(&changes), [("http.methods", Some("GET"), None), ("http.origin", Some("a"), None)]);
+    }
+
+    #[test]
+    fn plain_values_differ_and_markup_is_escaped() {
+        let found = changes(Some(&json!("queued")), Some(&json!("<script>")));
+        let text = table(&found).into_string();
         assert!(text.contains("queued") && text.contains("&lt;script&gt;"), "{text}");
-        assert!(of(Some(&json!(1)), Some(&json!(1))).is_empty());
+        assert!(changes(Some(&json!(1)), Some(&json!(1))).is_empty());
+        assert_eq!(changes(None, Some(&json!({"a": 1, "b": {}}))).len(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Changing one binding with a button: switching it on and off, resetting it, pointing somebody at it, deleting it.
+//! Actions on one binding: enable, disable, reset, assign, delete.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use crate::components::{CsrfForm, Page, View, confirm};
 use crate::guard::see;
-use crate::kit::{Page, Signed, View, confirm};
 use memhost_core::{Service, ServiceError, SetTarget, UpdateBinding};
 use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{AgentId, BindingKey, FieldError};
@@ -33,14 +33,14 @@ pub(crate) async fn switch(
     view: View,
     Path((_, name)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    Signed(Switched { enabled, revision }): Signed<Switched>,
+    CsrfForm(Switched { enabled, revision }): CsrfForm<Switched>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
     let request = UpdateBinding { enabled: Some(enabled), revision: Some(revision), ..UpdateBinding::default() };
     service.update_binding(&allowed.caller, &allowed.company, &key, request).await?;
     view.say(match enabled {
-        true => "The binding takes operations again.",
-        false => "The binding is disabled: every operation is refused until it is enabled.",
+        true => "The binding is enabled.",
+        false => "The binding is disabled. Its operations are refused until it is enabled.",
     });
     Ok(back(&view, &key))
 }
@@ -53,17 +53,17 @@ pub(crate) async fn reset(
     view: View,
     Path((_, name)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    _: Signed<Nothing>,
+    _: CsrfForm<Nothing>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
     service.reset_binding(&allowed.caller, &allowed.company, &key).await?;
-    view.say("The breaker is closed, and versions that were kept out may be tried again.");
+    view.say("The circuit is closed, and rejected versions may be tried again.");
     Ok(back(&view, &key))
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Pointed {
+pub(crate) struct Assigned {
     agent_id: Option<AgentId>,
     on: bool,
 }
@@ -73,13 +73,13 @@ pub(crate) async fn set_default(
     view: View,
     Path((_, name)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    Signed(pointed): Signed<Pointed>,
+    CsrfForm(assigned): CsrfForm<Assigned>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
-    point(&service, &allowed, None, &key, pointed.on).await?;
-    view.say(match pointed.on {
-        true => format!("{key} is the company's default."),
-        false => "The company has no default binding any more.".to_owned(),
+    assign(&service, &allowed, None, &key, assigned.on).await?;
+    view.say(match assigned.on {
+        true => format!("{key} is now the company's default binding."),
+        false => "The company has no default binding.".to_owned(),
     });
     Ok(back(&view, &key))
 }
@@ -89,21 +89,21 @@ pub(crate) async fn set_agent(
     view: View,
     Path((_, name)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    Signed(pointed): Signed<Pointed>,
+    CsrfForm(assigned): CsrfForm<Assigned>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
-    // Without an agent it would be the company's default that changes.
+    // Without an agent this would change the company's default.
     let missing = || ServiceError::from(FieldError::new("agentId", "is missing; say which agent"));
-    let agent = pointed.agent_id.ok_or_else(missing)?;
-    point(&service, &allowed, Some(agent.clone()), &key, pointed.on).await?;
-    view.say(match pointed.on {
-        true => format!("{key} answers for the agent {agent}."),
-        false => format!("The agent {agent} has the company's default again."),
+    let agent = assigned.agent_id.ok_or_else(missing)?;
+    assign(&service, &allowed, Some(agent.clone()), &key, assigned.on).await?;
+    view.say(match assigned.on {
+        true => format!("Agent {agent} now uses {key}."),
+        false => format!("Agent {agent} uses the company's default binding again."),
     });
     Ok(back(&view, &key))
 }
 
-async fn point(
+async fn assign(
     service: &Service,
     allowed: &Authorized<permission::Administer>,
     agent_id: Option<AgentId>,
@@ -126,10 +126,10 @@ pub(crate) async fn ask_delete(
     let revision = shown.binding.revision.to_string();
     let body = html! {
         p.about {
-            "Everything that its provider has stored through this host goes with it, for good. What the provider keeps in a system of "
-            "its own stays there: forget it first. The operations stay in the log."
+            "This deletes everything that its provider stored on this host. It cannot be undone. Data in the provider's own system "
+            "stays there: forget those records first. The operations stay in the log."
         }
-        (confirm(&view, &view.path, "Delete this binding", &[("revision", &revision)], &here))
+        (confirm(&view, &view.path, "Delete binding", &[("revision", &revision)], &here))
     };
     let title = format!("Delete {key}?");
     Ok(Page::new(&view, &title, "").crumb("Bindings", view.at(&["bindings"])).crumb(key.as_str(), here).render(&body))
@@ -146,10 +146,10 @@ pub(crate) async fn delete(
     view: View,
     Path((_, name)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    Signed(Deleted { revision }): Signed<Deleted>,
+    CsrfForm(Deleted { revision }): CsrfForm<Deleted>,
 ) -> Result<Response, Problem> {
     let key = key(&name)?;
     service.delete_binding(&allowed.caller, &allowed.company, &key, Some(revision)).await?;
-    view.say(format!("The binding {key} is gone, with what it had stored."));
+    view.say(format!("The binding {key} and its stored data are deleted."));
     Ok(see(&view.at(&["bindings"])))
 }

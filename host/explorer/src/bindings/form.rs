@@ -1,4 +1,4 @@
-//! Making a binding and changing what it is made of: one form, shown again with what was wrong beside each field.
+//! Creating and editing a binding. A refused form is shown again, with each error beside its field.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::components::{
+    CsrfForm, Field, Page, QueryParams, View, checkbox, form, select_field, unix_lines, unprocessable,
+};
 use crate::guard::see;
-use crate::kit::{Asked, Field, Page, Signed, View, form};
-use crate::pieces::{again, choose, lines, tick};
 use memhost_core::{Act, CreateBinding, Service, ServiceError, UpdateBinding};
 use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{BindingKey, BindingLimits, BindingPolicy, JsonObject, VersionChoice};
@@ -29,7 +30,7 @@ pub(crate) struct Given {
     revision: Option<u64>,
 }
 
-/// What was wrong: a field, or a place in it, and a sentence each.
+/// What is wrong: a field, or a place in it, and a message each.
 #[derive(Default)]
 struct Wrong(Vec<(String, String)>);
 
@@ -51,7 +52,7 @@ impl Wrong {
         }
     }
 
-    /// What the service said; anything that is no field's is not for a form.
+    /// The errors of the service that belong to a field. Any other error is returned as it is.
     fn from(error: ServiceError) -> Result<Self, Problem> {
         let mut wrong = Self::default();
         match error {
@@ -84,7 +85,7 @@ fn json<T: DeserializeOwned>(wrong: &mut Wrong, field: &str, text: &str) -> Opti
     if text.trim().is_empty() {
         return None;
     }
-    serde_json::from_str(text).map_err(|error| wrong.at(field, &format!("is no JSON that fits here: {error}"))).ok()
+    serde_json::from_str(text).map_err(|error| wrong.at(field, &format!("is not valid here: {error}"))).ok()
 }
 
 fn version(wrong: &mut Wrong, text: &str) -> Option<VersionChoice> {
@@ -107,9 +108,9 @@ pub(crate) async fn new(
     State(service): State<Arc<Service>>,
     view: View,
     _: Authorized<permission::Administer>,
-    asked: Asked<NewQuery>,
+    params: QueryParams<NewQuery>,
 ) -> Markup {
-    let given = Given { provider_key: asked.query.provider.unwrap_or_default(), ..Given::default() };
+    let given = Given { provider_key: params.query.provider.unwrap_or_default(), ..Given::default() };
     fresh(&service, &view, &given, &Wrong::default())
 }
 
@@ -131,41 +132,53 @@ fn fresh(service: &Service, view: &View, given: &Given, wrong: &Wrong) -> Markup
     let body = html! {
         (general(wrong))
         (form(view, &view.at(&["bindings"]), &html! {
-            (Field::new("key", "Key", &given.key).required().help("How it is named from now on: small letters, digits, dots, dashes."))
+            (Field::new("key", "Key", &given.key).required().help("Lowercase letters, digits, dots and dashes. It cannot be changed later."))
             (wrong.under("key"))
-            (choose("providerKey", "Provider", &given.provider_key, providers))
+            (select_field("providerKey", "Provider", &given.provider_key, providers))
             (wrong.under("providerKey"))
             (common(view, given, wrong))
-            (tick("default", "It becomes the company's default at once", given.default.is_some()))
-            div.actions { button.primary { "Make the binding" } a.quiet href=(view.at(&["bindings"])) { "Cancel" } }
+            (checkbox("default", "Make it the company's default binding", given.default.is_some()))
+            div.actions { button.primary { "Create binding" } a.quiet href=(view.at(&["bindings"])) { "Cancel" } }
         }))
     };
-    Page::new(view, "New binding", "A provider with a configuration. It reaches nothing until somebody grants it.")
-        .crumb("Bindings", view.at(&["bindings"]))
-        .render(&body)
+    Page::new(
+        view,
+        "Create binding",
+        "A provider with a configuration. It has no permissions until an operator grants them.",
+    )
+    .crumb("Bindings", view.at(&["bindings"]))
+    .render(&body)
 }
 
 fn general(wrong: &Wrong) -> Markup {
     html! {
         @if !wrong.0.is_empty() {
-            p.wrong role="alert" { "Nothing was changed. " @for (at, message) in wrong.of("") { code { (at) } " " (message) " " } }
+            p.wrong role="alert" {
+                "Not saved. " @for (at, message) in wrong.of("") { code { (at) } " " (message) " " }
+            }
         }
     }
 }
 
 fn common(view: &View, given: &Given, wrong: &Wrong) -> Markup {
     html! {
-        (Field::new("version", "Versions", &given.version).help("A range such as ^1.2, or the digest of one build. Empty: the newest."))
+        (Field::new("version", "Version", &given.version).help("A range such as ^1.2, or the digest of one build. Empty: the newest version."))
         (wrong.under("version"))
-        div.json { (Field::new("config", "Configuration, as JSON", &given.config).lines(6).help("Empty: the provider's own defaults.")) }
+        div.json {
+            (Field::new("config", "Configuration (JSON)", &given.config).lines(6).help("Empty: the provider's defaults."))
+        }
         (wrong.under("config"))
         details.more open[wrong.of("policy").next().is_some() || wrong.of("limits").next().is_some()] {
             summary { "Policy and limits" }
             div.stack {
-                div.json { (Field::new("policy", "Policy, as JSON", &given.policy).lines(8).help("Hooks, review, personal data, budgets, what is kept. What is left out has its default.")) }
+                div.json {
+                    (Field::new("policy", "Policy (JSON)", &given.policy).lines(8).help("Hooks, review, personal data, budgets, retention. Missing fields have their defaults."))
+                }
                 (wrong.under("policy"))
                 @if view.allows(Act::Grant) {
-                    div.json { (Field::new("limits", "Limits, as JSON", &given.limits).lines(8).help("What is left out has its default.")) }
+                    div.json {
+                        (Field::new("limits", "Limits (JSON)", &given.limits).lines(8).help("Missing fields have their defaults."))
+                    }
                     (wrong.under("limits"))
                 }
             }
@@ -177,7 +190,7 @@ pub(crate) async fn create(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::Administer>,
-    Signed(given): Signed<Given>,
+    CsrfForm(given): CsrfForm<Given>,
 ) -> Result<Response, Problem> {
     let mut wrong = Wrong::default();
     let key = given.key.trim().parse().map_err(|error| wrong.at("key", &error)).ok();
@@ -187,7 +200,7 @@ pub(crate) async fn create(
     let policy: BindingPolicy = json(&mut wrong, "policy", &given.policy).unwrap_or_default();
     let limits: BindingLimits = json(&mut wrong, "limits", &given.limits).unwrap_or_default();
     let (Some(key), Some(provider_key), true) = (key, provider, wrong.0.is_empty()) else {
-        return Ok(again(&fresh(&service, &view, &given, &wrong)));
+        return Ok(unprocessable(&fresh(&service, &view, &given, &wrong)));
     };
     let request = CreateBinding {
         key,
@@ -201,10 +214,10 @@ pub(crate) async fn create(
     };
     match service.create_binding(&allowed.caller, &allowed.company, request).await {
         Ok(made) => {
-            view.say("The binding is made. See below what it asks for.");
+            view.say("The binding is created. Its requested permissions are below.");
             Ok(see(&view.at(&["bindings", made.binding.key.as_str()])))
         }
-        Err(error) => Ok(again(&fresh(&service, &view, &given, &Wrong::from(error)?))),
+        Err(error) => Ok(unprocessable(&fresh(&service, &view, &given, &Wrong::from(error)?))),
     }
 }
 
@@ -245,7 +258,7 @@ fn changed(view: &View, key: &BindingKey, given: &Given, wrong: &Wrong) -> Marku
         }))
     };
     let title = format!("Edit {key}");
-    Page::new(view, &title, "It holds from the next call on, if the provider accepts it.")
+    Page::new(view, &title, "Changes apply to the next call, if the provider accepts them.")
         .crumb("Bindings", view.at(&["bindings"]))
         .crumb(key.as_str(), here)
         .render(&body)
@@ -256,30 +269,34 @@ pub(crate) async fn update(
     view: View,
     Path((_, key)): Path<(String, String)>,
     allowed: Authorized<permission::Administer>,
-    Signed(given): Signed<Given>,
+    CsrfForm(given): CsrfForm<Given>,
 ) -> Result<Response, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
-    let given =
-        Given { config: lines(&given.config), policy: lines(&given.policy), limits: lines(&given.limits), ..given };
+    let given = Given {
+        config: unix_lines(&given.config),
+        policy: unix_lines(&given.policy),
+        limits: unix_lines(&given.limits),
+        ..given
+    };
     let mut wrong = Wrong::default();
     let request = UpdateBinding {
         revision: given.revision,
         version: Some(version(&mut wrong, &given.version).unwrap_or_default()),
         config: Some(json(&mut wrong, "config", &given.config).unwrap_or_default()),
         policy: Some(json(&mut wrong, "policy", &given.policy).unwrap_or_default()),
-        // Who may not decide about limits is not shown the field: they stay as they are.
+        // Without permission to set limits the form has no such field, and the limits stay as they are.
         limits: json(&mut wrong, "limits", &given.limits),
         enabled: None,
     };
     if !wrong.0.is_empty() {
-        return Ok(again(&changed(&view, &key, &given, &wrong)));
+        return Ok(unprocessable(&changed(&view, &key, &given, &wrong)));
     }
     match service.update_binding(&allowed.caller, &allowed.company, &key, request).await {
         Ok(_) => {
             view.say("Saved.");
             Ok(see(&view.at(&["bindings", key.as_str()])))
         }
-        Err(error) => Ok(again(&changed(&view, &key, &given, &Wrong::from(error)?))),
+        Err(error) => Ok(unprocessable(&changed(&view, &key, &given, &Wrong::from(error)?))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a provider asks for beside what it was granted, and giving or taking it away.
+//! The permissions that a provider requests and has, and granting or revoking them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
 
+use crate::components::{Column, CsrfForm, Row, Tone, View, badge, bytes, form, table};
 use crate::guard::see;
-use crate::kit::{Col, Row, Signed, Tone, View, badge, bytes, form, table};
 use memhost_core::{Act, AskedView, GrantsView, Service};
 use memhost_http::{Authorized, Problem, ProblemCode, parse, permission};
 use memhost_types::{Binding, BindingKey, Grants, HttpGrant, Permission, PermissionRequest};
 
 /// A permission as a person reads it.
-pub(crate) fn said(permission: &Permission) -> String {
+pub(crate) fn permission_text(permission: &Permission) -> String {
     match permission {
         Permission::Storage(size) => format!("storage of {}", bytes(*size)),
         Permission::Directory(size) => format!("a directory of {}", bytes(*size)),
@@ -57,13 +57,13 @@ fn instead(granted: &Grants, request: &PermissionRequest) -> Option<String> {
         }
         Permission::Http(http) => {
             let grant = granted.http.iter().find(|grant| grant.origin == http.origin)?;
-            (grant.methods != http.methods || !grant.private_ranges.is_empty()).then(|| http_said(grant))
+            (grant.methods != http.methods || !grant.private_ranges.is_empty()).then(|| http_text(grant))
         }
         _ => None,
     }
 }
 
-fn http_said(grant: &HttpGrant) -> String {
+fn http_text(grant: &HttpGrant) -> String {
     let methods = if grant.methods.is_empty() { "every method".to_owned() } else { grant.methods.join(", ") };
     match grant.private_ranges.is_empty() {
         true => format!("HTTP {methods} to {}", grant.origin),
@@ -74,7 +74,7 @@ fn http_said(grant: &HttpGrant) -> String {
     }
 }
 
-/// What is granted that nobody asks for in these words: the name of its field, and what it is.
+/// The grants that the provider does not request: the name of the form field, and a description.
 fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
     let wants = |test: &dyn Fn(&Permission) -> bool| asked.iter().any(|asked| test(&asked.request.permission));
     let mut all = Vec::new();
@@ -92,7 +92,7 @@ fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
     }
     for grant in &granted.http {
         if !wants(&|p| matches!(p, Permission::Http(http) if http.origin == grant.origin)) {
-            all.push((format!("http {}", grant.origin), http_said(grant)));
+            all.push((format!("http {}", grant.origin), http_text(grant)));
         }
     }
     for name in &granted.secrets {
@@ -103,28 +103,30 @@ fn others(granted: &Grants, asked: &[AskedView]) -> Vec<(String, String)> {
     all
 }
 
-/// The difference between what is asked for and what is granted; with a form for whoever may decide.
+/// The requested and the granted permissions, as a form if the caller may change them.
 pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup {
     let others = others(&asks.granted, &asks.asked);
     if asks.asked.is_empty() && others.is_empty() {
-        return html! { p.soft { "It asks for nothing and is granted nothing: it reaches nothing outside of its sandbox." } };
+        return html! {
+            p.soft { "It requests no permissions and has none. It cannot reach anything outside of its sandbox." }
+        };
     }
     let may = view.allows(Act::Grant);
     let columns = [
-        Col::text("What"),
-        Col::text("State"),
-        Col::text("Without it").wide(),
-        Col::text("Why it asks").long(),
-        Col::text("Decision"),
+        Column::text("Permission"),
+        Column::text("Status"),
+        Column::text("Required").wide(),
+        Column::text("Reason").long(),
+        Column::text("Decision"),
     ];
     let columns = if may { &columns[..] } else { &columns[..4] };
     let asked = asks.asked.iter().map(|asked| {
         let now = coverage(&asks.granted, &asked.request);
         Row::new()
             .key(&asked.summary)
-            .cell(said(&asked.request.permission))
+            .cell(permission_text(&asked.request.permission))
             .cell(state(now, asked.is_reviewed))
-            .cell(if asked.request.optional { "works" } else { "does not work" })
+            .cell(if asked.request.optional { "no" } else { "yes" })
             .cell(asked.request.reason.as_str())
             .cell(choice(asked, now, instead(&asks.granted, &asked.request).as_deref()))
     });
@@ -132,25 +134,25 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
         Row::new()
             .key(what)
             .cell(what.as_str())
-            .cell(badge(Tone::Warning, "granted, not asked for"))
-            .cell("works")
+            .cell(badge(Tone::Warning, "granted, not requested"))
+            .cell("no")
             .cell("")
             .cell(html! {
                 select name={ "other " (name) } aria-label={ "Decision about " (what) } {
-                    option value="now" { "Leave it" }
-                    option value="no" { "Take it away" }
+                    option value="now" { "Keep" }
+                    option value="no" { "Revoke" }
                 }
             })
     }));
     let asker = asks.version.as_ref().map_or_else(|| "No build".to_owned(), |version| format!("Version {version}"));
     let body = html! {
-        p.soft { (asker) " asks for this. What is not granted does not exist for the provider." }
-        (table("What it may reach", columns, rows))
+        p.soft { (asker) " requests these permissions. The provider cannot use anything that is not granted." }
+        (table("Permissions", columns, rows))
         @if may {
             input type="hidden" name="revision" value=(binding.revision);
-            div.actions { button.primary { "Save the decision" } }
+            div.actions { button.primary { "Save permissions" } }
         } @else {
-            p.help { "Whoever runs the host decides about this." }
+            p.help { "Only an operator of the host can change permissions." }
         }
     };
     match may {
@@ -172,11 +174,11 @@ fn state(now: Coverage, is_reviewed: bool) -> Markup {
 
 fn choice(asked: &AskedView, now: Coverage, instead: Option<&str>) -> Markup {
     html! {
-        select name={ "asked " (asked.summary) } aria-label={ "Decision about " (said(&asked.request.permission)) } {
-            option value="no" selected[now == Coverage::No] { "Do not grant" }
-            option value="asked" selected[now == Coverage::Yes && instead.is_none()] { "Grant as asked" }
-            @if let Some(instead) = instead { option value="now" selected { "Leave at " (instead) } }
-            @else if now == Coverage::Partly { option value="now" selected { "Leave as it is" } }
+        select name={ "asked " (asked.summary) } aria-label={ "Decision about " (permission_text(&asked.request.permission)) } {
+            option value="no" selected[now == Coverage::No] { "Deny" }
+            option value="asked" selected[now == Coverage::Yes && instead.is_none()] { "Grant" }
+            @if let Some(instead) = instead { option value="now" selected { "Keep " (instead) } }
+            @else if now == Coverage::Partly { option value="now" selected { "Keep as it is" } }
         }
     }
 }
@@ -228,18 +230,18 @@ pub(crate) async fn set(
     view: View,
     Path((_, key)): Path<(String, String)>,
     allowed: Authorized<permission::Grant>,
-    Signed(given): Signed<BTreeMap<String, String>>,
+    CsrfForm(given): CsrfForm<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
     let key: BindingKey = parse("bindingKey", &key)?;
     let revision = parse("revision", given.get("revision").map_or("", String::as_str))?;
     let asks = service.grants(&allowed.company, &key)?;
     let changed = || {
-        let detail = "the provider asks for something else by now; look at the binding again and decide about that";
+        let detail = "the provider now requests other permissions; reload the page of the binding and decide again";
         Problem::new(ProblemCode::Conflict, detail)
     };
     let grants = decided(&given, &asks).ok_or_else(changed)?;
     service.set_grants(&allowed.caller, &allowed.company, &key, Some(revision), grants).await?;
-    view.say("The decision is saved. It holds from the next call on.");
+    view.say("The permissions are saved. They apply to the next call.");
     Ok(see(&format!("{}#grants", view.at(&["bindings", key.as_str()]))))
 }
 

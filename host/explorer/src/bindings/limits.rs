@@ -1,36 +1,32 @@
-//! What a binding's provider may use, and how much of it is in use; its budgets.
+//! The limits of a binding, their usage, and its budgets.
 
 use maud::{Markup, html};
 
-use crate::kit::{Facts, Tone, View, badge, bytes, count, duration_us, money, time};
-use crate::pieces;
+use crate::components::{Details, Tone, View, badge, bytes, count, duration_us, money, time, usage_meter};
 use memhost_core::{Act, BindingView, Service};
 use memhost_http::Problem;
 use memhost_types::{BindingKey, BudgetState, BudgetView, CompanyId};
 
-/// Bars for what is measured, and the other limits as they are set.
+/// Bars for the limits that have a usage, and the other limits as a list.
 pub(super) fn used(shown: &BindingView) -> Markup {
     let (limits, grants) = (&shown.binding.limits, &shown.binding.grants);
     let number = u64::from;
     let ms = |ms: u64| duration_us(ms.saturating_mul(1_000));
-    let set = Facts::default()
-        .row(
-            "A call takes",
-            format!("at most {}, {} of it computing", ms(limits.call_timeout_ms), ms(limits.call_cpu_ms)),
-        )
+    let set = Details::default()
+        .row("Call timeout", format!("{} ({} of CPU time)", ms(limits.call_timeout_ms), ms(limits.call_cpu_ms)))
         .row(
             "Calls per second",
             match limits.calls_per_second {
-                0 => "as many as there are".to_owned(),
+                0 => "unlimited".to_owned(),
                 n => count(number(n)),
             },
         )
-        .row("Handed over a call", bytes(limits.transfer_bytes))
-        .row("Log a call", bytes(limits.log_bytes))
+        .row("Transfer per call", bytes(limits.transfer_bytes))
+        .row("Log per call", bytes(limits.log_bytes))
         .row(
-            "Requests a call",
+            "Requests per call",
             format!(
-                "{}, {} out and {} in",
+                "{} ({} sent, {} received)",
                 count(number(limits.outgoing_requests)),
                 bytes(limits.outgoing_bytes),
                 bytes(limits.incoming_bytes)
@@ -38,26 +34,26 @@ pub(super) fn used(shown: &BindingView) -> Markup {
         )
         .row(
             "Jobs",
-            format!("{} at once, each at most {}", count(number(limits.concurrent_jobs)), ms(limits.job_timeout_ms)),
+            format!("{} concurrent, timeout {}", count(number(limits.concurrent_jobs)), ms(limits.job_timeout_ms)),
         );
     html! {
         @match shown.usage {
-            None => p.soft { "It has not served since the host started: nothing is in use." },
+            None => p.soft { "Not used since the host started." },
             Some(use_) => ul.meters {
-                (pieces::used("Memory of one instance", use_.memory_bytes, limits.memory_bytes, bytes))
+                (usage_meter("Memory per instance", use_.memory_bytes, limits.memory_bytes, bytes))
                 @if grants.storage_bytes > 0 {
-                    (pieces::used("Storage", use_.storage_bytes, grants.storage_bytes, bytes))
-                    (pieces::used("Storage keys", use_.storage_keys, limits.storage_keys, count))
+                    (usage_meter("Storage", use_.storage_bytes, grants.storage_bytes, bytes))
+                    (usage_meter("Storage keys", use_.storage_keys, limits.storage_keys, count))
                 }
                 @if grants.directory_bytes > 0 {
-                    (pieces::used("Directory", use_.directory_bytes, grants.directory_bytes, bytes))
-                    (pieces::used("Files", use_.directory_files, limits.directory_files, count))
+                    (usage_meter("Directory", use_.directory_bytes, grants.directory_bytes, bytes))
+                    (usage_meter("Files", use_.directory_files, limits.directory_files, count))
                 }
-                (pieces::used("Calls at work", number(use_.calls_at_work), number(limits.concurrent_calls), count))
-                (pieces::used("Calls waiting", number(use_.calls_waiting), number(limits.queued_calls), count))
+                (usage_meter("Concurrent calls", number(use_.calls_at_work), number(limits.concurrent_calls), count))
+                (usage_meter("Queued calls", number(use_.calls_waiting), number(limits.queued_calls), count))
                 @if !grants.http.is_empty() {
-                    (pieces::used("Requests a minute", number(use_.outgoing_requests_per_minute), number(limits.outgoing_requests_per_minute), count))
-                    (pieces::used("Connections", number(use_.outgoing_connections), number(limits.outgoing_connections), count))
+                    (usage_meter("Requests per minute", number(use_.outgoing_requests_per_minute), number(limits.outgoing_requests_per_minute), count))
+                    (usage_meter("Connections", number(use_.outgoing_connections), number(limits.outgoing_connections), count))
                 }
             },
         }
@@ -65,7 +61,7 @@ pub(super) fn used(shown: &BindingView) -> Markup {
     }
 }
 
-/// What may be spent on it, and what is.
+/// The budgets that apply to the binding.
 pub(super) async fn budgets(
     service: &Service,
     view: &View,
@@ -76,24 +72,24 @@ pub(super) async fn budgets(
     let mine: Vec<_> =
         all.iter().filter(|found| found.budget.binding_key.as_ref().is_none_or(|binding| binding == key)).collect();
     Ok(html! {
-        @if mine.is_empty() { p.soft { "None is set: nothing stops it from spending." } }
+        @if mine.is_empty() { p.soft { "No budget: spending is not limited." } }
         ul.meters { @for found in mine { (budget(view, found)) } }
-        @if view.allows(Act::Administer) { p { a href={ (view.at(&["budgets"])) "#set" } { "Set a budget" } } }
+        @if view.allows(Act::Administer) { p { a href={ (view.at(&["budgets"])) "#set" } { "Set budget" } } }
     })
 }
 
 /// One budget with its bar.
 pub(crate) fn budget(view: &View, found: &BudgetView) -> Markup {
     let budget = &found.budget;
-    let whose = budget.binding_key.as_ref().map_or("The company", BindingKey::as_str);
+    let whose = budget.binding_key.as_ref().map_or("Company", BindingKey::as_str);
     let (tone, state) = match found.state {
-        BudgetState::Open => (Tone::Good, "open"),
-        BudgetState::Warning => (Tone::Warning, "nearly used up"),
-        BudgetState::Stopped => (Tone::Bad, "used up"),
+        BudgetState::Open => (Tone::Good, "within budget"),
+        BudgetState::Warning => (Tone::Warning, "near limit"),
+        BudgetState::Stopped => (Tone::Bad, "exceeded"),
     };
     let show: fn(u64) -> String = |amount| money(memhost_types::Microcents(amount));
     html! {
-        (pieces::used(&format!("{whose}, a {}", budget.period), found.spent.0, budget.set.limit.0, show))
-        li.between.soft { (badge(tone, state)) span { "begins anew " (time(found.resets_at, view.now)) } }
+        (usage_meter(&format!("{whose}, per {}", budget.period), found.spent.0, budget.set.limit.0, show))
+        li.between.soft { (badge(tone, state)) span { "resets " (time(found.resets_at, view.now)) } }
     }
 }

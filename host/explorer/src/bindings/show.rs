@@ -1,15 +1,15 @@
-//! One binding: what serves and what waits, whom it answers for, its configuration and policy in words.
+//! One binding: its status, versions, users, limits, permissions, configuration and policy.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use maud::{Markup, html};
 
-use super::{answers_for, grants, health, limits};
-use crate::kit::{
-    Col, Facts, Field, Page, Row, Tone, View, badge, duration_us, exact, form, panel, percent, table, time, words,
+use super::{grants, health, limits, used_by};
+use crate::components::{
+    Column, Details, Field, Page, Row, Tone, View, badge, duration_us, exact, form, panel, percent, sentence, table,
+    time, words,
 };
-use crate::pieces;
 use memhost_core::{Act, BindingView, BreakerState, Service};
 use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{Binding, BindingKey, CompanyId, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen};
@@ -24,33 +24,33 @@ pub(crate) async fn show(
     let shown = service.binding(&allowed.company, &key).await?;
     let asks = service.grants(&allowed.company, &key)?;
     let body = html! {
-        @for warning in &shown.warnings { p.wrong { (pieces::prose(warning)) } }
+        @for warning in &shown.warnings { p.wrong { (sentence(warning)) } }
         @if let BreakerState::Open { retry_after_ms } = shown.breaker {
             p.wrong {
-                "Its provider kept failing and is left alone. The next trial is in " (duration_us(retry_after_ms.saturating_mul(1_000)))
-                ". Reset it to try at once."
+                "The circuit is open because the provider kept failing. The next attempt is in " (duration_us(retry_after_ms.saturating_mul(1_000)))
+                ". Reset the binding to try now."
             }
         }
         div.two {
             div.stack {
-                (panel("state", "State", &html! { (state(&view, &shown)) }))
-                (panel("targets", "Answers for", &targets(&view, &shown)))
+                (panel("state", "Status", &html! { (state(&view, &shown)) }))
+                (panel("targets", "Used by", &targets(&view, &shown)))
                 (panel("policy", "Policy", &policy(&shown.binding)))
             }
             div.stack {
-                (panel("limits", "Limits and their use", &limits::used(&shown)))
+                (panel("limits", "Limits and usage", &limits::used(&shown)))
                 (panel("budgets", "Budgets", &limits::budgets(&service, &view, &allowed.company, &key).await?))
                 (panel("secrets", "Secrets", &secrets(&service, &allowed.company, &shown.binding).await?))
             }
         }
-        (panel("grants", "What it may reach", &grants::shown(&view, &shown.binding, &asks)))
+        (panel("grants", "Permissions", &grants::shown(&view, &shown.binding, &asks)))
         (panel("versions", "Versions", &versions(&service, &shown)))
         (panel("config", "Configuration", &config(&shown.binding)))
     };
     Ok(Page::new(
         &view,
         key.as_str(),
-        &format!("Served by {}. Answers for {}.", shown.binding.provider_key, answers_for(&shown)),
+        &format!("Served by {}. Used by {}.", shown.binding.provider_key, used_by(&shown)),
     )
     .crumb("Bindings", view.at(&["bindings"]))
     .action(actions(&view, &shown))
@@ -75,29 +75,29 @@ fn actions(view: &View, shown: &BindingView) -> Markup {
     }
 }
 
-fn state(view: &View, shown: &BindingView) -> Facts {
+fn state(view: &View, shown: &BindingView) -> Details {
     let binding = &shown.binding;
     let build = |build: &memhost_core::BuildView| {
         html! { (build.version) " " code.soft title=(build.digest) { (build.digest.short()) } }
     };
     let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
     let breaker = match shown.breaker {
-        BreakerState::Closed => badge(Tone::Good, "closed, calls go through"),
-        BreakerState::Open { .. } => badge(Tone::Bad, "open, calls are refused"),
-        BreakerState::HalfOpen => badge(Tone::Warning, "half open, one call is on trial"),
+        BreakerState::Closed => badge(Tone::Good, "closed"),
+        BreakerState::Open { .. } => badge(Tone::Bad, "open: calls are refused"),
+        BreakerState::HalfOpen => badge(Tone::Warning, "half open: one call is tried"),
     };
-    Facts::default()
-        .row("State", health(shown))
-        .row("Breaker", breaker)
+    Details::default()
+        .row("Status", health(shown))
+        .row("Circuit breaker", breaker)
         .row("Provider", binding.provider_key.as_str())
-        .row("Versions", binding.version.to_string())
+        .row("Version range", binding.version.to_string())
         .row(
-            "Serving",
-            shown.serving.as_ref().map_or_else(|| html! { span.soft { "Nothing before the first operation" } }, build),
+            "Active version",
+            shown.serving.as_ref().map_or_else(|| html! { span.soft { "None before the first operation" } }, build),
         )
-        .row("Changes", binding.revision)
-        .row("Made", moment(binding.created_at))
-        .row("Last changed", moment(binding.updated_at))
+        .row("Revision", binding.revision)
+        .row("Created", moment(binding.created_at))
+        .row("Updated", moment(binding.updated_at))
 }
 
 fn targets(view: &View, shown: &BindingView) -> Markup {
@@ -108,21 +108,23 @@ fn targets(view: &View, shown: &BindingView) -> Markup {
     html! {
         ul.list {
             li.between {
-                @if shown.is_default { span { "The company: it is the default" } } @else { span.soft { "It is not the company's default" } }
+                @if shown.is_default { span { "Company (default binding)" } } @else {
+                    span.soft { "Not the company's default" }
+                }
                 @if may {
                     (form(view, &default, &html! {
                         input type="hidden" name="on" value=(!shown.is_default);
-                        @if shown.is_default { button { "Take away" } } @else { button { "Make it the default" } }
+                        @if shown.is_default { button { "Remove" } } @else { button { "Set as default" } }
                     }))
                 }
             }
             @for name in &shown.agents {
                 li.between {
-                    span { "The agent " strong { (name) } }
+                    span { "Agent " strong { (name) } }
                     @if may {
                         (form(view, &agent, &html! {
                             input type="hidden" name="agentId" value=(name); input type="hidden" name="on" value="false";
-                            button { "Take away" span.vh { " from " (name) } }
+                            button { "Remove" span.vh { " from " (name) } }
                         }))
                     }
                 }
@@ -131,8 +133,8 @@ fn targets(view: &View, shown: &BindingView) -> Markup {
         @if may {
             (form(view, &agent, &html! {
                 input type="hidden" name="on" value="true";
-                (Field::new("agentId", "Have an agent use it", "").required())
-                button { "Point the agent here" }
+                (Field::new("agentId", "Agent", "").required())
+                button { "Assign agent" }
             }))
         }
     }
@@ -144,37 +146,37 @@ fn policy(binding: &Binding) -> Markup {
         .hooks
         .iter()
         .map(|hook| {
-            let all = if hook.when == SubscribedWhen::Always { ", for every event" } else { "" };
+            let all = if hook.when == SubscribedWhen::Always { " (all events)" } else { "" };
             format!("{}{all}", words(hook.kind.as_str()))
         })
         .collect();
     let pii = match policy.pii {
-        PiiPolicy::Allow => "Leaves as it is",
-        PiiPolicy::Redact => "Is replaced by its kind before it leaves",
-        PiiPolicy::Hold => "What would be written waits for a person",
+        PiiPolicy::Allow => "Sent unchanged",
+        PiiPolicy::Redact => "Redacted before it is sent",
+        PiiPolicy::Hold => "Writes wait for review",
     };
     let on_budget = match policy.on_budget {
         OnBudget::Refuse => "Captures are refused",
-        OnBudget::Queue => "Captures wait until there is budget again",
+        OnBudget::Queue => "Captures wait until the budget resets",
     };
     let snapshots = match policy.retention.snapshots {
-        Snapshots::Off => "Nothing of what was asked",
-        Snapshots::Bounded => "The first 2 KiB of what was asked",
-        Snapshots::Full => "All of what was asked",
+        Snapshots::Off => "None",
+        Snapshots::Bounded => "First 2 KiB",
+        Snapshots::Full => "Full",
     };
     html! {
-        (Facts::default()
+        (Details::default()
             .row("Hooks", if hooks.is_empty() { "None".to_owned() } else { hooks.join("; ") })
-            .row("Review", policy.review.as_ref().map_or_else(|| "Nothing waits for a person".to_owned(), review))
+            .row("Review", policy.review.as_ref().map_or_else(|| "Off".to_owned(), review))
             .row("Personal data", pii)
-            .row("Without budget", on_budget)
-            .row("Kept in the log", snapshots))
+            .row("Over budget", on_budget)
+            .row("Requests in the log", snapshots))
     }
 }
 
 fn review(review: &ReviewPolicy) -> String {
     if review.all {
-        return "Everything that is extracted waits for a person".to_owned();
+        return "All extracted records".to_owned();
     }
     let others = review.thresholds.len();
     let pii = match review.pii_risk {
@@ -182,13 +184,16 @@ fn review(review: &ReviewPolicy) -> String {
         2 => ", or with personal data",
         _ => "",
     };
-    format!("Waits below a confidence of {} ({others} kinds have their own){pii}", percent(review.threshold))
+    format!(
+        "Records with a confidence below {} ({others} kinds have their own threshold){pii}",
+        percent(review.threshold)
+    )
 }
 
 async fn secrets(service: &Service, company: &CompanyId, binding: &Binding) -> Result<Markup, Problem> {
     let set = service.secrets(company).await?;
     Ok(html! {
-        @if binding.grants.secrets.is_empty() { p.soft { "None is granted." } }
+        @if binding.grants.secrets.is_empty() { p.soft { "No secrets granted." } }
         ul.list {
             @for name in &binding.grants.secrets {
                 @let found = set.iter().find(|secret| secret.name == *name);
@@ -196,8 +201,8 @@ async fn secrets(service: &Service, company: &CompanyId, binding: &Binding) -> R
                     code { (name) }
                     @match found {
                         Some(secret) => span.soft {
-                            "goes to " (secret.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
-                            @if secret.in_body { ", in bodies too" }
+                            "sent to " (secret.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+                            @if secret.in_body { ", also in bodies" }
                         },
                         None => { (badge(Tone::Bad, "not set")) " " code { "memhost secret create " (name) } }
                     }
@@ -211,7 +216,8 @@ fn versions(service: &Service, shown: &BindingView) -> Markup {
     let key = &shown.binding.provider_key;
     let builds = service.plugins().admitted;
     let builds = builds.iter().filter(|build| build.inspection.description.provider_key == *key);
-    let columns = [Col::text("Version"), Col::text("Digest"), Col::text("State"), Col::text("Why").long()];
+    let columns =
+        [Column::text("Version"), Column::text("Digest"), Column::text("Status"), Column::text("Reason").long()];
     let rows = builds.map(|build| {
         let digest = build.inspection.digest;
         let version = &build.inspection.description.version;
@@ -219,12 +225,12 @@ fn versions(service: &Service, shown: &BindingView) -> Markup {
         let kept = shown.rejected_versions.iter().find(|kept| kept.digest == digest);
         let serves = shown.serving.as_ref().is_some_and(|serving| serving.digest == digest);
         let (state, why) = match (serves, waits, kept) {
-            (true, ..) => (badge(Tone::Good, "serving"), None),
+            (true, ..) => (badge(Tone::Good, "active"), None),
             (_, Some(waits), _) => {
-                let asks: Vec<_> = waits.asks.iter().map(|ask| grants::said(&ask.permission)).collect();
-                (badge(Tone::Warning, "waiting"), Some(format!("Nobody has decided yet about: {}", asks.join(", "))))
+                let asks: Vec<_> = waits.asks.iter().map(|ask| grants::permission_text(&ask.permission)).collect();
+                (badge(Tone::Warning, "needs permissions"), Some(format!("Not decided yet: {}", asks.join(", "))))
             }
-            (_, _, Some(kept)) => (badge(Tone::Bad, "kept out"), Some(kept.reason.clone())),
+            (_, _, Some(kept)) => (badge(Tone::Bad, "rejected"), Some(kept.reason.clone())),
             _ if shown.binding.version.allows(version, digest) => (badge(Tone::Plain, "available"), None),
             _ => (badge(Tone::Plain, "not allowed"), Some(format!("The binding {}", shown.binding.version))),
         };
@@ -241,7 +247,7 @@ fn versions(service: &Service, shown: &BindingView) -> Markup {
 fn config(binding: &Binding) -> Markup {
     html! {
         @if binding.config.is_empty() {
-            p.soft { "Nothing is set: the provider's own defaults hold." }
+            p.soft { "Empty: the provider's defaults apply." }
         } @else {
             pre tabindex="0" { (serde_json::to_string_pretty(&binding.config).unwrap_or_default()) }
         }

@@ -1,4 +1,4 @@
-//! Budgets: what may be spent, how they stand, setting and removing them.
+//! Budgets: their usage, setting and removing them.
 
 use std::sync::Arc;
 
@@ -9,9 +9,10 @@ use serde::Deserialize;
 
 use super::TABS;
 use crate::bindings::budget;
+use crate::components::{
+    CsrfForm, Field, Page, View, binding_choices, empty, form, panel, select_field, tabs, unprocessable,
+};
 use crate::guard::see;
-use crate::kit::{Field, Page, Signed, View, empty, form, panel};
-use crate::pieces::{self, again, choose};
 use memhost_core::{Act, Service, ServiceError};
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BindingKey, CompanyId, Microcents, Period, SetBudget};
@@ -43,9 +44,11 @@ async fn page(
     let all = service.budgets(company).await?;
     let may = view.allows(Act::Administer);
     let body = html! {
-        (pieces::tabs(view, "budgets", &TABS))
+        (tabs(view, "budgets", &TABS))
         @if all.is_empty() {
-            (empty("No budget is set", &html! { "Nothing stops this company's memory from spending. " code { "memhost budget create" } " sets one, too." }))
+            (empty("No budgets", &html! {
+                "Spending is not limited. Set a budget below, or with " code { "memhost budget create" } "."
+            }))
         } @else {
             div.two #budgets data-live {
                 @for found in &all {
@@ -66,33 +69,33 @@ async fn page(
         }
         @if may { (set_panel(view, given, wrong)) }
     };
-    Ok(Page::new(view, "Budgets", "What may be spent in a day or a month, for the company or one binding. A capture beyond it is refused or waits.").live("budgets").render(&body))
+    Ok(Page::new(view, "Budgets", "Limits on spending per day or month, for the company or one binding. A capture over a limit is refused or waits.").live("budgets").render(&body))
 }
 
 fn set_panel(view: &View, given: &Given, wrong: Option<&str>) -> Markup {
-    let whole = std::iter::once((String::new(), "The whole company".to_owned()));
+    let whole = std::iter::once((String::new(), "Company".to_owned()));
     let chosen = given.binding_key.as_ref().map_or("", BindingKey::as_str);
     let period = given.period.map_or("month", Period::as_str);
     let warn = if given.warn.is_empty() { "80" } else { &given.warn };
     panel(
         "set",
-        "Set or change a budget",
+        "Set budget",
         &html! {
             @if let Some(wrong) = wrong { p.wrong role="alert" { (wrong) } }
             (form(view, &view.at(&["budgets"]), &html! {
                 div.inline {
-                    (choose("bindingKey", "For", chosen, whole.chain(pieces::binding_keys(view))))
-                    (choose("period", "Over a", period, [("day", "day"), ("month", "calendar month")]))
-                    (Field::new("limit", "Dollars", &given.limit).required())
-                    (Field::new("warn", "Warn at, in percent", warn))
+                    (select_field("bindingKey", "Scope", chosen, whole.chain(binding_choices(view))))
+                    (select_field("period", "Period", period, [("day", "day"), ("month", "calendar month")]))
+                    (Field::new("limit", "Limit (USD)", &given.limit).required())
+                    (Field::new("warn", "Warn at (%)", warn))
                 }
-                button.primary { "Set the budget" }
+                button.primary { "Set budget" }
             }))
         },
     )
 }
 
-/// Dollars as somebody writes them, `12`, `12.5` or `$1,200.00`, exactly.
+/// Reads an amount in dollars exactly: `12`, `12.5` or `$1,200.00`.
 fn dollars(text: &str) -> Option<Microcents> {
     let text = text.trim().trim_start_matches('$').replace(',', "");
     let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
@@ -111,29 +114,29 @@ pub(crate) async fn set(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::Administer>,
-    Signed(given): Signed<Given>,
+    CsrfForm(given): CsrfForm<Given>,
 ) -> Result<Response, Problem> {
     let wrong = async |wrong: &str| {
         let page = page(&service, &view, &allowed.company, &given, Some(wrong)).await;
-        page.map(|page| again(&page))
+        page.map(|page| unprocessable(&page))
     };
     let Some(limit) = dollars(&given.limit) else {
-        return wrong("The amount is not one: write dollars, such as 12.50.").await;
+        return wrong("The limit is not an amount. Enter dollars, such as 12.50.").await;
     };
     let warn = if given.warn.is_empty() { "80" } else { given.warn.trim().trim_end_matches('%').trim_end() };
     let Ok(percent) = warn.parse::<f64>() else {
-        return wrong("The share to warn at is not a number of percent.").await;
+        return wrong("The warning threshold is not a percentage. Enter a number, such as 80.").await;
     };
     let set = SetBudget { limit, warn_share: percent / 100.0 };
     let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
     match service.set_budget(&allowed.caller, &allowed.company, binding, period, Some(set)).await {
         Ok(_) => {}
         Err(ServiceError::Ledger(memhost_core::money::LedgerError::Field(error))) => {
-            return wrong(&error.to_string()).await;
+            return wrong(&error.to_string());
         }
         Err(error) => return Err(error.into()),
     }
-    view.say("The budget is set. What waits for it is tried again.");
+    view.say("The budget is set. Captures that waited for it are retried.");
     Ok(see(&view.at(&["budgets"])))
 }
 
@@ -148,10 +151,10 @@ pub(crate) async fn remove(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::Administer>,
-    Signed(Removed { binding_key, period }): Signed<Removed>,
+    CsrfForm(Removed { binding_key, period }): CsrfForm<Removed>,
 ) -> Result<Response, Problem> {
     service.set_budget(&allowed.caller, &allowed.company, binding_key.as_ref(), period, None).await?;
-    view.say("The budget is gone: nothing stops this from spending.");
+    view.say("The budget is removed. This spending is not limited any more.");
     Ok(see(&view.at(&["budgets"])))
 }
 

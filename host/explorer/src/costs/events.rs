@@ -1,4 +1,4 @@
-//! What the sums are made of: a row for each metered use that is billed directly, and flat charges.
+//! Cost events, one for each usage that is billed directly, and flat charges.
 
 use std::sync::Arc;
 
@@ -7,8 +7,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::TABS;
-use crate::kit::{Asked, Col, Page, Row, Tone, View, badge, count, empty, money, pager, short_id, table, time, words};
-use crate::pieces::{self, ROWS};
+use crate::components::{
+    Column, PAGE_SIZE, Page, QueryParams, Row, Tone, View, badge, count, empty, money, pager, short_id, table, tabs,
+    time, words,
+};
 use memhost_core::Service;
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BillingType, CostStatus, Direction, FinanceEvent};
@@ -22,8 +24,8 @@ pub(crate) struct EventsQuery {
 fn billing(r#type: BillingType) -> &'static str {
     match r#type {
         BillingType::MeteredApi => "metered",
-        BillingType::SubscriptionIncluded => "in a subscription",
-        BillingType::SubscriptionOverage => "beyond a subscription",
+        BillingType::SubscriptionIncluded => "subscription",
+        BillingType::SubscriptionOverage => "subscription overage",
         BillingType::Unknown => "unknown",
     }
 }
@@ -32,20 +34,20 @@ pub(crate) async fn events(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<EventsQuery>,
+    params: QueryParams<EventsQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.cost_events(&allowed.company, asked.query.cursor.as_deref(), ROWS).await?;
+    let page = service.cost_events(&allowed.company, params.query.cursor.as_deref(), PAGE_SIZE).await?;
     let columns = [
-        Col::text("Operation"),
-        Col::text("When"),
-        Col::text("Binding"),
-        Col::text("Agent").wide(),
-        Col::text("Provider"),
-        Col::text("Model").long(),
-        Col::text("Billing").wide(),
-        Col::number("Tokens in").wide(),
-        Col::number("Tokens out").wide(),
-        Col::number("Cost"),
+        Column::text("Operation"),
+        Column::text("Time"),
+        Column::text("Binding"),
+        Column::text("Agent").wide(),
+        Column::text("Provider"),
+        Column::text("Model").long(),
+        Column::text("Billing").wide(),
+        Column::number("Tokens in").wide(),
+        Column::number("Tokens out").wide(),
+        Column::number("Cost"),
     ];
     let rows = page.items.iter().map(|event| {
         let cost = match event.cost_status {
@@ -66,15 +68,17 @@ pub(crate) async fn events(
             .cell(cost)
     });
     let body = html! {
-        (pieces::tabs(&view, "cost-events", &TABS))
+        (tabs(&view, "cost-events", &TABS))
         @if page.items.is_empty() {
-            (empty("No cost event yet", &html! { "A provider that says that a call is billed by use makes one. What a run's own accounting has already makes none." }))
+            (empty("No cost events yet", &html! {
+                "A call that its provider reports as billed by usage creates one. Usage that a run already accounts for creates none."
+            }))
         } @else {
             (table("Cost events", &columns, rows))
-            (pager(&view, &asked, page.next_cursor.as_deref(), "cost events"))
+            (pager(&view, &params, page.next_cursor.as_deref(), "cost events"))
         }
     };
-    Ok(Page::new(&view, "Cost events", "Metered use that is billed directly, newest first.").render(&body))
+    Ok(Page::new(&view, "Cost events", "Usage that is billed directly, newest first.").render(&body))
 }
 
 /// An amount in its own currency.
@@ -94,18 +98,18 @@ pub(crate) async fn charges(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::View>,
-    asked: Asked<EventsQuery>,
+    params: QueryParams<EventsQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.finance_events(&allowed.company, asked.query.cursor.as_deref(), ROWS).await?;
+    let page = service.finance_events(&allowed.company, params.query.cursor.as_deref(), PAGE_SIZE).await?;
     let columns = [
-        Col::text("What"),
-        Col::text("When"),
-        Col::text("Biller"),
-        Col::text("For").wide(),
-        Col::text("Description").long(),
-        Col::text("Invoice").wide(),
-        Col::text("Entered by").wide(),
-        Col::number("Amount"),
+        Column::text("Type"),
+        Column::text("Time"),
+        Column::text("Biller"),
+        Column::text("Applies to").wide(),
+        Column::text("Description").long(),
+        Column::text("Invoice").wide(),
+        Column::text("Entered by").wide(),
+        Column::number("Amount"),
     ];
     let rows = page.items.iter().map(|event| {
         let entered = &event.entered;
@@ -123,20 +127,22 @@ pub(crate) async fn charges(
             .cell(amount(event))
     });
     let body = html! {
-        (pieces::tabs(&view, "charges", &TABS))
+        (tabs(&view, "charges", &TABS))
         @if page.items.is_empty() {
-            (empty("No flat charge yet", &html! {
-                "Subscriptions and invoices are entered by hand: " code { "POST /control/v1/companies/" (allowed.company) "/finance-events" }
+            (empty("No flat charges yet", &html! {
+                "Add subscriptions and invoices with " code {
+                    "POST /control/v1/companies/" (allowed.company) "/finance-events"
+                }
             }))
         } @else {
             (table("Flat charges", &columns, rows))
-            (pager(&view, &asked, page.next_cursor.as_deref(), "charges"))
+            (pager(&view, &params, page.next_cursor.as_deref(), "charges"))
         }
     };
     Ok(Page::new(
         &view,
         "Flat charges",
-        "Subscriptions, invoices and fees that no operation caused. No budget stops them.",
+        "Subscriptions, invoices and fees that no single operation caused. Budgets do not include them.",
     )
     .render(&body))
 }

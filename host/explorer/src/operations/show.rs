@@ -1,4 +1,4 @@
-//! One operation: what happened in a sentence, then everything that the record has.
+//! One operation: a summary sentence, then its whole record.
 
 use std::sync::Arc;
 
@@ -7,11 +7,10 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::cost;
-use crate::kit::{
-    Bar, Col, Facts, Page, Row, View, bytes, count, duration_us, exact, issue_link, money, outcome, panel, run_link,
-    source_link, table, time, waterfall, words,
+use crate::components::{
+    Bar, Column, Details, Page, Row, View, binding_link, bytes, count, duration_us, exact, issue_link, job_status,
+    money, outcome, panel, record_link, run_link, sentence, source_link, table, time, waterfall, words,
 };
-use crate::pieces;
 use memhost_core::Service;
 use memhost_http::{Authorized, Problem, parse, permission};
 use memhost_types::{
@@ -30,12 +29,12 @@ pub(crate) async fn show(
     let jobs = jobs(&service, &found).await?;
     let body = html! {
         div.stack #operation data-live data-outcome=(found.outcome.as_str()) {
-            p.lead { (sentence(&found)) " " (outcome(found.outcome)) }
+            p.lead { (summary(&found)) " " (outcome(found.outcome)) }
             @if let Some(error) = &found.error { (wrong(&view, &found, error)) }
             div.two {
                 div.stack {
                     (panel("provenance", "Provenance", &html! { (provenance(&view, &found)) }))
-                    @if !found.jobs.is_empty() { (panel("jobs", "Jobs it left", &jobs_of(&view, &found, &jobs))) }
+                    @if !found.jobs.is_empty() { (panel("jobs", "Jobs", &jobs_of(&view, &found, &jobs))) }
                 }
                 div.stack {
                     (panel("timing", "Timing", &timing(&view, &found)))
@@ -43,17 +42,19 @@ pub(crate) async fn show(
                 }
             }
             (panel("usage", "Usage and cost", &usage(&view, &found)))
-            @if !found.log.is_empty() { (panel("log", "What the provider logged", &log(&found.log))) }
+            @if !found.log.is_empty() { (panel("log", "Provider log", &log(&found.log))) }
             @if let Some(payload) = &found.payload {
-                (panel("request", "What was asked", &html! {
+                (panel("request", "Request", &html! {
                     pre tabindex="0" { (pretty(&payload.text)) }
                     @if payload.bytes > payload.text.len() as u64 {
-                        p.help { "The first " (bytes(payload.text.len() as u64)) " of " (bytes(payload.bytes)) "; the binding's policy keeps no more." }
+                        p.help {
+                            "The binding's policy stores only the first " (bytes(payload.text.len() as u64)) " of " (bytes(payload.bytes)) "."
+                        }
                     }
                 }))
             }
             details.more #raw {
-                summary { "The record as JSON" }
+                summary { "JSON" }
                 pre tabindex="0" { (serde_json::to_string_pretty(&found).unwrap_or_default()) }
             }
         }
@@ -65,54 +66,54 @@ pub(crate) async fn show(
     Ok(if found.outcome == Outcome::InProgress { page.live("operations") } else { page }.render(&body))
 }
 
-/// What was asked: as something that was done, and as something that was wanted.
-fn asked(kind: OperationKind) -> (&'static str, &'static str) {
+/// The kind of operation in words: as something done, and as something tried.
+fn kind_text(kind: OperationKind) -> (&'static str, &'static str) {
     match kind {
-        OperationKind::Capture => ("captured something", "capture something"),
+        OperationKind::Capture => ("captured content", "capture content"),
         OperationKind::RecordUpsert => ("wrote records", "write records"),
-        OperationKind::Query => ("looked for something", "look for something"),
+        OperationKind::Query => ("searched", "search"),
         OperationKind::List => ("listed records", "list records"),
-        OperationKind::Get => ("opened a record", "open a record"),
-        OperationKind::Explain => ("asked why a query found what it found", "have a query explained"),
-        OperationKind::Browse => ("looked at the provider's tree", "look at the provider's tree"),
-        OperationKind::Forget => ("had records forgotten", "have records forgotten"),
+        OperationKind::Get => ("read a record", "read a record"),
+        OperationKind::Explain => ("explained a query", "explain a query"),
+        OperationKind::Browse => ("browsed the provider's tree", "browse the provider's tree"),
+        OperationKind::Forget => ("forgot records", "forget records"),
         OperationKind::Correct => ("corrected a record", "correct a record"),
-        OperationKind::Review => ("decided about what the provider holds", "decide about what the provider holds"),
+        OperationKind::Review => ("reviewed records at the provider", "review records at the provider"),
         OperationKind::Export => ("exported records", "export records"),
-        OperationKind::Import => ("took exported records in", "take exported records in"),
-        OperationKind::Extraction => ("gave a job its time", "give a job its time"),
-        OperationKind::Control => ("asked something of the host", "ask something of the host"),
+        OperationKind::Import => ("imported records", "import records"),
+        OperationKind::Extraction => ("ran a job", "run a job"),
+        OperationKind::Control => ("called the host", "call the host"),
     }
 }
 
-fn sentence(operation: &Operation) -> String {
+fn summary(operation: &Operation) -> String {
     let who = match &operation.scope.agent_id {
         Some(agent) => format!("Agent {agent}"),
         None => format!("“{}”", operation.principal),
     };
-    let through = operation.binding_key.as_ref().map(|key| format!(" through {key}")).unwrap_or_default();
-    let (did, wanted) = asked(operation.kind);
+    let through = operation.binding_key.as_ref().map(|key| format!(" with {key}")).unwrap_or_default();
+    let (did, wanted) = kind_text(operation.kind);
     let records = match operation.record_count {
         1 => "1 record".to_owned(),
         other => format!("{} records", count(u64::from(other))),
     };
     let took = operation.latency_us.map(|us| format!(" in {}", duration_us(us))).unwrap_or_default();
-    let tried = format!("{who} wanted to {wanted}{through}");
+    let tried = format!("{who} tried to {wanted}{through}");
     match operation.outcome {
         Outcome::Succeeded if operation.kind == OperationKind::Forget => {
-            format!("{who} {did}{through}: {records} can no longer be reached{took}.")
+            format!("{who} {did}{through}: {records} no longer returned{took}.")
         }
-        Outcome::Succeeded if operation.kind.is_read() => format!("{who} {did}{through}: {records} came back{took}."),
-        Outcome::Succeeded if operation.kind.is_write() => format!("{who} {did}{through}: {records} came of it{took}."),
+        Outcome::Succeeded if operation.kind.is_read() => format!("{who} {did}{through}: {records} returned{took}."),
+        Outcome::Succeeded if operation.kind.is_write() => format!("{who} {did}{through}: {records} written{took}."),
         Outcome::Succeeded => format!("{who} {did}{through}."),
-        Outcome::InProgress => format!("{tried}; the provider is at work on it."),
+        Outcome::InProgress => format!("{tried}; the provider is still working on it."),
         Outcome::Failed => format!("{tried}, and the provider failed{took}."),
         Outcome::Refused => format!("{tried}, and the host refused it before the provider was called."),
-        Outcome::Held => format!("{tried}; the host keeps it and delivers it later."),
+        Outcome::Held => format!("{tried}; the host holds it and delivers it later."),
         Outcome::TimedOut => format!("{tried}, and the provider did not answer in time."),
         Outcome::Trapped => format!("{tried}, and the provider crashed or ran into a limit{took}."),
         Outcome::Interrupted => {
-            format!("{tried}, and the host ended meanwhile: whether it happened is not known.")
+            format!("{tried}, and the host stopped before it finished, so the result is unknown.")
         }
     }
 }
@@ -120,36 +121,36 @@ fn sentence(operation: &Operation) -> String {
 /// What went wrong, and the page on which one may do something about it.
 fn wrong(view: &View, operation: &Operation, error: &OperationError) -> Markup {
     use OperationErrorCode as Code;
-    let binding = || operation.binding_key.as_ref().map(|key| (view.at(&["bindings", key.as_str()]), "The binding"));
+    let binding = || operation.binding_key.as_ref().map(|key| (view.at(&["bindings", key.as_str()]), "Binding"));
     let next = match error.code {
-        Code::NoBinding => Some((view.at(&["bindings"]), "The bindings")),
-        Code::BudgetExceeded => Some((view.at(&["budgets"]), "The budgets")),
-        Code::ReviewRequired => Some((view.at(&["reviews"]), "The review queue")),
-        Code::Forbidden => Some((view.at(&["tokens"]), "The tokens")),
+        Code::NoBinding => Some((view.at(&["bindings"]), "Bindings")),
+        Code::BudgetExceeded => Some((view.at(&["budgets"]), "Budgets")),
+        Code::ReviewRequired => Some((view.at(&["reviews"]), "Review queue")),
+        Code::Forbidden => Some((view.at(&["tokens"]), "Tokens")),
         Code::InvalidRequest | Code::NotFound | Code::CompanyErased | Code::Host => None,
         _ => binding(),
     };
     html! {
         div.wrong #error data-code=(error.code.as_str()) {
-            p { (pieces::prose(&error.message)) }
+            p { (sentence(&error.message)) }
             p.soft {
                 code { (error.code.as_str()) }
                 @if let Some(field) = &error.field { " at " code { (field) } }
-                @if let Some(ms) = error.retry_after_ms { " · another try makes sense after " (duration_us(ms.saturating_mul(1_000))) }
+                @if let Some(ms) = error.retry_after_ms { " · retry after " (duration_us(ms.saturating_mul(1_000))) }
                 @if let Some((href, name)) = next { " · " a href=(href) { (name) } }
             }
         }
     }
 }
 
-fn provenance(view: &View, operation: &Operation) -> Facts {
+fn provenance(view: &View, operation: &Operation) -> Details {
     let scope = &operation.scope;
     let moment = |moment: Timestamp| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
     let version = operation.provider_version.as_deref().unwrap_or_default();
-    let facts = Facts::default()
-        .row("Began", moment(operation.started_at))
-        .row("Asked by", operation.principal.as_str())
-        .maybe("Binding", operation.binding_key.as_ref().map(|key| pieces::binding(view, key.as_str())))
+    let details = Details::default()
+        .row("Started", moment(operation.started_at))
+        .row("Requested by", operation.principal.as_str())
+        .maybe("Binding", operation.binding_key.as_ref().map(|key| binding_link(view, key.as_str())))
         .maybe("Provider", operation.provider_key.as_ref().map(|key| html! { (key) " " span.soft { (version) } }))
         .maybe("Source", operation.source.as_ref().map(|source| source_link(view, source)))
         .maybe("Agent", scope.agent_id.as_ref().map(|id| here(view, "agentId", id.as_str(), &html! { (id) })))
@@ -159,45 +160,52 @@ fn provenance(view: &View, operation: &Operation) -> Facts {
         .maybe("Session", scope.session_key.as_deref().map(|id| here(view, "sessionKey", id, &html! { (id) })))
         .maybe("Subject", scope.subject_id.as_deref())
         .maybe("Namespace", scope.namespace.as_deref());
-    let facts = match &operation.hook {
-        Some(hook) => facts
-            .row("Hook", html! {
-                a href={ (view.at(&["hooks"])) "?hookId=" (crate::kit::escape(&hook.hook_id)) } { (words(hook.hook_kind.as_str())) }
-            })
+    let details = match &operation.hook {
+        Some(hook) => details
+            .row(
+                "Hook",
+                html! {
+                    a href={ (view.at(&["hooks"])) "?hookId=" (crate::components::escape(&hook.hook_id)) } {
+                        (words(hook.hook_kind.as_str()))
+                    }
+                },
+            )
             .row("Triggered", moment(hook.triggered_at))
-            .maybe("By the agent", hook.actor_agent_id.as_ref().map(ToString::to_string))
-            .maybe("In the run", hook.heartbeat_run_id.as_deref().map(|id| run_link(view, id))),
-        None => facts,
+            .maybe("Hook agent", hook.actor_agent_id.as_ref().map(ToString::to_string))
+            .maybe("Hook run", hook.heartbeat_run_id.as_deref().map(|id| run_link(view, id))),
+        None => details,
     };
-    facts.row("Id", html! { code { (operation.id) } })
+    details.row("ID", html! { code { (operation.id) } })
 }
 
 /// Something that an operation is about, and the operations that are about the same.
 fn here(view: &View, field: &str, id: &str, shown: &Markup) -> Markup {
-    let all = format!("{}?{field}={}", view.at(&["operations"]), crate::kit::escape(id));
-    html! { (shown) " · " a.quiet href=(all) { "all of it" } }
+    let all = format!("{}?{field}={}", view.at(&["operations"]), crate::components::escape(id));
+    html! { (shown) " · " a.quiet href=(all) { "Show operations" } }
 }
 
 fn timing(view: &View, operation: &Operation) -> Markup {
     let micros = |until: Timestamp| u64::try_from(until.duration_since(operation.started_at).as_micros()).unwrap_or(0);
     let Some(latency) = operation.latency_us else {
-        return html! { p.soft { "Nothing is known of it yet." } };
+        return html! { p.soft { "No timing yet." } };
     };
     let whole = operation.finished_at.map_or(latency, micros).max(latency);
     let provider = operation.provider_us.unwrap_or(0).min(latency);
     let host = latency - provider;
-    let mut bars = vec![Bar { name: "The answer", start: 0, took: latency, class: "s1" }];
+    let mut bars = vec![Bar { name: "Total", start: 0, took: latency, class: "s1" }];
     if operation.provider_us.is_some() {
-        bars.push(Bar { name: "The host's share", start: 0, took: host, class: "s3" });
-        bars.push(Bar { name: "In the provider", start: host, took: provider, class: "s2" });
+        bars.push(Bar { name: "Host", start: 0, took: host, class: "s3" });
+        bars.push(Bar { name: "Provider", start: host, took: provider, class: "s2" });
     }
     if whole > latency {
-        bars.push(Bar { name: "Until recorded", start: latency, took: whole - latency, class: "s3" });
+        bars.push(Bar { name: "Recording", start: latency, took: whole - latency, class: "s3" });
     }
     html! {
         (waterfall(&bars, whole))
         @if operation.provider_us.is_none() { p.soft { "The provider was not called." } }
-        (Facts::default().maybe("Ended", operation.finished_at.map(|at| html! { (time(at, view.now)) " " span.soft { (exact(at)) } })))
+        (Details::default().maybe("Finished", operation.finished_at.map(|at| html! {
+            (time(at, view.now)) " " span.soft { (exact(at)) }
+        })))
     }
 }
 
@@ -206,15 +214,15 @@ fn records(view: &View, operation: &Operation) -> Markup {
     let binding = operation.binding_key.as_ref().map_or("", |key| key.as_str());
     let list = |handles: &[memhost_types::RecordHandle]| {
         html! {
-            ul.list { @for handle in handles { li { (pieces::record(view, binding, handle)) } } }
+            ul.list { @for handle in handles { li { (record_link(view, binding, handle)) } } }
         }
     };
     html! {
-        @if operation.record_count == 0 { p.soft { "None." } }
+        @if operation.record_count == 0 { p.soft { "No records." } }
         @if !operation.records.is_empty() { (list(&operation.records)) }
-        @if left_out > 0 { p.help { "And " (count(u64::from(left_out))) " more." } }
+        @if left_out > 0 { p.help { (count(u64::from(left_out))) " more." } }
         @if !operation.cited.is_empty() {
-            h3 { "It builds on" }
+            h3 { "Cited records" }
             (list(&operation.cited))
         }
     }
@@ -245,9 +253,9 @@ fn jobs_of(view: &View, operation: &Operation, known: &[Job]) -> Markup {
                     @match job {
                         Some(job) => {
                             a href=(view.at(&["jobs", &job.id.0.to_string()])) { (left.provider_job_id) }
-                            (pieces::job_status(job.status))
+                            (job_status(job.status))
                         },
-                        None => { span { (left.provider_job_id) } (pieces::job_status(left.status)) },
+                        None => { span { (left.provider_job_id) } (job_status(left.status)) },
                     }
                 }
             }
@@ -257,15 +265,15 @@ fn jobs_of(view: &View, operation: &Operation, known: &[Job]) -> Markup {
 
 fn usage(view: &View, operation: &Operation) -> Markup {
     let columns = [
-        Col::text("Provider"),
-        Col::text("Model"),
-        Col::text("Billing").wide(),
-        Col::text("Counted").wide(),
-        Col::number("Tokens in"),
-        Col::number("Cached").wide(),
-        Col::number("Tokens out"),
-        Col::number("Embedded").wide(),
-        Col::number("Cost"),
+        Column::text("Provider"),
+        Column::text("Model"),
+        Column::text("Billing").wide(),
+        Column::text("Accounting").wide(),
+        Column::number("Tokens in"),
+        Column::number("Cached").wide(),
+        Column::number("Tokens out"),
+        Column::number("Embedded").wide(),
+        Column::number("Cost"),
     ];
     let row = |usage: &Usage| {
         Row::new()
@@ -281,11 +289,11 @@ fn usage(view: &View, operation: &Operation) -> Markup {
     };
     html! {
         @if operation.usage.is_empty() {
-            p.soft { "The provider reported none." }
+            p.soft { "The provider reported no usage." }
         } @else {
             (table("Usage", &columns, operation.usage.iter().map(row)))
-            (Facts::default()
-                .maybe("Cost in all", cost(operation).map(money))
+            (Details::default()
+                .maybe("Total cost", cost(operation).map(money))
                 .maybe("Cost events", (!operation.cost_event_ids.is_empty()).then(|| cost_events(view, operation))))
         }
     }
@@ -297,7 +305,9 @@ fn cost_events(view: &View, operation: &Operation) -> Markup {
     html! {
         ul.list {
             @for event in events.iter().filter(|event| operation.cost_event_ids.contains(&event.id)) {
-                li.between data-cost-event=(event.id) { a href=(view.at(&["cost-events"])) { code { (event.id) } } (money(event.cost)) }
+                li.between data-cost-event=(event.id) {
+                    a href=(view.at(&["cost-events"])) { code { (event.id) } } (money(event.cost))
+                }
             }
         }
     }
@@ -306,18 +316,18 @@ fn cost_events(view: &View, operation: &Operation) -> Markup {
 fn billing(kind: BillingType) -> &'static str {
     match kind {
         BillingType::MeteredApi => "metered",
-        BillingType::SubscriptionIncluded => "in the subscription",
-        BillingType::SubscriptionOverage => "beyond the subscription",
-        BillingType::Unknown => "not known",
+        BillingType::SubscriptionIncluded => "subscription",
+        BillingType::SubscriptionOverage => "subscription overage",
+        BillingType::Unknown => "unknown",
     }
 }
 
 fn attribution(mode: AttributionMode) -> &'static str {
     match mode {
-        AttributionMode::BilledDirectly => "as a cost event",
-        AttributionMode::IncludedInRun => "with the run",
-        AttributionMode::ExternalInvoice => "by an invoice",
-        AttributionMode::Untracked => "nowhere",
+        AttributionMode::BilledDirectly => "cost event",
+        AttributionMode::IncludedInRun => "run",
+        AttributionMode::ExternalInvoice => "invoice",
+        AttributionMode::Untracked => "untracked",
     }
 }
 

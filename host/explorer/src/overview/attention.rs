@@ -1,19 +1,18 @@
-//! What needs somebody: bindings in trouble, reviews, what was given up, budgets, and plugins that were kept out.
+//! Problems that need attention: bindings, reviews, dead letters, failed jobs, budgets, and rejected plugins.
 
 use maud::{Markup, html};
 
-use crate::kit::{Tone, View, badge, duration_us, panel};
-use crate::pieces;
+use crate::components::{Tone, View, badge, duration_us, panel, sentence};
 use memhost_core::{Act, BindingView, BreakerState, Page, Service};
 use memhost_http::Problem;
 use memhost_types::{
     BudgetState, CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, ReviewFilter, ReviewStatus,
 };
 
-/// More than so many are not counted.
+/// Counting stops at this number.
 const COUNTED: u32 = 100;
 
-/// Something to look at: how bad it is, what it is, and where to go.
+/// One problem and the page to solve it on.
 struct Item {
     tone: Tone,
     word: &'static str,
@@ -21,7 +20,7 @@ struct Item {
     href: String,
 }
 
-/// What needs somebody; a word of comfort where nothing does.
+/// The list of problems.
 pub(super) async fn list(
     service: &Service,
     view: &View,
@@ -36,24 +35,24 @@ pub(super) async fn list(
     for found in service.budgets(company).await? {
         let (tone, word) = match found.state {
             BudgetState::Open => continue,
-            BudgetState::Warning => (Tone::Warning, "nearly used up"),
-            BudgetState::Stopped => (Tone::Bad, "used up"),
+            BudgetState::Warning => (Tone::Warning, "near limit"),
+            BudgetState::Stopped => (Tone::Bad, "exceeded"),
         };
         let whose = found.budget.binding_key.as_ref().map_or("the company".to_owned(), ToString::to_string);
-        let text = html! { "The budget of " (whose) " for the " (found.budget.period) };
+        let text = html! { "Budget of " (whose) " per " (found.budget.period) };
         all.push(Item { tone, word, text, href: view.at(&["budgets"]) });
     }
     if view.caller.may(Act::Host, None).is_ok() {
         let refused = service.plugins().refused.len();
         if refused > 0 {
             let text = html! { (refused) @if refused == 1 { " file" } @else { " files" } " in the plugins directory" };
-            all.push(Item { tone: Tone::Warning, word: "kept out", text, href: "/plugins#refused".to_owned() });
+            all.push(Item { tone: Tone::Warning, word: "rejected", text, href: "/plugins#refused".to_owned() });
         }
     }
-    // What is worst stands first.
+    // The worst problems come first.
     all.sort_by_key(|item| item.tone != Tone::Bad);
     let body = html! {
-        @if all.is_empty() { p { (badge(Tone::Good, "nothing needs you")) } }
+        @if all.is_empty() { p { (badge(Tone::Good, "no problems")) } }
         @else {
             ul.list {
                 @for item in &all { li.between { a href=(item.href) { (item.text) } (badge(item.tone, item.word)) } }
@@ -68,7 +67,7 @@ fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {
     let mut add = |tone, word, text| all.push(Item { tone, word, text, href: view.at(&["bindings", key]) });
     let is_used = shown.is_default || !shown.agents.is_empty();
     if !shown.binding.enabled && is_used {
-        add(Tone::Warning, "disabled", html! { "The binding " (key) " answers for somebody" });
+        add(Tone::Warning, "disabled", html! { "The binding " (key) " is assigned but disabled" });
     }
     match shown.breaker {
         BreakerState::Closed => {}
@@ -76,22 +75,25 @@ fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {
             let after = duration_us(retry_after_ms.saturating_mul(1_000));
             add(
                 Tone::Bad,
-                "left alone",
-                html! { "The provider of " (key) " kept failing; the next trial is in " (after) },
+                "circuit open",
+                html! { "The provider of " (key) " kept failing; the next attempt is in " (after) },
             );
         }
-        BreakerState::HalfOpen => add(Tone::Warning, "on trial", html! { "The provider of " (key) " kept failing" }),
+        BreakerState::HalfOpen => {
+            add(Tone::Warning, "circuit half open", html! { "The provider of " (key) " kept failing" });
+        }
     }
     for waiting in &shown.waiting {
-        let text = html! { "Version " (waiting.build.version) " for " (key) " asks for more than was granted" };
-        add(Tone::Warning, "waits for grants", text);
+        let text =
+            html! { "Version " (waiting.build.version) " of " (key) " requests permissions that are not granted" };
+        add(Tone::Warning, "needs permissions", text);
     }
     for warning in &shown.warnings {
-        add(Tone::Warning, "look at it", html! { (key) ": " (pieces::prose(warning)) });
+        add(Tone::Warning, "warning", html! { (key) ": " (sentence(warning)) });
     }
 }
 
-/// What waits for a person and what was given up.
+/// Pending reviews, dead letters and failed jobs.
 async fn of_work(service: &Service, view: &View, company: &CompanyId, all: &mut Vec<Item>) -> Result<(), Problem> {
     let pending = ReviewFilter { status: Some(ReviewStatus::Pending), ..ReviewFilter::default() };
     let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
@@ -100,8 +102,8 @@ async fn of_work(service: &Service, view: &View, company: &CompanyId, all: &mut 
     let deliveries = counted(&service.deliveries(company, &dead, None, Some(COUNTED)).await?);
     let jobs = counted(&service.jobs(company, &failed, None, Some(COUNTED)).await?);
     for (found, one, many, tone, word, page, status) in [
-        (reviews, "memory", "memories", Tone::Warning, "held for review", "reviews", "pending"),
-        (deliveries, "delivery", "deliveries", Tone::Bad, "given up", "hooks", "dead"),
+        (reviews, "review item", "review items", Tone::Warning, "pending", "reviews", "pending"),
+        (deliveries, "delivery", "deliveries", Tone::Bad, "dead letter", "hooks", "dead"),
         (jobs, "job", "jobs", Tone::Bad, "failed", "jobs", "failed"),
     ] {
         let Some(found) = found else { continue };
@@ -111,7 +113,7 @@ async fn of_work(service: &Service, view: &View, company: &CompanyId, all: &mut 
     Ok(())
 }
 
-/// How many there are, as it is said; none where there is none.
+/// The number of items as a text. None: there are no items.
 fn counted<T>(page: &Page<T>) -> Option<String> {
     match (page.items.len(), &page.next_cursor) {
         (0, _) => None,

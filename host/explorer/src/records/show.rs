@@ -1,4 +1,4 @@
-//! One record, whole: its text, what is known of it, where it came from, and which operations had to do with it.
+//! One record: its text, metadata, source, and the operations that wrote, returned or cited it.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::within::Within;
+use super::scope::ScopeQuery;
 use super::{address, place};
-use crate::kit::{
-    Asked, Facts, Page, View, empty, exact, issue_link, panel, run_link, short_id, source_link, time, words,
+use crate::components::{
+    Details, Page, QueryParams, View, binding_link, empty, exact, issue_link, panel, run_link, scope_details, short_id,
+    source_link, time, words,
 };
-use crate::pieces;
 use memhost_core::{Abilities, Act, Caller, Service};
 use memhost_http::{Authorized, Problem, ProblemCode, parse, permission};
 use memhost_types::{
@@ -26,7 +26,7 @@ const LOOKED_AT: u32 = 300;
 /// How many of them are shown.
 const SHOWN: usize = 12;
 
-/// What the address of a record names.
+/// The record that an address names.
 pub(super) struct Named {
     pub(super) binding: BindingKey,
     pub(super) id: RecordId,
@@ -36,13 +36,13 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Reads an address: whose record it is says the binding.
+    /// Reads an address. The binding decides the provider.
     pub(super) async fn of(
         service: &Service,
         caller: &Caller,
         kind: OperationKind,
         (company, binding, id): (&CompanyId, &str, &str),
-        within: &Within,
+        within: &ScopeQuery,
     ) -> Result<Self, Problem> {
         let binding: BindingKey = parse("bindingKey", binding)?;
         let id: RecordId = parse("providerRecordId", id)?;
@@ -83,13 +83,13 @@ impl Named {
     pub(super) async fn gone(&self, service: &Service, view: &View) -> Response {
         let operations = operations(service, view, self).await;
         let body = html! {
-            (empty("This scope sees no such record", &html! {
-                "It was forgotten, waits for somebody's approval, or is another agent's, subject's or namespace's. "
-                a href=(self.list(view)) { "Show what this scope sees" }
+            (empty("This scope has no such record", &html! {
+                "It was forgotten, waits for review, or belongs to another agent, subject or namespace. "
+                a href=(self.list(view)) { "Show the records of this scope" }
             }))
-            (had_to_do(view, self, &operations))
+            (related_operations(view, self, &operations))
         };
-        let page = Page::new(view, "No such record", "").crumb("Records", self.list(view)).render(&body);
+        let page = Page::new(view, "Record not found", "").crumb("Records", self.list(view)).render(&body);
         (StatusCode::NOT_FOUND, page).into_response()
     }
 }
@@ -99,29 +99,31 @@ pub(crate) async fn show(
     view: View,
     Path((_, binding, record)): Path<(String, String, String)>,
     allowed: Authorized<permission::Get>,
-    asked: Asked<Within>,
+    params: QueryParams<ScopeQuery>,
 ) -> Result<Response, Problem> {
     let address = (&allowed.company, binding.as_str(), record.as_str());
-    let named = Named::of(&service, &allowed.caller, OperationKind::Get, address, &asked.query).await?;
+    let named = Named::of(&service, &allowed.caller, OperationKind::Get, address, &params.query).await?;
     let Some(found) = named.get(&service, &allowed.caller).await? else { return Ok(named.gone(&service, &view).await) };
     let operations = operations(&service, &view, &named).await;
     let body = html! {
         div.two #record data-key=(named.id) {
             div.stack {
                 (panel("text", "Text", &html! { p.text { (found.text) } }))
-                @if let Some(summary) = &found.summary { (panel("summary", "Summary", &html! { p.text { (summary) } })) }
+                @if let Some(summary) = &found.summary {
+                    (panel("summary", "Summary", &html! { p.text { (summary) } }))
+                }
                 @if let Some(metadata) = found.metadata.as_ref().filter(|metadata| !metadata.is_empty()) {
                     (panel("metadata", "Metadata", &listed(metadata)))
                 }
             }
             div.stack {
-                (panel("about", "About it", &html! { (about(&view, &named, &found)) }))
-                (panel("source", "Where it came from", &came(&view, found.source.as_ref())))
-                (had_to_do(&view, &named, &operations))
+                (panel("about", "Details", &html! { (about(&view, &named, &found)) }))
+                (panel("source", "Source", &came(&view, found.source.as_ref())))
+                (related_operations(&view, &named, &operations))
             }
         }
     };
-    let page = Page::new(&view, "Record", "As its provider keeps it now.")
+    let page = Page::new(&view, "Record", "As its provider stores it now.")
         .crumb("Records", named.list(&view))
         .action(actions(&view, &named))
         .render(&body);
@@ -138,25 +140,25 @@ fn actions(view: &View, named: &Named) -> Markup {
     }
 }
 
-fn about(view: &View, named: &Named, found: &Snippet) -> Facts {
+fn about(view: &View, named: &Named, found: &Snippet) -> Details {
     let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
     let key = named.binding.as_str();
     let binding = match view.allows(Act::View) {
-        true => pieces::binding(view, key),
+        true => binding_link(view, key),
         false => html! { (key) },
     };
-    let facts = Facts::default()
+    let details = Details::default()
         .row("Binding", binding)
         .row("Provider", named.handle.provider_key.as_str())
-        .row("Its name there", html! { code { (named.id) } })
+        .row("Record ID", html! { code { (named.id) } })
         .maybe("Created", found.created_at.map(moment))
         .maybe("Updated", found.updated_at.map(moment));
-    pieces::scope(facts, &named.scope)
+    scope_details(details, &named.scope)
 }
 
 fn came(view: &View, source: Option<&SourceRef>) -> Markup {
-    let Some(source) = source else { return html! { p.soft { "Nobody said." } } };
-    let facts = Facts::default()
+    let Some(source) = source else { return html! { p.soft { "No source." } } };
+    let details = Details::default()
         .row("Source", source_link(view, source))
         .row("Kind", words(source.kind.as_str()))
         .maybe("Issue", source.issue_id.as_deref().map(|id| issue_link(view, id)))
@@ -164,14 +166,14 @@ fn came(view: &View, source: Option<&SourceRef>) -> Markup {
         .maybe("Document", source.document_key.as_deref())
         .maybe("Run", source.run_id.as_deref().map(|id| run_link(view, id)))
         .maybe("Activity", source.activity_id.as_deref())
-        .maybe("From outside", source.external_ref.as_deref());
-    html! { (facts) }
+        .maybe("External reference", source.external_ref.as_deref());
+    html! { (details) }
 }
 
 /// Metadata as it is, one line a name.
 fn listed(metadata: &JsonObject) -> Markup {
     html! {
-        dl.facts {
+        dl.details {
             @for (name, value) in metadata {
                 div {
                     dt { (name) }
@@ -187,7 +189,7 @@ async fn operations(service: &Service, view: &View, named: &Named) -> Vec<Operat
     let Some(company) = view.company.as_ref().filter(|_| view.allows(Act::View)) else { return Vec::new() };
     let filter = OperationFilter { binding_key: Some(named.binding.clone()), ..OperationFilter::default() };
     let latest = service.operations(company, &filter, None, LOOKED_AT).await.map(|page| page.items).unwrap_or_default();
-    // Looking at a list or at a record tells nobody anything of it.
+    // Lists and reads of a record are not worth showing here.
     let tells = |operation: &Operation| operation.kind.is_write() || operation.kind == OperationKind::Query;
     let has = |handles: &[RecordHandle]| handles.contains(&named.handle);
     let mut latest: Vec<_> = latest.into_iter().filter(tells).filter(|o| has(&o.records) || has(&o.cited)).collect();
@@ -195,28 +197,30 @@ async fn operations(service: &Service, view: &View, named: &Named) -> Vec<Operat
     latest
 }
 
-fn had_to_do(view: &View, named: &Named, operations: &[Operation]) -> Markup {
+fn related_operations(view: &View, named: &Named, operations: &[Operation]) -> Markup {
     if !view.allows(Act::View) {
         return html! {};
     }
     panel(
         "operations",
-        "Operations with it",
+        "Operations",
         &html! {
             @if operations.is_empty() {
-                p.soft { "None of the binding's latest " (LOOKED_AT) " operations wrote it or gave it out." }
+                p.soft { "None of the binding's latest " (LOOKED_AT) " operations wrote or returned it." }
             } @else {
                 ul.list {
                     @for operation in operations {
                         li.between data-key=(operation.id) {
                             span {
-                                a href=(view.at(&["operations", &operation.id.to_string()])) { (words(operation.kind.as_str())) }
-                                @if operation.cited.contains(&named.handle) { " that builds on it" }
+                                a href=(view.at(&["operations", &operation.id.to_string()])) {
+                                    (words(operation.kind.as_str()))
+                                }
+                                @if operation.cited.contains(&named.handle) { " that cites it" }
                                 " " span.soft { (operation.principal) " " (short_id(operation.id)) }
                             }
                             span.soft {
                                 @if operation.scope != named.scope {
-                                    a href=(place(view, &named.binding, &named.id, &operation.scope)) { "as it was seen there" } " · "
+                                    a href=(place(view, &named.binding, &named.id, &operation.scope)) { "view in its scope" } " · "
                                 }
                                 (time(operation.started_at, view.now))
                             }

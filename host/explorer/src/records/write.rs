@@ -1,4 +1,4 @@
-//! Writing a record as it is.
+//! Creating a record.
 
 use std::sync::Arc;
 
@@ -6,19 +6,20 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::within::{inputs, wrong};
-use super::{asks, object, place};
+use super::scope::{inputs, wrong};
+use super::{object, place, scope_query};
+use crate::components::{
+    CsrfForm, Field, Page, View, binding_choices, form, select_field, sentence, unix_lines, unprocessable,
+};
 use crate::guard::see;
-use crate::kit::{Field, Page, Signed, View, form};
-use crate::pieces::{again, binding_keys, choose, lines, prose};
 use memhost_core::{Act, Service};
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{
     BindingKey, CompanyId, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest,
 };
 
-asks! {
-    /// A record as somebody wrote it.
+scope_query! {
+    /// The fields of the form.
     Written {
         binding_key: Option<BindingKey>,
         text: Option<String>,
@@ -37,32 +38,32 @@ fn page(view: &View, company: &CompanyId, given: &Written, error: Option<&str>) 
     let value = |field: &Option<String>| field.clone().unwrap_or_default();
     let id = given.id.as_ref().map(ToString::to_string).unwrap_or_default();
     let key = given.binding_key.as_ref().map(ToString::to_string).unwrap_or_default();
-    let usual = [(String::new(), "The one that answers in the scope".to_owned())];
+    let usual = [(String::new(), "Default for the scope".to_owned())];
     let fields = html! {
-        (Field::new("text", "Text", &value(&given.text)).lines(8).required().help("What an agent is to be told. It is kept as it is."))
+        (Field::new("text", "Text", &value(&given.text)).lines(8).required().help("Agents get this text as it is."))
         @if view.allows(Act::View) {
-            (choose("bindingKey", "Binding", &key, usual.into_iter().chain(binding_keys(view))))
-        } @else { (Field::new("bindingKey", "Binding", &key).help("Empty: the one that answers in the scope.")) }
+            (select_field("bindingKey", "Binding", &key, usual.into_iter().chain(binding_choices(view))))
+        } @else { (Field::new("bindingKey", "Binding", &key).help("Empty: the default for the scope.")) }
         fieldset.field {
-            legend { "Who sees it: everybody, unless it is an agent's, a subject's or a namespace's" }
+            legend { "Scope (empty: visible to all agents)" }
             (inputs(view, &given.scope(company)))
         }
         details.more open[error.is_some()] {
-            summary { "Summary, metadata and where it came from" }
+            summary { "Summary, metadata and source" }
             div.stack {
                 (Field::new("summary", "Summary", &value(&given.summary)).lines(2))
-                div.json { (Field::new("metadata", "Metadata, as JSON", &value(&given.metadata)).lines(4)) }
-                (Field::new("externalRef", "Where it came from", &value(&given.external_ref)).help("Such as the address of a page. The issue and the run above are named, too."))
-                (Field::new("id", "Its name", &id).help("Empty: the provider gives it one. A record that has this name is replaced."))
+                div.json { (Field::new("metadata", "Metadata (JSON)", &value(&given.metadata)).lines(4)) }
+                (Field::new("externalRef", "External reference", &value(&given.external_ref)).help("For example the address of a page. The issue and the run above are part of the source, too."))
+                (Field::new("id", "Record ID", &id).help("Empty: the provider chooses one. A record that has this ID is replaced."))
             }
         }
-        div.actions { button.primary { "Write it" } a.quiet href=(view.at(&["records"])) { "Cancel" } }
+        div.actions { button.primary { "Save" } a.quiet href=(view.at(&["records"])) { "Cancel" } }
     };
     let body = html! {
-        @if let Some(error) = error { p.wrong role="alert" { "Nothing was written. " (prose(error)) } }
+        @if let Some(error) = error { p.wrong role="alert" { "Not saved. " (sentence(error)) } }
         (form(view, &view.at(&["new-record"]), &fields))
     };
-    Page::new(view, "Write a record", "Something that agents should know from now on.")
+    Page::new(view, "Create record", "Agents get this record from now on.")
         .crumb("Records", view.at(&["records"]))
         .render(&body)
 }
@@ -71,11 +72,11 @@ pub(crate) async fn create(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::Upsert>,
-    Signed(given): Signed<Written>,
+    CsrfForm(given): CsrfForm<Written>,
 ) -> Result<Response, Problem> {
     let company = &allowed.company;
-    let refuse = |error: &str| Ok(again(&page(&view, company, &given, Some(error))));
-    let Some(text) = given.text.as_deref().map(lines) else { return refuse("a record has a text") };
+    let refuse = |error: &str| Ok(unprocessable(&page(&view, company, &given, Some(error))));
+    let Some(text) = given.text.as_deref().map(unix_lines) else { return refuse("the text is missing") };
     let metadata = match object("metadata", given.metadata.as_deref()) {
         Ok(metadata) => metadata,
         Err(problem) => return refuse(&format!("metadata: {}", problem.detail())),
@@ -87,7 +88,7 @@ pub(crate) async fn create(
         external_ref: given.external_ref.clone(),
         ..SourceRef::new(SourceKind::ManualNote, company.clone())
     };
-    let summary = given.summary.as_deref().map(lines);
+    let summary = given.summary.as_deref().map(unix_lines);
     let request = UpsertRequest {
         binding_key: given.binding_key.clone(),
         scope: scope.clone(),
@@ -98,8 +99,8 @@ pub(crate) async fn create(
         Ok(written) => written,
         Err(error) => return refuse(&wrong(error)?),
     };
-    view.say("Written. Agents are given it from now on.");
-    // Which binding took it was told by nobody but the scope.
+    view.say("Record created.");
+    // The answer does not name the binding, so it is resolved once more from the scope.
     let (mut within, named) = (scope.clone(), given.binding_key.as_ref());
     let abilities = service.abilities(&allowed.caller, OperationKind::RecordUpsert, &mut within, named).await?;
     match (abilities.binding_key, written.records.first()) {

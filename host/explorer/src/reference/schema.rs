@@ -46,7 +46,9 @@ impl<'a> Schemas<'a> {
             if let Some(values) = either.iter().map(|one| one["const"].as_str()).collect::<Option<Vec<_>>>() {
                 return html! { "one of " (values.join(", ")) };
             }
-            return html! { @for (index, one) in either.iter().enumerate() { @if index > 0 { " or " } (self.inline(one)) } };
+            return html! {
+                @for (index, one) in either.iter().enumerate() { @if index > 0 { " or " } (self.inline(one)) }
+            };
         }
         let types: Vec<&str> = match &schema["type"] {
             Value::String(one) => vec![one],
@@ -158,6 +160,8 @@ fn limits(schema: &Value) -> Markup {
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     html! {
         @if !facts.is_empty() { span.limits { " · " (facts.join(" · ")) } }
-        @if let Some(pattern) = schema["pattern"].as_str().filter(|pattern| pattern.len() <= 60) { span.limits { " · " code { (pattern) } } }
+        @if let Some(pattern) = schema["pattern"].as_str().filter(|pattern| pattern.len() <= 60) {
+            span.limits { " · " code { (pattern) } }
+        }
     }
 }

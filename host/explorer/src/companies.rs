@@ -1,4 +1,4 @@
-//! Where one begins: the companies of this host.
+//! The start page: the companies of this host.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
+use super::components::{Column, Page, Row, View, count, empty, table};
 use super::guard::see;
-use super::kit::{Col, Page, Row, View, count, empty, table};
 use memhost_core::{Act, Service};
 use memhost_http::Problem;
 
-/// The operator chooses a company; everybody else has one.
-pub(super) async fn companies(State(service): State<Arc<Service>>, view: View) -> Result<Response, Problem> {
+/// An operator chooses a company. Any other caller belongs to one, and is sent there.
+pub(super) async fn list(State(service): State<Arc<Service>>, view: View) -> Result<Response, Problem> {
     if let Some(company) = view.caller.company() {
         let page: &[&str] = if service.allows(&view.caller, Act::View, company) { &[] } else { &["query"] };
         return Ok(see(&View::company_at(company, page)));
@@ -32,11 +32,19 @@ pub(super) async fn companies(State(service): State<Arc<Service>>, view: View) -
     }
     let body = if companies.is_empty() {
         empty(
-            "No company has a binding yet",
-            &html! { "The first operation of a company makes one: " code { "memhost note --company acme 'Deploys are frozen on Fridays'" } },
+            "No companies yet",
+            &html! {
+                "The first operation of a company creates it: " code {
+                    "memhost note --company acme 'Deploys are frozen on Fridays'"
+                }
+            },
         )
     } else {
-        table("Companies", &[Col::text("Company"), Col::text("Default binding"), Col::number("Bindings")], rows)
+        table(
+            "Companies",
+            &[Column::text("Company"), Column::text("Default binding"), Column::number("Bindings")],
+            rows,
+        )
     };
-    Ok(Page::new(&view, "Companies", "Every company that has memory on this host.").render(&body).into_response())
+    Ok(Page::new(&view, "Companies", "All companies with memory on this host.").render(&body).into_response())
 }

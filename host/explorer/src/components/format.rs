@@ -1,4 +1,4 @@
-//! Times, numbers, amounts: one form each, everywhere.
+//! One format each for times, numbers and amounts.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -6,12 +6,12 @@ use maud::{Markup, html};
 
 use memhost_types::Microcents;
 
-/// A moment as it is said, with the exact one for whoever points at it.
+/// A time as its age. The tooltip has the exact time.
 pub(crate) fn time(moment: Timestamp, now: Timestamp) -> Markup {
     html! { time datetime=(precise(moment)) title=(exact(moment)) data-ago { (ago(moment, now)) } }
 }
 
-/// A moment to the millisecond, in UTC.
+/// A time to the millisecond, in UTC.
 pub(crate) fn exact(moment: Timestamp) -> String {
     TimeZone::UTC.to_datetime(moment).strftime("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
 }
@@ -20,7 +20,7 @@ fn precise(moment: Timestamp) -> String {
     TimeZone::UTC.to_datetime(moment).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// How long ago, as people say it; also how far ahead. The page's script says it in the same words.
+/// The age of a time, or how far ahead it is. The page's script writes it in the same way.
 fn ago(moment: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(moment.as_second());
     let text = match seconds.unsigned_abs() {
@@ -47,7 +47,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// An amount in dollars: two digits behind the point, more where it is less than a cent.
+/// An amount in dollars: two decimals, or more if it is less than a cent.
 pub(crate) fn money(amount: Microcents) -> String {
     let microcents = amount.0;
     if microcents == 0 {
@@ -99,12 +99,28 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
 }
 
-/// A name of JSON as a person reads it: `timed_out` is `timed out`.
+/// A name from JSON as words: `timed_out` is `timed out`.
 pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// The end of an id, which tells it from its neighbours, with the whole for whoever points at it.
+/// A message of the host as a sentence: it starts with a capital letter, and names in backticks become code.
+pub(crate) fn sentence(text: &str) -> Markup {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let text = format!("{first}{}", letters.as_str());
+    // An unpaired backtick is shown as it is.
+    let is_paired = text.matches('`').count().is_multiple_of(2);
+    html! {
+        @if is_paired {
+            @for (index, part) in text.split('`').enumerate() {
+                @if index % 2 == 0 { (part) } @else { code { (part) } }
+            }
+        } @else { (text) }
+    }
+}
+
+/// The end of an id, which differs between neighbours. The tooltip has the whole id.
 pub(crate) fn short_id(id: impl std::fmt::Display) -> Markup {
     let id = id.to_string();
     let start = id.char_indices().rev().nth(11).map_or(0, |(at, _)| at);
@@ -124,6 +140,14 @@ mod tests {
         let durations = [7, 1_240, 999_960, 3_100_000, 240_000_000, 7_200_000_000].map(duration_us);
         assert_eq!(durations, ["7 µs", "1.2 ms", "1000 ms", "3.1 s", "4 min", "2 h"]);
         assert_eq!([0.0, 0.042, 1.0].map(percent), ["0 %", "4.2 %", "100 %"]);
+    }
+
+    #[test]
+    fn messages_are_sentences() {
+        let said = |text: &str| sentence(text).into_string();
+        assert_eq!(said("the key `a` is <b>"), "The key <code>a</code> is &lt;b&gt;");
+        assert_eq!(said("one ` alone"), "One ` alone");
+        assert_eq!(said(""), "");
     }
 
     #[test]

@@ -1,15 +1,14 @@
-//! Whose records a page is about: the binding and the scope that its address names, and addresses that name them too.
+//! The binding and the scope in an address: reading them, writing them, and their form fields.
 
 use maud::{Markup, html};
 
-use crate::kit::{Field, Filter, View, escape};
-use crate::pieces;
+use crate::components::{Field, FilterForm, View, binding_choices, escape};
 use memhost_core::{Act, ServiceError};
 use memhost_http::{Problem, parse};
 use memhost_types::{AgentId, BindingKey, CompanyId, JsonObject, Scope};
 
 /// Fields of an address or a form that name a scope, and some more.
-macro_rules! asks {
+macro_rules! scope_query {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Default, serde::Deserialize)]
@@ -42,15 +41,15 @@ macro_rules! asks {
         }
     };
 }
-pub(crate) use asks;
+pub(crate) use scope_query;
 
-asks! {
+scope_query! {
     /// A scope, and nothing else.
-    Within {}
+    ScopeQuery {}
 }
 
-impl Within {
-    /// The same for whoever is not in this file.
+impl ScopeQuery {
+    /// The scope, for other files.
     pub(crate) fn of(&self, company: &CompanyId) -> Scope {
         self.scope(company)
     }
@@ -73,15 +72,14 @@ pub(crate) fn address(href: &str, binding: Option<&BindingKey>, scope: &Scope) -
     if named.is_empty() { href.to_owned() } else { format!("{href}?{}", named.join("&")) }
 }
 
-/// The fields of a filter that name a binding and a scope. An agent is asked only for itself, and is told of no binding.
-pub(crate) fn fields<'a, T>(view: &View, filter: Filter<'a, T>) -> Filter<'a, T> {
-    let filter = match view.allows(Act::View) {
-        true => filter.choice("bindingKey", "Binding", pieces::binding_keys(view)),
-        false => filter.text("bindingKey", "Binding"),
+/// The fields of a filter that name a binding and a scope. An agent has no field for the agent, and gets no list of bindings.
+pub(crate) fn fields<'a, T>(view: &View, form: FilterForm<'a, T>) -> FilterForm<'a, T> {
+    let form = match view.allows(Act::View) {
+        true => form.select("bindingKey", "Binding", binding_choices(view)),
+        false => form.text("bindingKey", "Binding"),
     };
-    let filter = if view.caller.agent().is_none() { filter.text("agentId", "Agent") } else { filter };
-    filter
-        .text("subjectId", "Subject")
+    let form = if view.caller.agent().is_none() { form.text("agentId", "Agent") } else { form };
+    form.text("subjectId", "Subject")
         .text("projectId", "Project")
         .more()
         .text("issueId", "Issue")
@@ -120,11 +118,11 @@ impl std::str::FromStr for Object {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let read = serde_json::from_str(text);
-        read.map(Self).map_err(|error| format!("is no JSON object, such as {{\"kind\": \"fact\"}}: {error}"))
+        read.map(Self).map_err(|error| format!("is not a JSON object, such as {{\"kind\": \"fact\"}}: {error}"))
     }
 }
 
-/// What is wrong with what somebody wrote, so that the form can be shown again with it. Anything else is no form's.
+/// The message of an error that the caller can correct in the form. Any other error is returned as it is.
 pub(crate) fn wrong(error: ServiceError) -> Result<String, Problem> {
     use memhost_types::OperationErrorCode as Code;
     match &error {

@@ -1,18 +1,17 @@
-//! A provider's own tree: folders and records as it keeps them, one node at a time.
+//! A provider's own tree of folders and records, one node at a time.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use maud::{Markup, html};
 
-use super::kit::{Asked, Col, Filter, Page, Row, View, empty, pager, table};
-use super::pieces::ROWS;
-use super::records::{address, asks, fields, no_binding, place};
+use super::components::{Column, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, pager, table};
+use super::records::{address, fields, no_binding, place, scope_query};
 use memhost_core::Service;
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{BindingKey, BrowseNode, BrowseRequest, OperationKind, Scope};
 
-asks! {
+scope_query! {
     /// A node of whose tree.
     Node { binding_key: Option<BindingKey>, path: Option<String>, cursor: Option<String> }
 }
@@ -21,9 +20,9 @@ pub(super) async fn page(
     State(service): State<Arc<Service>>,
     view: View,
     allowed: Authorized<permission::Browse>,
-    asked: Asked<Node>,
+    params: QueryParams<Node>,
 ) -> Result<Markup, Problem> {
-    let query = &asked.query;
+    let query = &params.query;
     let scope = query.scope(&allowed.company);
     let named = query.binding_key.as_ref();
     let path = query.path.as_deref().unwrap_or_default();
@@ -33,9 +32,9 @@ pub(super) async fn page(
         (Some(_), Some(provider)) if !abilities.capabilities.provider_native_browse => {
             let records = address(&view.at(&["records"]), named, &scope);
             empty(
-                "No tree to look at",
+                "This provider has no tree",
                 &html! {
-                    "The provider " code { (provider) } " keeps no tree, or shows none. Its records are in " a href=(records) { "their list" } "."
+                    "The provider " code { (provider) } " does not support browsing. See its " a href=(records) { "list of records" } "."
                 },
             )
         }
@@ -45,21 +44,21 @@ pub(super) async fn page(
                 scope: scope.clone(),
                 path: path.to_owned(),
                 cursor: query.cursor.clone(),
-                limit: ROWS,
+                limit: PAGE_SIZE,
             };
             let page = service.browse(&allowed.caller, request).await?;
             html! {
-                @if page.nodes.is_empty() { (empty("Nothing here", &html! { "This scope sees no record of this tree." })) } @else {
+                @if page.nodes.is_empty() { (empty("No records", &html! { "This scope has no records in this tree." })) } @else {
                     (children(&view, binding, named, &scope, &page.nodes))
-                    (pager(&view, &asked, page.next_cursor.as_deref(), "nodes"))
+                    (pager(&view, &params, page.next_cursor.as_deref(), "nodes"))
                 }
             }
         }
-        (None, Some(_)) => empty("Nothing is remembered yet", &html! { "The first record makes the tree." }),
+        (None, Some(_)) => empty("No records yet", &html! { "The first record creates the tree." }),
         (None, None) => no_binding(&view),
     };
     let (above, here) = levels(path);
-    let mut page = Page::new(&view, here, "The tree as its provider keeps it.");
+    let mut page = Page::new(&view, here, "The provider's own tree of records.");
     if !path.is_empty() {
         page = page.crumb("Browse", node(&view, named, &scope, ""));
     }
@@ -67,7 +66,7 @@ pub(super) async fn page(
         page = page.crumb(name, node(&view, named, &scope, path));
     }
     let body = html! {
-        (fields(&view, Filter::new(&view, &asked).does("Show")))
+        (fields(&view, FilterForm::new(&view, &params).submit("Show")))
         div #rows { (found) }
     };
     Ok(page.render(&body))
@@ -77,7 +76,7 @@ pub(super) async fn page(
 fn node(view: &View, named: Option<&BindingKey>, scope: &Scope, path: &str) -> String {
     let href = address(&view.at(&["browse"]), named, scope);
     let joint = if href.contains('?') { '&' } else { '?' };
-    if path.is_empty() { href } else { format!("{href}{joint}path={}", super::kit::escape(path)) }
+    if path.is_empty() { href } else { format!("{href}{joint}path={}", super::components::escape(path)) }
 }
 
 /// The names and paths of what is above a node, and its own name. A path is the provider's own; where it has slashes, they
@@ -120,7 +119,7 @@ fn children(
             },
         ))
     });
-    table("Nodes", &[Col::text("Name").long(), Col::text("Kind"), Col::text("Record").wide()], rows)
+    table("Nodes", &[Column::text("Name").long(), Column::text("Kind"), Column::text("Record").wide()], rows)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a page knows of its request: who looks, at which company, in which light.
+//! The context of a request: the caller, the company and the theme.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use memhost_core::{Act, Caller, Service};
 use memhost_http::{Problem, ProblemCode};
 use memhost_types::CompanyId;
 
-/// What is written as it is in a part of an address.
+/// The characters that are not escaped in a part of an address.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Light or dark.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// As the system has it.
+    /// As the system is set.
     #[default]
     System,
     /// Light.
@@ -48,7 +48,7 @@ impl Theme {
     }
 }
 
-/// What a page knows of its request. An argument of every handler behind the sign-in.
+/// The context of a request. Every handler behind the sign-in takes it as an argument.
 #[derive(Clone)]
 pub(crate) struct View {
     pub(crate) service: Arc<Service>,
@@ -92,12 +92,12 @@ impl View {
         path
     }
 
-    /// Whether the one who looks may do this here: for leaving a button out. Doing it asks again.
+    /// Whether the caller may do this here. Used to hide buttons; each action checks again.
     pub(crate) fn allows(&self, act: Act) -> bool {
         self.caller.may(act, self.company.as_ref()).is_ok()
     }
 
-    /// Something to be said on the page that comes next.
+    /// Shows a message on the next page.
     pub(crate) fn say(&self, text: impl Into<String>) {
         self.explorer.sessions.say(self.session, text.into());
     }

@@ -1,18 +1,21 @@
-//! Tables, and the way from one page of them to the next.
+//! Tables and their pagination.
 
 use maud::{Markup, Render, html};
 
-use super::filter::Asked;
+use super::query::QueryParams;
 use super::view::View;
+
+/// The number of rows on one page of a list.
+pub(crate) const PAGE_SIZE: Option<u32> = Some(50);
 
 /// A column.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Col {
+pub(crate) struct Column {
     name: &'static str,
     class: &'static str,
 }
 
-impl Col {
+impl Column {
     /// Text, at the left.
     pub(crate) const fn text(name: &'static str) -> Self {
         Self { name, class: "" }
@@ -23,12 +26,12 @@ impl Col {
         Self { name, class: "n" }
     }
 
-    /// Shown on wide screens only: the row's own page has it, too.
+    /// Shown on wide screens only. The page of the row must have the value, too.
     pub(crate) const fn wide(self) -> Self {
         Self { name: self.name, class: if self.class.is_empty() { "w" } else { "n w" } }
     }
 
-    /// Takes what the others leave, and is cut rather than broken.
+    /// Takes the remaining width. Long text is cut.
     pub(crate) const fn long(self) -> Self {
         Self { name: self.name, class: "l" }
     }
@@ -43,17 +46,17 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// A row that leads somewhere: all of it is the link, which is in its first cell.
+    /// A row that is a link as a whole.
     pub(crate) fn to(href: impl Into<String>) -> Self {
         Self { href: Some(href.into()), ..Self::default() }
     }
 
-    /// A row that leads nowhere.
+    /// A row without a link.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// What tells it from the others, for tests and for live updates.
+    /// The key of the row, for tests and live updates.
     #[allow(clippy::needless_pass_by_value, reason = "an id, a digest or a text: all are written by value")]
     pub(crate) fn key(mut self, key: impl ToString) -> Self {
         self.key = Some(key.to_string());
@@ -66,7 +69,7 @@ impl Row {
         self
     }
 
-    /// The next cell, a dash where there is nothing.
+    /// The next cell, or a dash.
     pub(crate) fn maybe<T: Render>(self, value: Option<T>) -> Self {
         match value {
             Some(value) => self.cell(value),
@@ -75,10 +78,10 @@ impl Row {
     }
 }
 
-/// A table. `caption` is what a screen reader says it is.
-pub(crate) fn table(caption: &str, columns: &[Col], rows: impl IntoIterator<Item = Row>) -> Markup {
+/// A table. Screen readers read `caption`.
+pub(crate) fn table(caption: &str, columns: &[Column], rows: impl IntoIterator<Item = Row>) -> Markup {
     let rows: Vec<Row> = rows.into_iter().collect();
-    // What is wider than the screen is moved by keys, too: by its links, or else by itself.
+    // A table that is wider than the screen must be scrollable by keys. Without links it needs its own focus.
     let is_still = rows.iter().all(|row| row.href.is_none());
     html! {
         div.scroll tabindex=[is_still.then_some("0")] role=[is_still.then_some("region")] aria-label=[is_still.then_some(caption)] {
@@ -90,7 +93,9 @@ pub(crate) fn table(caption: &str, columns: &[Col], rows: impl IntoIterator<Item
                         tr data-key=[&row.key] {
                             @for (index, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
                                 @match (&row.href, index) {
-                                    (Some(href), 0) => th scope="row" class=[some(column.class)] { a.row href=(href) { (cell) } },
+                                    (Some(href), 0) => th scope="row" class=[some(column.class)] {
+                                        a.row href=(href) { (cell) }
+                                    },
                                     _ => td class=[some(column.class)] { (cell) },
                                 }
                             }
@@ -106,17 +111,17 @@ fn some(class: &str) -> Option<&str> {
     (!class.is_empty()).then_some(class)
 }
 
-/// Leads to the page that follows, and back to the first one. `name` is what the rows are: `older operations`.
-pub(crate) fn pager<T>(view: &View, asked: &Asked<T>, next_cursor: Option<&str>, name: &str) -> Markup {
-    let is_first = asked.value("cursor").is_empty();
+/// Links to the next and the first page. `name` is the plural of the rows, such as `operations`.
+pub(crate) fn pager<T>(view: &View, params: &QueryParams<T>, next_cursor: Option<&str>, name: &str) -> Markup {
+    let is_first = params.value("cursor").is_empty();
     if is_first && next_cursor.is_none() {
         return html! {};
     }
     html! {
         nav.pager aria-label="Pages" {
-            @if !is_first { a.button href=(asked.with(view, "cursor", None)) { "First page" } }
+            @if !is_first { a.button href=(params.with(view, "cursor", None)) { "First page" } }
             @if let Some(cursor) = next_cursor {
-                a.button rel="next" data-next href=(asked.with(view, "cursor", Some(cursor))) { "More " (name) }
+                a.button rel="next" data-next href=(params.with(view, "cursor", Some(cursor))) { "More " (name) }
             }
         }
     }

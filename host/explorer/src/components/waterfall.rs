@@ -1,4 +1,4 @@
-//! What took how long within something, and when: one bar a part.
+//! Waterfall charts: one bar for each part of a duration.
 
 use maud::{Markup, html};
 
@@ -6,17 +6,17 @@ use super::format::duration_us;
 
 /// One part. Times are microseconds from the beginning of the whole.
 pub(crate) struct Bar {
-    /// What it was.
+    /// Its label.
     pub(crate) name: &'static str,
-    /// When it began.
+    /// Its start.
     pub(crate) start: u64,
-    /// How long it took.
+    /// Its duration.
     pub(crate) took: u64,
     /// `s1`, `s2` or `s3`.
     pub(crate) class: &'static str,
 }
 
-/// The parts of something that took `whole` microseconds.
+/// A chart of the parts of `whole` microseconds.
 #[allow(clippy::cast_precision_loss, reason = "pixels")]
 pub(crate) fn waterfall(bars: &[Bar], whole: u64) -> Markup {
     let scale = 1_000.0 / whole.max(1) as f64;
@@ -28,7 +28,9 @@ pub(crate) fn waterfall(bars: &[Bar], whole: u64) -> Markup {
                     span.what { (bar.name) }
                     svg viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true" {
                         rect.rail width="1000" height="8" {}
-                        rect class=(bar.class) x=(format!("{:.1}", x.min(1_000.0 - width))) width=(format!("{width:.1}")) height="8" {}
+                        rect class=(bar.class) x=(format!("{:.1}", x.min(1_000.0 - width))) width=(format!("{width:.1}")) height="8" {
+
+                        }
                     }
                     span.took { (duration_us(bar.took)) }
                 }

@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use memhost_types::{CompanyId, Origin};
 
-/// What an id may hold in a path or a query without meaning something there.
+/// The characters that are not escaped in an address.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 const COMPANY: &str = "{companyId}";
@@ -65,7 +65,7 @@ impl LinkTemplate {
     }
 }
 
-/// Where the pages of issues and runs are, as far as somebody said so.
+/// The link templates that are configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceLinks {
     /// An issue's page.

@@ -1,21 +1,22 @@
-//! Forms that change something: each carries its session's token, and none is taken from another site.
+//! Forms that change something. Each has the CSRF token of its session, and no form of another site is accepted.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use maud::{Markup, Render, html};
 use serde::de::DeserializeOwned;
 
-use super::filter::{join, pairs};
+use super::query::{join, pairs};
 use super::view::View;
 use crate::session::is_same;
 use memhost_http::{Problem, ProblemCode};
 
-/// The fields of a form that this session was shown.
-pub(crate) struct Signed<T>(pub(crate) T);
+/// The fields of a form, after its CSRF token is checked.
+pub(crate) struct CsrfForm<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + 'static, S: Send + Sync> FromRequest<S> for Signed<T> {
+impl<T: DeserializeOwned + 'static, S: Send + Sync> FromRequest<S> for CsrfForm<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
@@ -31,7 +32,7 @@ impl<T: DeserializeOwned + 'static, S: Send + Sync> FromRequest<S> for Signed<T>
     }
 }
 
-/// The token of a form, and its other fields. None is taken from another site.
+/// Reads the CSRF token and the other fields of a form. A form of another site is refused.
 pub(crate) async fn read<S: Send + Sync>(
     request: Request,
     state: &S,
@@ -58,23 +59,22 @@ pub(crate) async fn deserialize<T: DeserializeOwned + 'static>(fields: &[(String
 }
 
 pub(crate) fn forged() -> Problem {
-    let detail =
-        "this form is not of your session, or came from another site; open the page again and send it from there";
+    let detail = "the form belongs to another session or another site; reload the page and send the form again";
     Problem::new(ProblemCode::ForgedForm, detail)
 }
 
-/// Whether a browser says that a form came from here. One that says nothing has the form's token to show.
+/// Whether the form came from this site, as far as the browser says. Without such a header only the CSRF token counts.
 fn is_own(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text(ORIGIN.as_str()) {
         let from = origin.split_once("://").map(|(_, host)| host);
-        // Behind a proxy the host is another one. No other site's form can set either header.
+        // Behind a proxy the host differs. A form of another site can set neither header.
         return from.is_some() && (from == text(HOST.as_str()) || from == text("x-forwarded-host"));
     }
     text("sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"))
 }
 
-/// A form that does something.
+/// A form that changes something.
 pub(crate) fn form(view: &View, action: &str, body: &Markup) -> Markup {
     html! {
         form method="post" action=(action) {
@@ -84,7 +84,7 @@ pub(crate) fn form(view: &View, action: &str, body: &Markup) -> Markup {
     }
 }
 
-/// A page's question before something is done that cannot be undone.
+/// The buttons that confirm or cancel an action that cannot be undone.
 pub(crate) fn confirm(view: &View, action: &str, does: &str, hidden: &[(&str, &str)], back: &str) -> Markup {
     let body = html! {
         @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
@@ -93,7 +93,7 @@ pub(crate) fn confirm(view: &View, action: &str, does: &str, hidden: &[(&str, &s
     form(view, action, &body)
 }
 
-/// A field of a form that does something.
+/// A text field.
 pub(crate) struct Field<'a> {
     name: &'a str,
     label: &'a str,
@@ -115,13 +115,13 @@ impl<'a> Field<'a> {
         self
     }
 
-    /// What it is for.
+    /// The help text below the field.
     pub(crate) fn help(mut self, help: &'a str) -> Self {
         self.help = Some(help);
         self
     }
 
-    /// It must not be empty.
+    /// Marks the field as required.
     pub(crate) fn required(mut self) -> Self {
         self.is_required = true;
         self
@@ -135,7 +135,9 @@ impl Render for Field<'_> {
             div.field {
                 label for={ "in-" (self.name) } { (self.label) }
                 @if self.rows > 0 {
-                    textarea #{ "in-" (self.name) } name=(self.name) rows=(self.rows) required[self.is_required] aria-describedby=[&described] { (self.value) }
+                    textarea #{ "in-" (self.name) } name=(self.name) rows=(self.rows) required[self.is_required] aria-describedby=[&described] {
+                        (self.value)
+                    }
                 } @else {
                     input #{ "in-" (self.name) } name=(self.name) value=(self.value) required[self.is_required] aria-describedby=[&described];
                 }
@@ -143,6 +145,40 @@ impl Render for Field<'_> {
             }
         }
     }
+}
+
+/// A select. `options` are values and labels.
+pub(crate) fn select_field<V: AsRef<str>, N: Render>(
+    name: &str,
+    label: &str,
+    chosen: &str,
+    options: impl IntoIterator<Item = (V, N)>,
+) -> Markup {
+    html! {
+        div.field {
+            label for={ "in-" (name) } { (label) }
+            select #{ "in-" (name) } name=(name) {
+                @for (value, called) in options {
+                    option value=(value.as_ref()) selected[value.as_ref() == chosen] { (called) }
+                }
+            }
+        }
+    }
+}
+
+/// A checkbox.
+pub(crate) fn checkbox(name: &str, label: &str, is_on: bool) -> Markup {
+    html! { label.tick { input type="checkbox" name=(name) value="on" checked[is_on]; span { (label) } } }
+}
+
+/// Shows a refused form again, with status 422.
+pub(crate) fn unprocessable(page: &Markup) -> Response {
+    (StatusCode::UNPROCESSABLE_ENTITY, page.clone()).into_response()
+}
+
+/// The text of a text area with `\n` line ends. Browsers send `\r\n`.
+pub(crate) fn unix_lines(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 #[cfg(test)]

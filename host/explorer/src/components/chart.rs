@@ -1,5 +1,5 @@
-//! Plots as SVG: no script, no styles in attributes, and words for whoever does not see them. What is drawn is stretched to
-//! the width there is; labels are text beside it and are not.
+//! Charts as SVG, without scripts or style attributes, and with a text alternative. The drawing stretches to the width of
+//! the page; the labels are text and do not.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use maud::{Markup, html};
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 120.0;
 
-/// Values over days, or whatever follows one another: bars that stand on each other, or lines.
-pub(crate) struct Plot<'a> {
+/// Values over days or other steps, as stacked bars or as lines.
+pub(crate) struct Chart<'a> {
     id: &'a str,
     title: &'a str,
     labels: &'a [String],
@@ -17,13 +17,13 @@ pub(crate) struct Plot<'a> {
     show: fn(f64) -> String,
 }
 
-impl<'a> Plot<'a> {
-    /// `labels` are what stands below; `show` writes a value with its unit.
+impl<'a> Chart<'a> {
+    /// `labels` are below the chart. `show` writes a value with its unit.
     pub(crate) fn new(id: &'a str, title: &'a str, labels: &'a [String], show: fn(f64) -> String) -> Self {
         Self { id, title, labels, series: Vec::new(), show }
     }
 
-    /// One value a label. `class` is `s1`, `s2`, `s3` or `bad`.
+    /// Adds a series with one value for each label. `class` is `s1`, `s2`, `s3` or `bad`.
     pub(crate) fn series(mut self, name: &'a str, class: &'static str, values: Vec<f64>) -> Self {
         self.series.push((name, class, values));
         self
@@ -52,14 +52,19 @@ impl<'a> Plot<'a> {
         let values = self.series.iter().flat_map(|(_, _, values)| values).copied();
         let top = nice(values.filter(|value| value.is_finite()).fold(0.0, f64::max));
         let step = WIDTH / self.labels.len().max(1) as f64;
-        self.figure(top, &html! {
-            @for (_, class, values) in &self.series {
-                path class={ "line " (class) } d=(path(values, top, step, HEIGHT)) {}
-            }
-            @for (at, label) in self.labels.iter().enumerate() {
-                rect.hit x=(num(step * at as f64)) y="0" width=(num(step)) height=(num(HEIGHT)) { title { (self.said(at, label)) } }
-            }
-        })
+        self.figure(
+            top,
+            &html! {
+                @for (_, class, values) in &self.series {
+                    path class={ "line " (class) } d=(path(values, top, step, HEIGHT)) {}
+                }
+                @for (at, label) in self.labels.iter().enumerate() {
+                    rect.hit x=(num(step * at as f64)) y="0" width=(num(step)) height=(num(HEIGHT)) {
+                        title { (self.said(at, label)) }
+                    }
+                }
+            },
+        )
     }
 
     fn stack(&self, at: usize, top: f64) -> Vec<(&'static str, f64, f64)> {
@@ -88,7 +93,7 @@ impl<'a> Plot<'a> {
     fn figure(&self, top: f64, drawn: &Markup) -> Markup {
         let (first, last) = (self.labels.first(), self.labels.last());
         let about = match self.labels.len() {
-            0 => "There is nothing to show.".to_owned(),
+            0 => "No data.".to_owned(),
             last => self.said(last - 1, &format!("The last of {last} values, {}", self.labels[last - 1])),
         };
         html! {
@@ -102,11 +107,15 @@ impl<'a> Plot<'a> {
                     svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-labelledby={ (self.id) "-t " (self.id) "-d" } {
                         title #{ (self.id) "-t" } { (self.title) }
                         desc #{ (self.id) "-d" } { (about) }
-                        path.grid d={ "M0 0.5H" (WIDTH) "M0 " (HEIGHT / 2.0) "H" (WIDTH) "M0 " (HEIGHT - 0.5) "H" (WIDTH) } {}
+                        path.grid d={ "M0 0.5H" (WIDTH) "M0 " (HEIGHT / 2.0) "H" (WIDTH) "M0 " (HEIGHT - 0.5) "H" (WIDTH) } {
+
+                        }
                         (drawn)
                     }
                 }
-                @if let (Some(first), Some(last)) = (first, last) { div.ends aria-hidden="true" { span { (first) } span { (last) } } }
+                @if let (Some(first), Some(last)) = (first, last) {
+                    div.ends aria-hidden="true" { span { (first) } span { (last) } }
+                }
             }
         }
     }
@@ -165,7 +174,7 @@ mod tests {
     #[test]
     fn bars_say_what_they_are() {
         let labels = ["1 Nov".to_owned()];
-        let plot = Plot::new("p", "Volume", &labels, |value| format!("{value}")).series("reads", "s1", vec![3.0]);
+        let plot = Chart::new("p", "Volume", &labels, |value| format!("{value}")).series("reads", "s1", vec![3.0]);
         let text = plot.bars().into_string();
         assert!(
             text.contains("1 Nov · reads 3")

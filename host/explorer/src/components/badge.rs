@@ -1,22 +1,22 @@
-//! A word with a colour. The word says it all; the colour is for whoever looks over many.
+//! Status badges: a word with a colour. The word alone has the whole meaning.
 
 use maud::{Markup, html};
 
 use super::words;
-use memhost_types::Outcome;
+use memhost_types::{JobStatus, Outcome};
 
-/// What a colour stands for.
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// As it should be.
+    /// Healthy.
     Good,
-    /// Somebody may want to look.
+    /// Needs attention.
     Warning,
-    /// Something failed.
+    /// Failed.
     Bad,
-    /// Goes on at the moment.
+    /// In progress.
     Busy,
-    /// Neither good nor bad.
+    /// Neutral.
     Plain,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn badge(tone: Tone, text: &str) -> Markup {
     html! { span class=(class) { (words(text)) } }
 }
 
-/// How an operation ended.
+/// The badge of an outcome.
 pub(crate) fn outcome(outcome: Outcome) -> Markup {
     let tone = match outcome {
         Outcome::Succeeded => Tone::Good,
@@ -41,4 +41,15 @@ pub(crate) fn outcome(outcome: Outcome) -> Markup {
         Outcome::InProgress => Tone::Busy,
     };
     badge(tone, outcome.as_str())
+}
+
+/// The badge of a job.
+pub(crate) fn job_status(status: JobStatus) -> Markup {
+    match status {
+        JobStatus::Queued => badge(Tone::Plain, "queued"),
+        JobStatus::Running => badge(Tone::Busy, "running"),
+        JobStatus::Succeeded => badge(Tone::Good, "succeeded"),
+        JobStatus::Failed => badge(Tone::Bad, "failed"),
+        JobStatus::Cancelled => badge(Tone::Plain, "cancelled"),
+    }
 }

@@ -1,4 +1,4 @@
-//! The frame of every page: head, navigation, what the page is called and what it is for.
+//! The frame of every page: head, navigation, title and description.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -7,16 +7,16 @@ use crate::assets;
 use memhost_core::Act;
 use memhost_types::OperationKind;
 
-/// Who finds a page in the navigation.
+/// Who sees a page in the navigation.
 #[derive(Clone, Copy)]
 enum For {
-    /// Who may do this in the company.
+    /// Callers who may do this in the company.
     Act(Act),
-    /// Everybody who runs the host.
+    /// Operators of the host.
     Host,
 }
 
-/// A group of the navigation: its name and its pages, each with what it is called, where it is, and for whom.
+/// A group of the navigation: its name, and for each page the label, the path and who sees it.
 type Group = (&'static str, &'static [(&'static str, &'static str, For)]);
 
 const VIEW: For = For::Act(Act::View);
@@ -34,8 +34,8 @@ const COMPANY: &[Group] = &[
         ],
     ),
     ("Work", &[("Jobs", "jobs", VIEW), ("Review queue", "reviews", VIEW), ("Hooks", "hooks", VIEW)]),
-    ("Rules", &[("Bindings", "bindings", VIEW), ("Tokens", "tokens", VIEW)]),
-    ("Ledger", &[("Costs", "costs", VIEW), ("Activity", "activity", VIEW), ("Events", "events", VIEW)]),
+    ("Configuration", &[("Bindings", "bindings", VIEW), ("Tokens", "tokens", VIEW)]),
+    ("Costs and audit", &[("Costs", "costs", VIEW), ("Activity", "activity", VIEW), ("Events", "events", VIEW)]),
 ];
 
 /// The pages of the host.
@@ -55,18 +55,18 @@ pub(crate) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// What it is called, and one sentence of what it is for.
+    /// A page with its title and a sentence that describes it.
     pub(crate) fn new(view: &'a View, title: &'a str, about: &'a str) -> Self {
         Self { view, title, about, crumbs: Vec::new(), action: None, live: None }
     }
 
-    /// A page that leads here, from the top down.
+    /// Adds a breadcrumb, from the top down.
     pub(crate) fn crumb(mut self, name: impl Into<String>, href: impl Into<String>) -> Self {
         self.crumbs.push((name.into(), href.into()));
         self
     }
 
-    /// What one most likely wants to do here.
+    /// The main actions of the page.
     pub(crate) fn action(mut self, action: Markup) -> Self {
         self.action = Some(action);
         self
@@ -79,7 +79,7 @@ impl<'a> Page<'a> {
         self
     }
 
-    /// The whole of it.
+    /// The HTML of the page.
     pub(crate) fn render(self, body: &Markup) -> Markup {
         let view = self.view;
         let said = view.explorer.sessions.said(view.session);
@@ -97,13 +97,17 @@ impl<'a> Page<'a> {
                 div.head {
                     div {
                         @if !self.crumbs.is_empty() {
-                            nav.crumbs aria-label="Breadcrumb" { ol { @for (name, href) in &self.crumbs { li { a href=(href) { (name) } } } } }
+                            nav.crumbs aria-label="Breadcrumb" {
+                                ol { @for (name, href) in &self.crumbs { li { a href=(href) { (name) } } } }
+                            }
                         }
                         h1 { (self.title) }
                         @if !self.about.is_empty() { p.about { (self.about) } }
                     }
                     div.actions {
-                        @if self.live.is_some() { button.live type="button" data-live-switch aria-pressed="true" hidden { "Live" } }
+                        @if self.live.is_some() {
+                            button.live type="button" data-live-switch aria-pressed="true" hidden { "Live" }
+                        }
                         @if let Some(action) = &self.action { (action) }
                     }
                 }
@@ -115,7 +119,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A page in front of the sign-in, or of nobody.
+/// A page for a visitor who is not signed in.
 pub(crate) fn bare(title: &str, body: &Markup) -> Markup {
     document(
         Theme::System,
@@ -159,7 +163,9 @@ fn groups(view: &View, groups: &[Group]) -> Markup {
                     p { (name) }
                     ul {
                         @for (name, path, _) in pages {
-                            @let href = if path.starts_with('/') { (*path).to_owned() } else if path.is_empty() { view.at(&[]) } else { view.at(&[path]) };
+                            @let href = if path.starts_with('/') { (*path).to_owned() } else if path.is_empty() { view.at(&[]) } else {
+                                view.at(&[path])
+                            };
                             li { a href=(href) aria-current=[current(view, &href)] { (name) } }
                         }
                     }
@@ -169,20 +175,24 @@ fn groups(view: &View, groups: &[Group]) -> Markup {
     }
 }
 
-/// `page` where it is this one, `true` where this one is below it.
+/// The value of `aria-current`: `page` for this page, `true` for a page above this one.
 fn current(view: &View, href: &str) -> Option<&'static str> {
     let below = view.path.strip_prefix(href)?;
     match below {
         "" => Some("page"),
-        // What is below the overview or the list of companies has a line of its own.
+        // Pages below these two have their own links.
         _ if href == "/" || href == view.at(&[]) => None,
         _ => below.starts_with('/').then_some("true"),
     }
 }
 
-/// Who is signed in, the light, and the way out.
+/// The theme, the signed-in caller, and the sign-out button.
 fn who(view: &View) -> Markup {
-    let here = |label: &str, value: &str, is_on: bool| html! { button name="theme" value=(value) aria-pressed=(is_on) { (label) } };
+    let here = |label: &str, value: &str, is_on: bool| {
+        html! {
+            button name="theme" value=(value) aria-pressed=(is_on) { (label) }
+        }
+    };
     html! {
         div.who {
             form.theme method="post" action="/theme" aria-label="Theme" {
@@ -194,14 +204,25 @@ fn who(view: &View) -> Markup {
             }
             form.out method="post" action="/sign-out" {
                 input type="hidden" name="csrf" value=(view.csrf);
-                span.name title={ "Signed in as " (view.caller.principal()) } { (view.caller.principal()) }
+                span.name title={ "CsrfForm in as " (view.caller.principal()) } { (view.caller.principal()) }
                 button { "Sign out" }
             }
         }
     }
 }
 
-/// The mark: a cell within a shell.
+/// The logo.
 fn mark() -> Markup {
     PreEscaped(r#"<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><rect x="1" y="1" width="14" height="14" rx="4" fill="none" stroke="currentColor" stroke-width="1.5"/><rect x="5" y="5" width="6" height="6" rx="1.5" fill="currentColor"/></svg>"#.to_owned())
+}
+
+/// Tabs. `here` is the path of the current page below the company.
+pub(crate) fn tabs(view: &View, here: &str, pages: &[(&str, &str)]) -> Markup {
+    html! {
+        nav.tabs aria-label="Section" {
+            @for (path, name) in pages {
+                a href=(view.at(&[path])) aria-current=[(*path == here).then_some("page")] { (name) }
+            }
+        }
+    }
 }

@@ -1,12 +1,13 @@
-//! Where a memory came from, in words and as links to Paperclip's own pages, and where a record's page is.
+//! Links to records, operations, bindings, and to the issues and runs of a source.
 
 use maud::{Markup, html};
 
+use super::format::short_id;
 use super::view::View;
-use memhost_types::{RecordHandle, SourceKind, SourceRef};
+use memhost_types::{OperationId, RecordHandle, SourceKind, SourceRef};
 
-/// What something came from, in words: `Comment c1 on issue PAP-7`.
-pub(crate) fn source_words(source: &SourceRef) -> String {
+/// A source in words: `Comment c1 on issue PAP-7`.
+pub(crate) fn source_text(source: &SourceRef) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let of = |what: &str, id: &Option<String>| match id {
         Some(id) => format!("{what} {id}"),
@@ -22,8 +23,8 @@ pub(crate) fn source_words(source: &SourceRef) -> String {
         SourceKind::Issue => of("Issue", &source.issue_id),
         SourceKind::Run => of("Run", &source.run_id),
         SourceKind::Activity => of("Activity", &source.activity_id),
-        SourceKind::ManualNote => "A note by hand".to_owned(),
-        SourceKind::ExternalDocument => "A document from outside".to_owned(),
+        SourceKind::ManualNote => "Manual note".to_owned(),
+        SourceKind::ExternalDocument => "External document".to_owned(),
     };
     match text(&source.external_ref) {
         outside if outside.is_empty() => said,
@@ -31,7 +32,7 @@ pub(crate) fn source_words(source: &SourceRef) -> String {
     }
 }
 
-/// The same, as a link to the page of its run or issue where the host knows where these are.
+/// A source, with a link to its run or issue if the host has a link template.
 pub(crate) fn source_link(view: &View, source: &SourceRef) -> Markup {
     let links = &view.explorer.links;
     let (template, id) = match (source.kind, &source.run_id, &source.issue_id) {
@@ -39,16 +40,16 @@ pub(crate) fn source_link(view: &View, source: &SourceRef) -> Markup {
         (_, _, issue) => (links.issue.as_ref(), issue.as_ref()),
     };
     let address = template.zip(id).and_then(|(template, id)| template.address(&source.company_id, id));
-    linked(address, &source_words(source))
+    linked(address, &source_text(source))
 }
 
-/// An issue's id, as a link to its page where the host knows where that is.
+/// An issue id, with a link if the host has a link template.
 pub(crate) fn issue_link(view: &View, id: &str) -> Markup {
     let template = &view.explorer.links.issue.as_ref().zip(view.company.as_ref());
     linked(template.and_then(|(template, company)| template.address(company, id)), id)
 }
 
-/// A run's id, as a link to its page where the host knows where that is.
+/// A run id, with a link if the host has a link template.
 pub(crate) fn run_link(view: &View, id: &str) -> Markup {
     let template = &view.explorer.links.run.as_ref().zip(view.company.as_ref());
     linked(template.and_then(|(template, company)| template.address(company, id)), id)
@@ -62,8 +63,32 @@ fn linked(address: Option<String>, text: &str) -> Markup {
 }
 
 /// The address of a record's page: `/c/{company}/records/{bindingKey}/{providerRecordId}`.
-pub(crate) fn record_link(view: &View, binding_key: &str, handle: &RecordHandle) -> String {
+pub(crate) fn record_path(view: &View, binding_key: &str, handle: &RecordHandle) -> String {
     view.at(&["records", binding_key, handle.provider_record_id.as_str()])
+}
+
+/// A link to an operation, with the end of its id.
+pub(crate) fn operation_link(view: &View, id: OperationId) -> Markup {
+    html! { a href=(view.at(&["operations", &id.to_string()])) { (short_id(id)) } }
+}
+
+/// A link to a binding.
+pub(crate) fn binding_link(view: &View, key: &str) -> Markup {
+    html! { a href=(view.at(&["bindings", key])) { (key) } }
+}
+
+/// A link to a record, with the end of its id.
+pub(crate) fn record_link(view: &View, binding: &str, handle: &RecordHandle) -> Markup {
+    let id = handle.provider_record_id.as_str();
+    html! { a href=(record_path(view, binding, handle)) { code title=(id) { (ends(id)) } } }
+}
+
+/// The end of a long name.
+fn ends(text: &str) -> String {
+    match text.char_indices().rev().nth(39) {
+        Some((at, _)) if at > 0 => format!("…{}", &text[at..]),
+        _ => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -74,10 +99,16 @@ mod tests {
     fn sources_are_said_in_words() {
         let company: memhost_types::CompanyId = "acme".parse().unwrap();
         let mut comment = SourceRef::new(SourceKind::IssueComment, company.clone());
-        assert_eq!(source_words(&comment), "Comment on issue");
+        assert_eq!(source_text(&comment), "Comment on issue");
         comment.issue_id = Some("PAP-7".to_owned());
         comment.comment_id = Some("c1".to_owned());
-        assert_eq!(source_words(&comment), "Comment c1 on issue PAP-7");
-        assert_eq!(source_words(&SourceRef::new(SourceKind::ManualNote, company)), "A note by hand");
+        assert_eq!(source_text(&comment), "Comment c1 on issue PAP-7");
+        assert_eq!(source_text(&SourceRef::new(SourceKind::ManualNote, company)), "Manual note");
+    }
+
+    #[test]
+    fn long_names_show_their_ends() {
+        assert_eq!(ends("short"), "short");
+        assert_eq!(ends(&"é".repeat(50)), format!("…{}", "é".repeat(40)));
     }
 }

@@ -1,0 +1,40 @@
+//! The parts that every page is made of: one way each to show a time, a table, a form, a filter.
+
+mod badge;
+mod chart;
+mod details;
+mod filter;
+mod filter_form;
+mod form;
+mod format;
+mod links;
+mod meter;
+mod page;
+mod problem;
+mod query;
+mod table;
+mod view;
+mod waterfall;
+
+pub(super) use badge::{Tone, badge, job_status, outcome};
+pub(super) use chart::Chart;
+pub(super) use details::{Details, empty, panel, scope_details};
+#[cfg(test)]
+pub(super) use filter::check_fields;
+pub(super) use filter::{
+    Choice, Control, FilterField, ListFilter, ListParams, binding_choices, capture_hook_kinds, choices, filter_fields,
+    hook_kinds, read_number, read_since, read_text, read_until,
+};
+pub(super) use filter_form::FilterForm;
+pub(super) use form::{
+    CsrfForm, Field, checkbox, confirm, deserialize, forged, form, read, select_field, unix_lines, unprocessable,
+};
+pub(super) use format::{bytes, count, duration_us, exact, money, percent, sentence, short_id, time, words};
+pub(super) use links::{binding_link, issue_link, operation_link, record_link, run_link, source_link, source_text};
+pub(super) use meter::usage_meter;
+pub(super) use page::{Page, bare, tabs};
+pub(super) use problem::{as_page, wants_page};
+pub(super) use query::QueryParams;
+pub(super) use table::{Column, PAGE_SIZE, Row, pager, table};
+pub(super) use view::{Theme, View, escape};
+pub(super) use waterfall::{Bar, waterfall};

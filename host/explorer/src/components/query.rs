@@ -1,0 +1,77 @@
+//! The query of a page's address, and addresses of the same page with another query.
+
+use axum::extract::FromRequestParts;
+use axum::http::Uri;
+use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+
+use super::view::{View, escape};
+use memhost_http::Problem;
+
+/// The query of the address. An empty field counts as absent, because forms send empty fields. An unknown field is an
+/// error.
+pub(crate) struct QueryParams<T> {
+    /// The fields as a type.
+    pub(crate) query: T,
+    pairs: Vec<(String, String)>,
+}
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let pairs = pairs(parts.uri.query().unwrap_or_default());
+        let wrong = |detail: String| Problem::invalid(detail);
+        let uri: Uri =
+            format!("/?{}", join(&pairs)).parse().map_err(|_| wrong("the address is too long".to_owned()))?;
+        let query = axum::extract::Query::<T>::try_from_uri(&uri).map_err(|rejection| wrong(rejection.body_text()))?;
+        Ok(Self { query: query.0, pairs })
+    }
+}
+
+/// Names and values of a query or a form, without empty ones.
+pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
+    let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (decode(name), decode(value))).filter(|(_, value)| !value.trim().is_empty()).collect()
+}
+
+/// As they stand in a query or a form.
+pub(super) fn join(pairs: &[(String, String)]) -> String {
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect();
+    pairs.join("&")
+}
+
+impl<T> QueryParams<T> {
+    /// The value of a field; empty if it is absent.
+    pub(crate) fn value(&self, name: &str) -> &str {
+        self.pairs.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Whether the address has any filter.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.pairs.iter().any(|(name, _)| name != "cursor")
+    }
+
+    /// The address of this page with another value of one field. It drops the cursor, because a new filter starts at the
+    /// first page.
+    pub(crate) fn with(&self, view: &View, name: &str, value: Option<&str>) -> String {
+        let mut pairs: Vec<_> =
+            self.pairs.iter().filter(|(known, _)| known != name && known != "cursor").cloned().collect();
+        pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+        if pairs.is_empty() { view.path.clone() } else { format!("{}?{}", view.path, join(&pairs)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_fields_are_absent_and_the_rest_survives_a_round_trip() {
+        let found = pairs("agentId=a+b%26c&issueId=&outcome=+&x=1=2");
+        assert_eq!(found, [("agentId".to_owned(), "a b&c".to_owned()), ("x".to_owned(), "1=2".to_owned())]);
+        assert_eq!(pairs(&join(&found)), found);
+    }
+}

@@ -1,0 +1,108 @@
+//! Creating a token.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use maud::{Markup, html};
+
+use super::owner::TokenOwner;
+use super::value_page;
+use crate::components::{CsrfForm, Field, View, checkbox, form, select_field, unprocessable, words};
+use memhost_core::{CreateToken, Service, ServiceError};
+use memhost_http::{Problem, permission};
+use memhost_types::{IdError, OperationKind, Role};
+
+/// When a token may expire: the value in the form, its label, and hours.
+const LIFETIMES: [(&str, &str, Option<i64>); 6] = [
+    ("day", "In 1 day", Some(24)),
+    ("week", "In 7 days", Some(7 * 24)),
+    ("month", "In 30 days", Some(30 * 24)),
+    ("quarter", "In 90 days", Some(90 * 24)),
+    ("year", "In 1 year", Some(365 * 24)),
+    ("never", "Never", None),
+];
+const DEFAULT_LIFETIME: &str = "quarter";
+
+/// The roles that a token of a company may have.
+const ROLES: [(&str, &str); 3] = [
+    ("agent", "Agent: reads and writes its own scope"),
+    ("company_administrator", "Administrator of this company"),
+    ("auditor", "Auditor: read only"),
+];
+
+/// The fields as the browser sent them.
+type Given = BTreeMap<String, String>;
+
+pub(crate) async fn new(view: View, owner: TokenOwner<permission::Administer>) -> Markup {
+    page(&view, &owner, &Given::new(), None)
+}
+
+fn page(view: &View, owner: &TokenOwner<permission::Administer>, given: &Given, error: Option<&str>) -> Markup {
+    let value = |name: &str| given.get(name).map_or("", String::as_str);
+    let is_company = owner.company().is_some();
+    let expires = if value("expires").is_empty() { DEFAULT_LIFETIME } else { value("expires") };
+    let kinds = OperationKind::ALL.iter().filter(|kind| **kind != OperationKind::Control);
+    let body = html! {
+        @if let Some(error) = error { p.wrong role="alert" { (error) } }
+        (form(view, &owner.path(""), &html! {
+            (Field::new("name", "Name", value("name")).required().help("The program or person that uses the token, such as paperclip or ada's laptop."))
+            @if is_company {
+                (select_field("role", "Role", value("role"), ROLES))
+                (Field::new("agentId", "Agent", value("agentId")).help("Required for the role Agent, and only allowed there."))
+                (Field::new("runId", "Run", value("runId")).help("Limits an agent's token to one run. Leave empty for any run."))
+            }
+            (select_field("expires", "Expires", expires, LIFETIMES.map(|(value, label, _)| (value, label))))
+            @if is_company {
+                fieldset.field {
+                    legend { "Allowed operations (none selected: all operations of the role)" }
+                    div.ticks {
+                        @for kind in kinds {
+                            @let name = format!("op.{}", kind.as_str()); (checkbox(&name, &words(kind.as_str()), given.contains_key(&name)))
+                        }
+                    }
+                }
+            }
+            div.actions { button.primary { "Create token" } a.quiet href=(owner.path("")) { "Cancel" } }
+        }))
+    };
+    owner.page(view, "Create token", "The next page shows the token's value, once.").render(&body)
+}
+
+pub(crate) async fn create(
+    State(service): State<Arc<Service>>,
+    view: View,
+    owner: TokenOwner<permission::Administer>,
+    CsrfForm(given): CsrfForm<Given>,
+) -> Result<Response, Problem> {
+    let refuse = |error: &str| Ok(unprocessable(&page(&view, &owner, &given, Some(error))));
+    let request = match request(&given, owner.company().is_none(), view.now) {
+        Ok(request) => request,
+        Err(error) => return refuse(&error),
+    };
+    match service.create_token(owner.caller(), owner.company(), request).await {
+        Ok(made) => Ok(value_page(&view, &owner, &made, "Token created").into_response()),
+        Err(ServiceError::Access(error)) => refuse(&error.to_string()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn request(given: &Given, is_host: bool, now: Timestamp) -> Result<CreateToken, String> {
+    let value = |name: &str| given.get(name).cloned();
+    let message = |error: IdError| error.to_string();
+    let expires = LIFETIMES.iter().find(|(name, _, _)| given.get("expires").is_some_and(|wanted| wanted == name));
+    let hours = expires.ok_or("choose when the token expires")?.2;
+    let operations = OperationKind::ALL.iter().copied();
+    let operations: Vec<_> = operations.filter(|kind| given.contains_key(&format!("op.{}", kind.as_str()))).collect();
+    let role = value("role").unwrap_or_default();
+    Ok(CreateToken {
+        name: value("name").unwrap_or_default(),
+        role: if is_host { Role::Operator } else { role.parse().map_err(message)? },
+        agent_id: value("agentId").map(|id| id.trim().parse()).transpose().map_err(message)?,
+        run_id: value("runId"),
+        operations: (!operations.is_empty()).then_some(operations),
+        expires_at: hours.and_then(|hours| now.checked_add(SignedDuration::from_hours(hours)).ok()),
+    })
+}
