@@ -2,44 +2,19 @@
 
 use maud::{Markup, html};
 
-use crate::kit::{Facts, Tone, View, badge, bytes, count, duration_us, money, time};
+use crate::kit::{Facts, Tone, View, badge, bytes, count, money, time};
 use crate::pieces;
 use memhost_core::{Act, BindingView, Service};
 use memhost_http::Problem;
-use memhost_types::{BindingKey, BudgetState, BudgetView, CompanyId};
+use memhost_types::{BindingKey, BindingLimits, BudgetState, BudgetView, CompanyId};
 
 /// Bars for what is measured, and the other limits as they are set.
 pub(super) fn used(shown: &BindingView) -> Markup {
     let (limits, grants) = (&shown.binding.limits, &shown.binding.grants);
     let number = u64::from;
-    let ms = |ms: u64| duration_us(ms.saturating_mul(1_000));
-    let set = Facts::default()
-        .row(
-            "A call takes",
-            format!("at most {}, {} of it computing", ms(limits.call_timeout_ms), ms(limits.call_cpu_ms)),
-        )
-        .row(
-            "Calls per second",
-            match limits.calls_per_second {
-                0 => "as many as there are".to_owned(),
-                n => count(number(n)),
-            },
-        )
-        .row("Handed over a call", bytes(limits.transfer_bytes))
-        .row("Log a call", bytes(limits.log_bytes))
-        .row(
-            "Requests a call",
-            format!(
-                "{}, {} out and {} in",
-                count(number(limits.outgoing_requests)),
-                bytes(limits.outgoing_bytes),
-                bytes(limits.incoming_bytes)
-            ),
-        )
-        .row(
-            "Jobs",
-            format!("{} at once, each at most {}", count(number(limits.concurrent_jobs)), ms(limits.job_timeout_ms)),
-        );
+    let set = BindingLimits::TABLE
+        .iter()
+        .fold(Facts::default(), |rows, limit| rows.row(limit.name, limit.shown(limit.value(limits))));
     html! {
         @match shown.usage {
             None => p.soft { "It has not served since the host started: nothing is in use." },

@@ -65,33 +65,13 @@ pub(crate) async fn show(
     Ok(if found.outcome == Outcome::InProgress { page.live("operations") } else { page }.render(&body))
 }
 
-/// What was asked: as something that was done, and as something that was wanted.
-fn asked(kind: OperationKind) -> (&'static str, &'static str) {
-    match kind {
-        OperationKind::Capture => ("captured something", "capture something"),
-        OperationKind::RecordUpsert => ("wrote records", "write records"),
-        OperationKind::Query => ("looked for something", "look for something"),
-        OperationKind::List => ("listed records", "list records"),
-        OperationKind::Get => ("opened a record", "open a record"),
-        OperationKind::Explain => ("asked why a query found what it found", "have a query explained"),
-        OperationKind::Browse => ("looked at the provider's tree", "look at the provider's tree"),
-        OperationKind::Forget => ("had records forgotten", "have records forgotten"),
-        OperationKind::Correct => ("corrected a record", "correct a record"),
-        OperationKind::Review => ("decided about what the provider holds", "decide about what the provider holds"),
-        OperationKind::Export => ("exported records", "export records"),
-        OperationKind::Import => ("took exported records in", "take exported records in"),
-        OperationKind::Extraction => ("gave a job its time", "give a job its time"),
-        OperationKind::Control => ("asked something of the host", "ask something of the host"),
-    }
-}
-
 fn sentence(operation: &Operation) -> String {
     let who = match &operation.scope.agent_id {
         Some(agent) => format!("Agent {agent}"),
         None => format!("“{}”", operation.principal),
     };
     let through = operation.binding_key.as_ref().map(|key| format!(" through {key}")).unwrap_or_default();
-    let (did, wanted) = asked(operation.kind);
+    let (did, wanted) = (operation.kind.did(), operation.kind.wanted());
     let records = match operation.record_count {
         1 => "1 record".to_owned(),
         other => format!("{} records", count(u64::from(other))),
