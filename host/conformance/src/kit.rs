@@ -186,7 +186,7 @@ impl Kit {
             Err(error) => return Err(Stop::Skipped(format!("the component is not admitted: {error}"))),
         };
         if let Some(interface) = rule.interface.filter(|interface| !component.exports(*interface)) {
-            return Err(Stop::Skipped(format!("the component does not export `{}`", rules::name(interface))));
+            return Err(Stop::Skipped(format!("the component does not export `{}`", interface.name())));
         }
         match rule.run {
             Run::Admission => Ok(()),

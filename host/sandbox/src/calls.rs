@@ -1,122 +1,111 @@
-//! The calls that every provider answers: each in the contract's types, on an instance that has its turn, its answer checked.
+//! The calls of the required interface `provider`.
 
-use tokio::time::timeout_at;
-
-use super::Instances;
-use crate::answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
-use crate::convert;
-use crate::error::Failure;
-use crate::instance::Instance;
+use super::answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+use super::contract::provider as wire;
+use super::convert;
+use super::error::Failure;
+use super::imports::GuestStore;
+use super::instances::Instances;
+use super::normalize::Normalize;
 use memhost_types::{
     CaptureRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest, Snippet, UpsertRequest, Usage,
 };
 
 impl Instances {
-    /// Takes in something that happened.
+    /// Captures something that happened.
     ///
     /// # Errors
     /// As [`CallError`](crate::CallError) says; the same for every call below.
     pub async fn capture(&self, id: OperationId, request: &CaptureRequest) -> Result<Answer<CaptureAnswer>, Failure> {
         let request = convert::capture(id, request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_capture(store, &request)).await;
-        self.finish(call, called, |answer| self.normalize.capture(answer))
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_capture(store, &request).await,
+            Normalize::capture,
+        )
+        .await
     }
 
     /// Writes records as they are.
     ///
     /// # Errors
-    /// As [`CallError`](crate::CallError) says.
+    /// As [`Instances::capture`].
     pub async fn upsert(&self, id: OperationId, request: &UpsertRequest) -> Result<Answer<RecordsAnswer>, Failure> {
-        let count = request.records.len();
         let request = convert::upsert(id, request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called = timeout_at(
-            call.deadline,
-            exports.provider.paperclip_memory_provider().call_upsert_records(store, &request),
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_upsert_records(store, &request).await,
+            |normalize, answer| normalize.upsert(answer, request.records.len()),
         )
-        .await;
-        self.finish(call, called, |answer| self.normalize.upsert(answer, count))
+        .await
     }
 
-    /// Finds what fits.
+    /// Finds the records that fit a query, best first.
     ///
     /// # Errors
-    /// As [`CallError`](crate::CallError) says.
+    /// As [`Instances::capture`].
     pub async fn query(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
         let wire = convert::query(request);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_query(store, &wire)).await;
-        self.finish(call, called, |answer| self.normalize.query(answer, wire.top_k, &request.scope.company_id))
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_query(store, &wire).await,
+            |normalize, answer| normalize.query(answer, wire.top_k, &request.scope.company_id),
+        )
+        .await
     }
 
     /// One page of all records. `cursor` is the provider's own.
     ///
     /// # Errors
-    /// As [`CallError`](crate::CallError) says.
+    /// As [`Instances::capture`].
     pub async fn list(&self, request: &ListRequest, cursor: Option<String>) -> Result<Answer<ListAnswer>, Failure> {
         let wire = convert::list(request, cursor);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_list_records(store, &wire))
-                .await;
-        self.finish(call, called, |answer| self.normalize.list(answer, wire.limit, &request.scope.company_id))
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_list_records(store, &wire).await,
+            |normalize, answer| normalize.list(answer, wire.limit, &request.scope.company_id),
+        )
+        .await
     }
 
     /// One record.
     ///
     /// # Errors
-    /// As [`CallError`](crate::CallError) says.
+    /// As [`Instances::capture`].
     pub async fn get(&self, request: &GetRequest) -> Result<Answer<(Option<Snippet>, Vec<Usage>)>, Failure> {
-        let id = request.handle.provider_record_id.as_str().to_owned();
-        let scope = convert::scope(&request.scope);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_get_record(store, &id, &scope))
-                .await;
-        self.finish(call, called, |answer| self.normalize.get(answer, &id, &request.scope.company_id))
+        let (id, scope) = (request.handle.provider_record_id.as_str().to_owned(), convert::scope(&request.scope));
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_get_record(store, &id, &scope).await,
+            |normalize, answer| normalize.get(answer, &id, &request.scope.company_id),
+        )
+        .await
     }
 
     /// Makes records unreachable.
     ///
     /// # Errors
-    /// As [`CallError`](crate::CallError) says.
+    /// As [`Instances::capture`].
     pub async fn forget(&self, request: &ForgetRequest) -> Result<Answer<ForgetAnswer>, Failure> {
         let ids: Vec<String> =
             request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect();
         let scope = convert::scope(&request.scope);
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called =
-            timeout_at(call.deadline, exports.provider.paperclip_memory_provider().call_forget(store, &ids, &scope))
-                .await;
-        self.finish(call, called, |answer| self.normalize.forget(answer, &ids))
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_forget(store, &ids, &scope).await,
+            |normalize, answer| normalize.forget(answer, &ids),
+        )
+        .await
     }
 
-    /// What the provider says of a configuration: errors, each with a JSON Pointer. Meant for a set of instances
-    /// without any grant.
+    /// The provider's errors about a configuration, each with a JSON Pointer; none where it accepts the configuration.
+    /// Meant for instances without any grant.
     ///
     /// # Errors
-    /// As [`CallError`](crate::CallError) says.
+    /// As [`Instances::capture`].
     pub async fn validate_config(&self, config: String) -> Result<Vec<(String, String)>, Failure> {
-        let mut call = self.begin().await?;
-        let Instance { store, exports, .. } = &mut *call.instance;
-        let called = timeout_at(
-            call.deadline,
-            exports.provider.paperclip_memory_provider().call_validate_config(store, &config),
-        )
-        .await;
-        let called = called.map(|called| called.map(Ok));
-        let answer = self.finish(call, called, |answer| {
-            Ok(answer.err().unwrap_or_default().into_iter().map(|error| (error.pointer, error.message)).collect())
-        })?;
-        Ok(answer.value)
+        let answer = self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| {
+                provider.call_validate_config(store, &config).await.map(Ok)
+            },
+            |_, answer| {
+                Ok(answer.err().unwrap_or_default().into_iter().map(|error| (error.pointer, error.message)).collect())
+            },
+        );
+        Ok(answer.await?.value)
     }
 }
