@@ -27,9 +27,7 @@ mcp-client:
 
 # claude-mem and the runtime that it needs, for the test of the bridge, in target/claude-mem. Linux on x86-64 only.
 claude-mem:
-    mkdir -p target/claude-mem/bun
-    cd target/claude-mem && npm pack --silent claude-mem@13.25.3 && tar xzf claude-mem-13.25.3.tgz
-    cd target/claude-mem/bun && npm pack --silent @oven/bun-linux-x64@1.4.5 && tar xzf oven-bun-linux-x64-1.4.5.tgz
+    tests/tools/claude-mem
 
 # What CI runs.
 ci:
@@ -66,7 +64,7 @@ bench *ARGS:
     cargo bench -p memhost-tests --bench control -- {{ARGS}}
     cargo bench -p memhost-tests --bench explorer -- {{ARGS}}
     cargo bench -p memhost-tests --bench recall -- {{ARGS}}
-    cargo bench -p memhost-tests --bench adapter -- {{ARGS}}
+    cargo bench -p memhost-tests --bench agent_hooks -- {{ARGS}}
     cargo bench -p memhost-tests --bench facts -- {{ARGS}}
     cargo bench -p memhost-tests --bench cross_agent -- {{ARGS}}
     cargo bench -p memhost-tests --bench taxonomy -- {{ARGS}}

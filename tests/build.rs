@@ -15,7 +15,7 @@ fn main() {
     let workspace = manifest.parent().unwrap_or(Path::new("/")).to_owned();
     let guests = manifest.join("guests");
     watch(&guests);
-    for watched in ["wit", "sdk/src", "sdk/Cargo.toml"] {
+    for watched in ["wit", "sdk/src", "sdk/Cargo.toml", "host/pii/src", "host/tokens"] {
         watch(&workspace.join(watched));
     }
     for provider in PROVIDERS {

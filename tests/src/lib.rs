@@ -1,5 +1,6 @@
 //! A host in a temporary directory, and short ways to ask it something.
 
+pub mod clock;
 pub mod measure;
 pub mod operations;
 
@@ -30,6 +31,22 @@ pub fn cache_dir() -> &'static Path {
 /// The compiled components in [`cache_dir`].
 pub fn compiled_dir() -> PathBuf {
     cache_dir().join("compiled")
+}
+
+/// What a test needs beside the toolchain: a browser, an interpreter, a package. Where it is missing, the test says so and
+/// ends. With `MEMHOST_TESTS_NEED_TOOLS` set, as `.ci/run` sets it, a missing tool fails the test.
+///
+/// # Panics
+/// Where the tool is missing and the environment demands it.
+pub fn needed<T>(found: std::result::Result<T, impl std::fmt::Display>) -> Option<T> {
+    match found {
+        Ok(tool) => Some(tool),
+        Err(why) => {
+            assert!(std::env::var_os("MEMHOST_TESTS_NEED_TOOLS").is_none(), "a tool is missing: {why}");
+            eprintln!("skipped: {why}");
+            None
+        }
+    }
 }
 
 /// The component of a guest, by its folder's name in `tests/guests`.

@@ -1,18 +1,18 @@
-//! What the commands that a person types fail with. A hook itself never fails.
+//! Why a command that a person types failed. A hook itself never fails.
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HooksError {
-    /// An argument or a file will not do.
+    /// An argument, a variable or a file is wrong. The message says what to do.
     #[error("{what}: {message}")]
     Input {
-        /// Which.
+        /// The argument, the variable or the path of the file.
         what: String,
-        /// Why.
+        /// What is wrong with it, and what to type instead.
         message: String,
     },
-    /// What was installed cannot be noted down.
-    #[error("what was installed cannot be written down: {0}")]
+    /// The record of an installation could not be written.
+    #[error("the record of the installation cannot be written: {0}")]
     Record(#[from] serde_json::Error),
     /// A file or standard output cannot be read or written.
     #[error("{0}")]

@@ -1,5 +1,6 @@
-//! One call of a tool's hook, from its JSON to what the tool puts into the session. It ends soon and well whatever
-//! happens: a session must never wait for memory, and never fail because of it.
+//! One call of a hook: from the tool's JSON to what the tool adds to the session.
+//!
+//! It ends soon and with success whatever happens. A session must never wait for memory, and never fail because of it.
 
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,33 +11,32 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::payload::{self, Tool};
+use super::command::NAME;
+use super::http::{self, RequestError};
 use super::project::Project;
 use super::recall;
 use super::settings::{HookArgs, Settings};
 use super::signal::Signals;
 use super::spool::Spool;
 use super::state::State;
-use super::wire::{self, Failed};
+use super::tools::Tool;
 
-/// How long a tool may take to hand its JSON over.
+/// How long the tool may take to write its JSON.
 const READING: Duration = Duration::from_secs(2);
-/// The longest JSON, in bytes: a tool's answer is in it.
+/// The longest JSON, in bytes. The response of a tool call is in it.
 const MAX_INPUT: u64 = 32 << 20;
-/// How long an event may take to a host where there is no place to keep it.
+/// How long sending an event may take when it cannot be written to the spool.
 const DIRECT: Duration = Duration::from_millis(50);
 
-/// Does what a hook is to do. `argument` is the JSON where the tool gives it as an argument instead of on standard input.
+/// Runs a hook. `argument` is the JSON, where the tool gives it as an argument instead of on standard input.
 pub(super) fn run(tool: Tool, args: &HookArgs, argument: Option<String>) {
     let state = State::open();
     std::panic::set_hook(Box::new(|_| {}));
-    let done = catch_unwind(AssertUnwindSafe(|| {
-        if let Err(complaint) = handle(tool, args, argument, &state) {
-            state.log(&format!("{}: {complaint}", tool.kind()));
-        }
-    }));
-    if done.is_err() {
-        state.log("the adapter failed; this is a mistake in memhost");
+    let result = catch_unwind(AssertUnwindSafe(|| handle(tool, args, argument, &state)));
+    match result {
+        Ok(Ok(())) => {}
+        Ok(Err(problem)) => state.log(&format!("{}: {problem}", tool.name())),
+        Err(_) => state.log(&format!("{}: the hook panicked; this is a bug in memhost, please report it", tool.name())),
     }
 }
 
@@ -46,35 +46,38 @@ fn handle(tool: Tool, args: &HookArgs, argument: Option<String>, state: &State) 
         None => read_input()?,
     };
     let value: Value =
-        serde_json::from_slice(&text).map_err(|error| format!("the hook's input is no JSON: {error}"))?;
-    let happened = payload::read(tool, &value).ok_or("the hook's input is no event of a session")?;
+        serde_json::from_slice(&text).map_err(|error| format!("the hook's input is not JSON: {error}"))?;
+    let event = tool.parse(&value).ok_or("the hook's input is not an event of a session")?;
     drop(value);
-    let (settings, complaints) = Settings::of(args);
-    for complaint in complaints {
-        state.log(&complaint);
+    let (settings, warnings) = Settings::resolve(args);
+    for warning in warnings {
+        state.log(&warning);
     }
-    let company = settings.company.as_deref().ok_or("no company is set: --company, MEMHOST_COMPANY or the file")?;
+    let company = settings
+        .company
+        .as_deref()
+        .ok_or("no company is set; install the hook with --company ID, or set MEMHOST_COMPANY where the tool runs")?;
     if company.is_empty() || company.contains(|c: char| c.is_control() || c.is_whitespace() || "/\\?#%".contains(c)) {
-        return Err("the company's id will not do".to_owned());
+        return Err("the company's id has characters that an id cannot have; set another with --company".to_owned());
     }
-    let directory = happened.directory.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let directory = event.directory.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
     let project = match &settings.project {
         Some(id) => Project { id: id.clone(), ..Project::of(&directory) },
         None => Project::of(&directory),
     };
     let now = jiff::Timestamp::now();
-    let signals = Signals { tool, settings: &settings, company, project: &project, happened: &happened, now };
-    let spooled = keep(&signals, &settings, state);
+    let signals = Signals { tool, settings: &settings, company, project: &project, event: &event, now };
+    let is_waiting = enqueue(&signals, &settings, state);
     if let Some(hydrate) = signals.hydrate() {
-        ask(&signals.hooks_path(), &hydrate, &happened.event, &settings, state);
+        print_recall(&signals, &hydrate, &settings, state);
     }
-    if spooled && !state.rests(&settings.url) {
-        hand_on(args).map_err(|error| format!("no process can be started to deliver: {error}"))?;
+    if is_waiting && !state.is_circuit_open(&settings.url) {
+        start_delivery(args).map_err(|error| format!("the process that delivers cannot be started: {error}"))?;
     }
     Ok(())
 }
 
-/// Standard input to its end. A tool that never closes it is not waited for.
+/// Reads standard input to its end. A thread does it, so that a tool that never closes it does not stop the hook.
 fn read_input() -> Result<Vec<u8>, String> {
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
@@ -88,63 +91,69 @@ fn read_input() -> Result<Vec<u8>, String> {
         }
         Ok(Ok(text)) => Ok(text),
         Ok(Err(error)) => Err(format!("the hook's input cannot be read: {error}")),
-        Err(_) => Err("the hook's input did not come to its end".to_owned()),
+        Err(_) => Err(format!("the tool did not close the hook's input within {} s", READING.as_secs())),
     }
 }
 
-/// Keeps what is to be told, and answers whether something waits now. Where nothing can be kept, as on a full disk, it
-/// goes to the host at once or nowhere.
-fn keep(signals: &Signals<'_>, settings: &Settings, state: &State) -> bool {
+/// Writes the events to the spool, and answers whether something waits there. When the spool cannot be written, as on a
+/// full disk, they are sent at once, and lost if that fails.
+fn enqueue(signals: &Signals<'_>, settings: &Settings, state: &State) -> bool {
     let entries = signals.entries(state);
     let spool = Spool::open(state, settings);
-    // What a host missed before is delivered by whoever comes next, also where that one has nothing to tell.
-    let mut any = entries.is_empty() && spool.as_ref().is_ok_and(|spool| spool.waiting().0 > 0);
+    // Events that wait since an earlier hook are delivered by the next one, also when it has no event itself.
+    let mut is_waiting = entries.is_empty() && spool.as_ref().is_ok_and(|spool| spool.waiting().0 > 0);
     for entry in entries {
         let kept = spool.as_ref().map_err(ToString::to_string);
         match kept.and_then(|spool| spool.add(&entry).map_err(|error| error.to_string())) {
-            Ok(()) => any = true,
+            Ok(()) => is_waiting = true,
             Err(error) => {
-                state.log(&format!("an event cannot be kept: {error}"));
+                state.log(&format!("an event cannot be written to the spool: {error}"));
                 let until = Instant::now() + DIRECT;
                 let body = entry.body.to_string();
-                let _ = wire::post(&settings.url, settings.token.as_deref(), &entry.path, body.as_bytes(), until);
+                let _ = http::post(&settings.url, settings.token.as_deref(), &entry.path, body.as_bytes(), until);
             }
         }
     }
-    any
+    is_waiting
 }
 
-/// Asks memory and prints what the tool puts into the session.
-fn ask(path: &str, hydrate: &Value, event: &str, settings: &Settings, state: &State) {
-    if state.rests(&settings.url) {
+/// Asks memory, and prints what the tool adds to the session.
+fn print_recall(signals: &Signals<'_>, hydrate: &Value, settings: &Settings, state: &State) {
+    if state.is_circuit_open(&settings.url) {
         return;
     }
     let until = Instant::now() + settings.deadline;
-    let answer = wire::post(&settings.url, settings.token.as_deref(), path, hydrate.to_string().as_bytes(), until);
+    let answer = http::post(
+        &settings.url,
+        settings.token.as_deref(),
+        &signals.hooks_path(),
+        hydrate.to_string().as_bytes(),
+        until,
+    );
     let body = match answer {
         Ok((200..300, body)) => body,
-        Ok((status, _)) => return state.log(&format!("memory is not recalled: the host answers {status}")),
-        Err(Failed::Down(why)) => return state.log(&format!("memory is not recalled: {why}")),
-        Err(Failed::Silent) => {
-            state.set_rest(&settings.url, true);
-            return state.log("memory is not recalled: the host does not answer in time");
+        Ok((status, _)) => return state.log(&format!("nothing is recalled: the host answers {status}")),
+        Err(RequestError::Unreachable(why)) => return state.log(&format!("nothing is recalled: {why}")),
+        Err(RequestError::TimedOut) => {
+            state.open_circuit(&settings.url);
+            return state.log("nothing is recalled: the host does not answer in time");
         }
     };
     let answer: Option<Value> = serde_json::from_slice(&body).ok();
     let text = answer.as_ref().and_then(|answer| answer.pointer("/context/text")?.as_str()).unwrap_or_default();
-    if let Some(line) = recall::output(event, text) {
+    if let Some(line) = recall::output(signals.tool, &signals.event.hook, text) {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 }
 
-/// Starts a process that delivers, and does not wait for it. It is of a process group of its own, so that a tool that
-/// ends its group does not end it, and it holds none of the tool's pipes open.
-fn hand_on(args: &HookArgs) -> std::io::Result<()> {
+/// Starts a process that delivers, and does not wait for it. It has a process group of its own, so that a tool that
+/// ends its group does not end it, and it keeps none of the tool's pipes open.
+fn start_delivery(args: &HookArgs) -> std::io::Result<()> {
     use std::os::unix::process::CommandExt;
     let program = program()?;
     let mut command = Command::new(program);
-    command.args(["adapter", "spool", "--flush", "--quiet"]);
+    command.args([NAME, "spool", "--flush", "--quiet"]);
     for word in args.words() {
         command.arg(word);
     }
@@ -152,7 +161,7 @@ fn hand_on(args: &HookArgs) -> std::io::Result<()> {
     command.spawn().map(drop)
 }
 
-/// This program. On Linux a program that was replaced while it ran is still found under its name.
+/// The path of this program. Linux marks a program that was replaced while it ran; the new one is meant then.
 pub(super) fn program() -> std::io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     let text = path.to_string_lossy();

@@ -1,5 +1,7 @@
-//! Writing the adapter into a tool's settings, and taking it out again. Only our own entries are touched; where nobody has
-//! changed the file since, taking them out gives back the file that was there before, byte for byte.
+//! `install` and `uninstall`: writing our entries into a tool's settings, and removing them.
+//!
+//! The entries of others are not touched. When the file has not changed since `install`, `uninstall` restores the file
+//! that was there before, byte for byte.
 
 use std::fs;
 use std::io::Write;
@@ -8,144 +10,141 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+use similar::{ChangeTag, TextDiff};
 
 use super::HooksError;
-use super::entries::{self, Edit};
+use super::command::NAME;
 use super::hook::program;
 use super::output::line;
-use super::payload::Tool;
-use super::settings::{HookArgs, RecallAt, Settings, config_path};
-use super::state::{State, private, short_hash};
+use super::settings::{HookArgs, RecallAt, Settings, config_path, env_text};
+use super::settings_entries::{Entries, SettingsFormat};
+use super::state::{State, open_private, short_hash};
+use super::tools::{Place, SettingsFile, Tool};
 
-/// Whose sessions.
+/// Whose sessions the hooks are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum InstallScope {
-    /// All of this user's.
+    /// All sessions of this user
     User,
-    /// Those in this directory, of everybody who has the file and `memhost` on their path.
+    /// Sessions in this directory, of everybody who has the file and `memhost` on the PATH
     Project,
-    /// Those in this directory, of this user. Claude Code only.
+    /// Sessions in this directory, of this user; not every tool has such settings
     Local,
 }
 
+/// Which settings are changed.
 #[derive(Debug, Args)]
 pub(super) struct PlaceArgs {
-    /// Whose sessions: this user's, or those in this directory.
+    /// Whose sessions the hooks are for
     #[arg(long, value_enum, default_value = "user")]
     scope: InstallScope,
-    /// Show what would be written, and write nothing.
+    /// Show the changes, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Codex: its older `notify` program in config.toml instead of hooks. Then only ends of turns are told.
+    /// Use the tool's `notify` program instead of its hooks, where it has one; it hears of ends of turns only
     #[arg(long)]
     notify: bool,
 }
 
+/// The arguments of `install`.
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Put the token of MEMHOST_TOKEN into the adapter's own file, which nobody else can read.
+    /// Keep the token of MEMHOST_TOKEN in the settings file of the hooks, which only you can read
     #[arg(long)]
     save_token: bool,
     #[command(flatten)]
     hook: HookArgs,
 }
 
-/// What was there before, and what we left: beside the backup, so that `uninstall` finds it.
+/// What `install` did, so that `uninstall` can undo it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Installed {
     path: PathBuf,
-    /// The file without our entries; none where there was no file.
+    /// A copy of the settings without our entries; none where there was no file.
     backup: Option<PathBuf>,
-    /// The digest of the file as we left it.
+    /// The hash of the settings with our entries.
     digest: String,
 }
 
-/// Writes our entries.
+/// Adds our entries.
 pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> {
-    let (settings, complaints) = Settings::of(&args.hook);
-    for complaint in complaints {
-        line(&format!("note: {complaint}"))?;
+    let (settings, warnings) = Settings::resolve(&args.hook);
+    for warning in warnings {
+        line(&format!("warning: {warning}"))?;
     }
     if settings.company.is_none() {
         return Err(HooksError::input(
             "--company",
-            "is missing; name it here, in MEMHOST_COMPANY or in the adapter's file",
+            "is missing; add --company ID, or set MEMHOST_COMPANY or `company` in the settings file of the hooks",
         ));
     }
     if args.save_token && !args.place.dry_run {
         save_token(&args.hook, &settings.url)?;
     } else if settings.token.is_none() {
-        line("note: there is no token yet; set MEMHOST_TOKEN where the tool runs, or install with --save-token")?;
+        line("warning: there is no token; set MEMHOST_TOKEN where the tool runs, or install with --save-token")?;
     }
-    let edit = edit_of(tool, &args.place);
-    let path = place(tool, &args.place)?;
-    let command = command(tool, args)?;
-    let mut events: Vec<&str> = match tool {
-        Tool::Claude => {
-            vec!["SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "PreCompact", "SessionEnd"]
-        }
-        Tool::Codex => vec!["SessionStart", "PreToolUse", "PostToolUse", "Stop", "PreCompact"],
-    };
-    if settings.recall == RecallAt::Prompts {
-        events.insert(1, "UserPromptSubmit");
-    }
-    let before = read(&path)?;
+    let SettingsFile { path, format } = settings_file(tool, &args.place)?;
+    let entries = Entries { format, tool: tool.name() };
+    let command = command(tool, format, args)?;
+    let asks_at_prompts = settings.recall == RecallAt::Prompts;
+    let events = tool.events().iter().filter(|event| asks_at_prompts || !event.only_for_prompts);
+    let events: Vec<&str> = events.map(|event| event.name).collect();
+    let found = read(&path)?;
+    let before = found.as_deref().unwrap_or_default();
     let wrong = |message: String| HooksError::input(path.display().to_string(), message);
-    let base = entries::without(edit, before.as_deref().unwrap_or_default()).map_err(wrong)?;
-    let after = entries::with(edit, before.as_deref().unwrap_or_default(), &events, &command).map_err(wrong)?;
-    if before.as_ref() == Some(&after) {
-        return line(&format!("{} has it already", path.display()));
+    let without = entries.remove(before).map_err(wrong)?;
+    let after = entries.add(before, &events, &command).map_err(wrong)?;
+    if found.as_ref() == Some(&after) {
+        return line(&format!("{} is up to date", path.display()));
     }
-    show(&path, before.as_deref().unwrap_or_default(), &after)?;
+    show_changes(&path, before, &after)?;
     if args.place.dry_run {
         return line("nothing was written");
     }
     let state = State::open();
     let record = record_path(&state, &path)?;
-    let known = known(&record).filter(|known| before.as_ref().is_some_and(|text| digest(text) == known.digest));
-    let backup = match (known, &before) {
-        // Installed over ourselves: what was there before us is what is to come back.
-        (Some(known), _) => known.backup,
+    let earlier =
+        read_record(&record).filter(|earlier| found.as_deref().is_some_and(|text| digest(text) == earlier.digest));
+    let backup = match (earlier, &found) {
+        // Our own earlier entries are replaced: the backup of then is what `uninstall` restores.
+        (Some(earlier), _) => earlier.backup,
         (None, None) => None,
-        (None, Some(_)) => Some(back_up(&state, &path, &base)?),
+        (None, Some(_)) => Some(back_up(&state, &path, &without)?),
     };
     write(&path, &after)?;
     let installed = Installed { path: path.clone(), backup, digest: digest(&after) };
     let text = serde_json::to_string_pretty(&installed).map_err(HooksError::Record)?;
-    private(&record, true).and_then(|mut file| file.write_all(text.as_bytes()))?;
+    open_private(&record, true).and_then(|mut file| file.write_all(text.as_bytes()))?;
     if let Some(backup) = &installed.backup {
-        line(&format!("the file as it was: {}", backup.display()))?;
+        line(&format!("backup: {}", backup.display()))?;
     }
-    line(&format!("`memhost adapter {} uninstall` takes it out again", tool.kind()))?;
-    if tool == Tool::Codex && !args.place.notify {
-        line("Codex runs a hook once you have looked at it and trusted it: type /hooks in Codex")?;
-    }
-    Ok(())
+    line(&format!("to undo: memhost {NAME} {} uninstall", tool.name()))?;
+    tool.after_install(format).map_or(Ok(()), line)
 }
 
-/// Takes our entries out.
+/// Removes our entries.
 pub(super) fn uninstall(tool: Tool, args: &PlaceArgs) -> Result<(), HooksError> {
-    let path = place(tool, args)?;
+    let SettingsFile { path, format } = settings_file(tool, args)?;
     let state = State::open();
     let record = record_path(&state, &path)?;
     let Some(before) = read(&path)? else {
-        return line(&format!("there is no {}", path.display()));
+        return line(&format!("{} does not exist; nothing to remove", path.display()));
     };
-    let known = known(&record).filter(|known| digest(&before) == known.digest);
-    let after = match &known {
+    let installed = read_record(&record).filter(|installed| digest(&before) == installed.digest);
+    let after = match &installed {
         Some(Installed { backup: None, .. }) => None,
         Some(Installed { backup: Some(backup), .. }) => Some(fs::read_to_string(backup)?),
         None => {
             let wrong = |message: String| HooksError::input(path.display().to_string(), message);
-            Some(entries::without(edit_of(tool, args), &before).map_err(wrong)?)
+            Some(Entries { format, tool: tool.name() }.remove(&before).map_err(wrong)?)
         }
     };
     if after.as_ref() == Some(&before) {
-        return line(&format!("{} has nothing of ours", path.display()));
+        return line(&format!("{} has no hooks of memhost", path.display()));
     }
-    show(&path, &before, after.as_deref().unwrap_or_default())?;
+    show_changes(&path, &before, after.as_deref().unwrap_or_default())?;
     if args.dry_run {
         return line("nothing was written");
     }
@@ -154,66 +153,32 @@ pub(super) fn uninstall(tool: Tool, args: &PlaceArgs) -> Result<(), HooksError> 
         None => fs::remove_file(&path)?,
     }
     let _ = fs::remove_file(record);
-    line("taken out")
+    line("removed")
 }
 
-fn edit_of(tool: Tool, args: &PlaceArgs) -> Edit {
-    match (tool, args.notify) {
-        (Tool::Codex, true) => Edit::Notify,
-        (tool, _) => Edit::Hooks(tool),
-    }
+/// The tool's file. Settings are often a link to where a person keeps them: then that file is changed, and the link
+/// stays.
+fn settings_file(tool: Tool, args: &PlaceArgs) -> Result<SettingsFile, HooksError> {
+    let place = Place { scope: args.scope, notify: args.notify, here: std::env::current_dir()? };
+    let file = tool.settings_file(&place)?;
+    Ok(SettingsFile { path: fs::canonicalize(&file.path).unwrap_or(file.path), ..file })
 }
 
-/// Which file.
-fn place(tool: Tool, args: &PlaceArgs) -> Result<PathBuf, HooksError> {
-    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || of("HOME").ok_or_else(|| HooksError::input("HOME", "is not set; the tool's settings are there"));
-    let here = std::env::current_dir()?;
-    let file = match (tool, args.scope) {
-        (Tool::Claude, InstallScope::User) => match of("CLAUDE_CONFIG_DIR") {
-            Some(directory) => directory.join("settings.json"),
-            None => home()?.join(".claude/settings.json"),
-        },
-        (Tool::Claude, InstallScope::Project) => here.join(".claude/settings.json"),
-        (Tool::Claude, InstallScope::Local) => here.join(".claude/settings.local.json"),
-        (Tool::Codex, scope) => {
-            let directory = match scope {
-                InstallScope::User => of("CODEX_HOME").map_or_else(|| home().map(|home| home.join(".codex")), Ok)?,
-                InstallScope::Project => here.join(".codex"),
-                InstallScope::Local => {
-                    return Err(HooksError::input("--scope", "`local` is Claude Code's; use `project`"));
-                }
-            };
-            if args.notify && scope != InstallScope::User {
-                return Err(HooksError::input(
-                    "--notify",
-                    "is for all sessions: Codex reads it in its user's file only",
-                ));
-            }
-            directory.join(if args.notify { "config.toml" } else { "hooks.json" })
-        }
-    };
-    // Settings are often a link to where somebody keeps them: that file is changed, and the link stays.
-    Ok(fs::canonicalize(&file).unwrap_or(file))
-}
-
-fn command(tool: Tool, args: &InstallArgs) -> Result<Vec<String>, HooksError> {
-    // What others share is not where it is on this machine.
-    let program = match args.place.scope {
-        InstallScope::Project => "memhost".to_owned(),
-        InstallScope::User | InstallScope::Local => program()?.display().to_string(),
-    };
-    let mut words = vec![program, "adapter".to_owned(), tool.kind().to_owned()];
-    if args.place.notify && tool == Tool::Codex {
+/// The command that the tool is to run.
+fn command(tool: Tool, format: SettingsFormat, args: &InstallArgs) -> Result<Vec<String>, HooksError> {
+    // A file that others share must not name a path of this machine.
+    let is_shared = args.place.scope == InstallScope::Project;
+    let program = if is_shared { "memhost".to_owned() } else { program()?.display().to_string() };
+    let mut words = vec![program, NAME.to_owned(), tool.name().to_owned()];
+    if format == SettingsFormat::NotifyToml {
         words.push("notify".to_owned());
     }
-    // What the environment says here and now need not be what it says where the tool runs.
-    let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    // The environment of the tool may differ from that of this command.
     let mut hook = args.hook.clone();
-    hook.company = hook.company.or_else(|| env("MEMHOST_COMPANY"));
-    if args.place.scope != InstallScope::Project {
-        hook.url = hook.url.or_else(|| env("MEMHOST_URL"));
-        hook.agent = hook.agent.or_else(|| env("MEMHOST_AGENT"));
+    hook.company = hook.company.or_else(|| env_text("MEMHOST_COMPANY"));
+    if !is_shared {
+        hook.url = hook.url.or_else(|| env_text("MEMHOST_URL"));
+        hook.agent = hook.agent.or_else(|| env_text("MEMHOST_AGENT"));
     }
     words.extend(hook.words());
     Ok(words)
@@ -227,7 +192,7 @@ fn read(path: &Path) -> Result<Option<String>, HooksError> {
     }
 }
 
-/// Whole or not at all, with the permissions that it had.
+/// Replaces the file in one step. It keeps its permissions.
 fn write(path: &Path, text: &str) -> Result<(), HooksError> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
@@ -248,7 +213,7 @@ fn record_path(state: &State, path: &Path) -> Result<PathBuf, HooksError> {
     Ok(state.directory("installed")?.join(format!("{}.json", short_hash(&[&path.to_string_lossy()]))))
 }
 
-fn known(record: &Path) -> Option<Installed> {
+fn read_record(record: &Path) -> Option<Installed> {
     serde_json::from_slice(&fs::read(record).ok()?).ok()
 }
 
@@ -256,7 +221,7 @@ fn back_up(state: &State, path: &Path, text: &str) -> Result<PathBuf, HooksError
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%.6f").to_string();
     let name = format!("{}-{now}-{}", short_hash(&[&path.to_string_lossy()]), file_name(path));
     let backup = state.directory("backups")?.join(name);
-    private(&backup, true).and_then(|mut file| file.write_all(text.as_bytes()))?;
+    open_private(&backup, true).and_then(|mut file| file.write_all(text.as_bytes()))?;
     Ok(backup)
 }
 
@@ -264,26 +229,25 @@ fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The lines that change, from the first to the last.
-fn show(path: &Path, before: &str, after: &str) -> Result<(), HooksError> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let (old, new) = (&old[same..], &new[same..]);
-    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+/// Prints the lines that change.
+fn show_changes(path: &Path, before: &str, after: &str) -> Result<(), HooksError> {
     line(&path.display().to_string())?;
-    for text in &old[..old.len() - tail] {
-        line(&format!("- {text}"))?;
-    }
-    for text in &new[..new.len() - tail] {
-        line(&format!("+ {text}"))?;
+    for change in TextDiff::from_lines(before, after).iter_all_changes() {
+        let text = change.value().trim_end_matches(['\n', '\r']);
+        match change.tag() {
+            ChangeTag::Delete => line(&format!("- {text}"))?,
+            ChangeTag::Insert => line(&format!("+ {text}"))?,
+            ChangeTag::Equal => {}
+        }
     }
     Ok(())
 }
 
 fn save_token(args: &HookArgs, url: &str) -> Result<(), HooksError> {
-    let token = std::env::var("MEMHOST_TOKEN").ok().filter(|token| !token.is_empty());
-    let token = token.ok_or_else(|| HooksError::input("--save-token", "needs the token in MEMHOST_TOKEN"))?;
-    let path = config_path(args).ok_or_else(|| HooksError::input("--config", "is needed where HOME is not set"))?;
+    let token = env_text("MEMHOST_TOKEN")
+        .ok_or_else(|| HooksError::input("--save-token", "finds no token; set MEMHOST_TOKEN to the token"))?;
+    let path = config_path(args)
+        .ok_or_else(|| HooksError::input("--config", "is missing, and HOME is not set; add --config FILE"))?;
     let wrong = |message: String| HooksError::input(path.display().to_string(), message);
     let text = read(&path)?.unwrap_or_default();
     let mut document: toml_edit::DocumentMut =

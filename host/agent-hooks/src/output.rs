@@ -1,4 +1,4 @@
-//! Lines and a table on standard output.
+//! Lines and tables on standard output.
 
 use std::io::Write;
 
@@ -12,12 +12,12 @@ pub(crate) fn line(text: &str) -> Result<(), HooksError> {
     Ok(writeln!(std::io::stdout().lock(), "{text}")?)
 }
 
-/// A table with a head.
-pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
+/// A table with a header.
+pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
         return "nothing".to_owned();
     }
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(head.iter().map(|title| title.to_uppercase())).add_rows(rows);
+    table.load_style(NOTHING).set_header(header.iter().map(|title| title.to_uppercase())).add_rows(rows);
     table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }

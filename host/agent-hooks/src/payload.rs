@@ -1,209 +1,198 @@
-//! What Claude Code and Codex tell their hooks, read into one form. Both tools add fields and events from time to time:
-//! what is not known is left alone, and what is missing is done without.
+//! What an agent tool gives its hooks, read into one form. Tools add fields and events from time to time: unknown ones
+//! are ignored, and missing ones have a default where that makes sense.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::transcript;
-type JsonObject = Map<String, Value>;
+/// The longest text that is copied into `details`, in bytes.
+const MAX_DETAIL: usize = 512;
+/// The fields that are copied into `details`, and the names that they have there.
+const DETAILS: [(&str, &str); 8] = [
+    ("source", "source"),
+    ("reason", "reason"),
+    ("model", "model"),
+    ("permission_mode", "permissionMode"),
+    ("turn_id", "turnId"),
+    ("tool_use_id", "toolUseId"),
+    ("agent_id", "subagentId"),
+    ("agent_type", "subagentType"),
+];
 
-/// Whose hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tool {
-    /// Claude Code.
-    Claude,
-    /// Codex CLI.
-    Codex,
+/// One hook event of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HookSpec {
+    /// The tool's name for it.
+    pub(crate) name: &'static str,
+    /// What it means.
+    pub(crate) meaning: Meaning,
+    /// Whether it is needed only when memory is asked at each prompt.
+    pub(crate) only_for_prompts: bool,
 }
 
-impl Tool {
-    /// The `agentKind` of its events, and its name on the command line.
-    pub(super) fn kind(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-        }
+impl HookSpec {
+    /// An event that is always installed.
+    pub(crate) const fn always(name: &'static str, meaning: Meaning) -> Self {
+        Self { name, meaning, only_for_prompts: false }
+    }
+
+    /// An event that is installed with `--recall prompts`.
+    pub(crate) const fn for_prompts(name: &'static str, meaning: Meaning) -> Self {
+        Self { name, meaning, only_for_prompts: true }
     }
 }
 
-/// Something that happened in a session.
-#[derive(Debug, PartialEq)]
-pub(super) struct Happened {
-    /// The tool's own name of the event.
-    pub(super) event: String,
-    /// The session, as the tool names it.
-    pub(super) session: String,
-    /// Where it works.
-    pub(super) directory: Option<PathBuf>,
-    /// Where the tool writes down what is said.
-    pub(super) transcript: Option<PathBuf>,
-    /// What happened.
-    pub(super) what: What,
-    /// What else is known, for `details` of an event.
-    pub(super) details: JsonObject,
+/// What a hook event means. It decides which fields of the payload are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// A session begins or goes on: `source`.
+    SessionStart,
+    /// A person asks for something: `prompt`.
+    Prompt,
+    /// A tool call begins: `tool_name`, `tool_use_id`.
+    ToolStart,
+    /// A tool call has ended: also `duration_ms` and `tool_response`, which may tell of a failure.
+    ToolEnd,
+    /// A tool call has failed: also `error`.
+    ToolFailure,
+    /// The agent has answered: `turn_id`, `last_assistant_message`.
+    TurnEnd {
+        /// Whether this is also the only sign of the end of a session that the tool gives.
+        ends_session: bool,
+    },
+    /// The transcript is about to be shortened.
+    Compaction,
+    /// A session has ended: `reason`.
+    SessionEnd,
 }
 
-/// What happened, as far as memory cares.
+/// Something that happened in a session of a tool.
 #[derive(Debug, PartialEq)]
-pub(super) enum What {
-    /// A session began or goes on; `is_new` is false where only its context was made smaller.
+pub(crate) struct SessionEvent {
+    /// The tool's name of the hook event.
+    pub(crate) hook: String,
+    /// The tool's id of the session.
+    pub(crate) session: String,
+    /// The working directory of the session.
+    pub(crate) directory: Option<PathBuf>,
+    /// The file in which the tool keeps the transcript.
+    pub(crate) transcript: Option<PathBuf>,
+    /// What happened.
+    pub(crate) kind: EventKind,
+    /// Other fields, for `details` of the host's event.
+    pub(crate) details: Map<String, Value>,
+}
+
+/// What happened, with the fields that memory needs.
+#[derive(Debug, PartialEq)]
+pub(crate) enum EventKind {
+    /// A session began or goes on. `is_new` is false when only its transcript was shortened.
     SessionStarted { source: String, is_new: bool },
     /// A person asked for something.
     Prompted { prompt: String },
-    /// A tool is about to run.
+    /// A tool call is about to begin.
     ToolStarted { tool: String, id: String },
-    /// A tool has run; `error` says why it failed.
-    ToolEnded { tool: String, id: String, took_ms: Option<u64>, error: Option<String> },
-    /// The agent has answered. `ends_session` where the tool has no other sign for that.
-    TurnEnded { turn: Option<String>, prompt: Option<String>, message: Option<String>, ends_session: bool },
+    /// A tool call has ended; `error` says why it failed.
+    ToolEnded { tool: String, id: String, duration_ms: Option<u64>, error: Option<String> },
+    /// The agent has answered. `ends_session` is set where the tool has no other event for the end of a session.
+    TurnEnded { turn: Option<String>, prompt: Option<String>, answer: Option<String>, ends_session: bool },
     /// The transcript is about to be shortened.
     Compacting,
     /// A session ended.
     SessionEnded { reason: String },
-    /// Nothing that memory has a word for.
+    /// An event that means nothing to memory.
     Other,
 }
 
-/// Reads a hook's JSON; none where it is no event of a session.
-pub(super) fn read(tool: Tool, value: &Value) -> Option<Happened> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
-    if value.get("type").and_then(Value::as_str) == Some("agent-turn-complete") {
-        return notified(value);
-    }
-    let event = text("hook_event_name")?;
-    let use_id = || text("tool_use_id").unwrap_or_else(|| format!("at-{}", jiff::Timestamp::now().as_nanosecond()));
-    let named = || text("tool_name").unwrap_or_else(|| "unknown".to_owned());
-    let what = match event.as_str() {
-        "SessionStart" => {
-            let source = text("source").unwrap_or_else(|| "startup".to_owned());
-            What::SessionStarted { is_new: source != "compact", source }
-        }
-        "UserPromptSubmit" => What::Prompted { prompt: text("prompt")? },
-        "PreToolUse" => What::ToolStarted { tool: named(), id: use_id() },
-        "PostToolUse" => {
-            let error = value.get("tool_response").and_then(failure);
-            What::ToolEnded { tool: named(), id: use_id(), took_ms: took(value), error }
-        }
-        "PostToolUseFailure" => {
-            let error = text("error").or_else(|| value.get("error").map(Value::to_string));
-            let error = error.unwrap_or_else(|| "it failed without a reason".to_owned());
-            What::ToolEnded { tool: named(), id: use_id(), took_ms: took(value), error: Some(error) }
-        }
-        "Stop" => What::TurnEnded {
-            turn: text("turn_id"),
-            prompt: None,
-            message: text("last_assistant_message"),
-            ends_session: tool == Tool::Codex,
-        },
-        "PreCompact" => What::Compacting,
-        "SessionEnd" => What::SessionEnded { reason: text("reason").unwrap_or_else(|| "other".to_owned()) },
-        _ => What::Other,
+/// A text field that is there and not empty.
+pub(crate) fn text(payload: &Value, name: &str) -> Option<String> {
+    payload.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Reads a payload with the fields that Claude Code and Codex both use; nothing where it is not an event of a session.
+pub(crate) fn parse(specs: &[HookSpec], payload: &Value) -> Option<SessionEvent> {
+    let hook = text(payload, "hook_event_name")?;
+    let meaning = specs.iter().find(|spec| spec.name == hook).map(|spec| spec.meaning);
+    let kind = match meaning {
+        Some(meaning) => kind_of(meaning, payload)?,
+        None => EventKind::Other,
     };
     let mut details = Map::new();
-    details.insert("hookEvent".to_owned(), Value::String(event.clone()));
-    for (name, ours) in [
-        ("source", "source"),
-        ("reason", "reason"),
-        ("model", "model"),
-        ("permission_mode", "permissionMode"),
-        ("turn_id", "turnId"),
-        ("tool_use_id", "toolUseId"),
-        ("agent_id", "subagentId"),
-        ("agent_type", "subagentType"),
-    ] {
-        if let Some(value) = text(name).filter(|value| value.len() <= 512) {
-            details.insert(ours.to_owned(), Value::String(value));
+    details.insert("hookEvent".to_owned(), hook.as_str().into());
+    for (field, name) in DETAILS {
+        if let Some(value) = text(payload, field).filter(|value| value.len() <= MAX_DETAIL) {
+            details.insert(name.to_owned(), value.into());
         }
     }
-    if let Some(is_interrupt) = value.get("is_interrupt").and_then(Value::as_bool) {
-        details.insert("isInterrupt".to_owned(), Value::Bool(is_interrupt));
+    if let Some(is_interrupt) = payload.get("is_interrupt").and_then(Value::as_bool) {
+        details.insert("isInterrupt".to_owned(), is_interrupt.into());
     }
-    Some(Happened {
-        event,
-        session: text("session_id")?,
-        directory: text("cwd").map(PathBuf::from),
-        transcript: text("transcript_path").map(PathBuf::from),
-        what,
+    Some(SessionEvent {
+        hook,
+        session: text(payload, "session_id")?,
+        directory: text(payload, "cwd").map(PathBuf::from),
+        transcript: text(payload, "transcript_path").map(PathBuf::from),
+        kind,
         details,
     })
 }
 
-/// Codex's older `notify` program is told of turns only.
-fn notified(value: &Value) -> Option<Happened> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
-    let prompts = value.get("input-messages").and_then(Value::as_array);
-    let prompts: Vec<&str> = prompts.into_iter().flatten().filter_map(Value::as_str).collect();
-    let turn = text("turn-id");
-    let mut details = Map::new();
-    details.insert("hookEvent".to_owned(), Value::String("notify".to_owned()));
-    if let Some(turn) = &turn {
-        details.insert("turnId".to_owned(), Value::String(turn.clone()));
-    }
-    Some(Happened {
-        event: "notify".to_owned(),
-        session: text("thread-id")?,
-        directory: text("cwd").map(PathBuf::from),
-        transcript: None,
-        what: What::TurnEnded {
-            turn,
-            prompt: (!prompts.is_empty()).then(|| prompts.join("\n")),
-            message: text("last-assistant-message"),
-            ends_session: true,
+fn kind_of(meaning: Meaning, payload: &Value) -> Option<EventKind> {
+    let text = |name: &str| text(payload, name);
+    let id = || text("tool_use_id").unwrap_or_else(|| format!("at-{}", jiff::Timestamp::now().as_nanosecond()));
+    let tool = || text("tool_name").unwrap_or_else(|| "unknown".to_owned());
+    let duration_ms = payload.get("duration_ms").and_then(Value::as_u64);
+    Some(match meaning {
+        Meaning::SessionStart => {
+            let source = text("source").unwrap_or_else(|| "startup".to_owned());
+            EventKind::SessionStarted { is_new: source != "compact", source }
+        }
+        Meaning::Prompt => EventKind::Prompted { prompt: text("prompt")? },
+        Meaning::ToolStart => EventKind::ToolStarted { tool: tool(), id: id() },
+        Meaning::ToolEnd => {
+            let error = payload.get("tool_response").and_then(failure);
+            EventKind::ToolEnded { tool: tool(), id: id(), duration_ms, error }
+        }
+        Meaning::ToolFailure => {
+            let error = text("error").or_else(|| payload.get("error").map(Value::to_string));
+            let error = error.unwrap_or_else(|| "the tool gave no reason".to_owned());
+            EventKind::ToolEnded { tool: tool(), id: id(), duration_ms, error: Some(error) }
+        }
+        Meaning::TurnEnd { ends_session } => EventKind::TurnEnded {
+            turn: text("turn_id"),
+            prompt: None,
+            answer: text("last_assistant_message"),
+            ends_session,
         },
-        details,
+        Meaning::Compaction => EventKind::Compacting,
+        Meaning::SessionEnd => EventKind::SessionEnded { reason: text("reason").unwrap_or_else(|| "other".to_owned()) },
     })
 }
 
-fn took(value: &Value) -> Option<u64> {
-    value.get("duration_ms").and_then(Value::as_u64)
-}
-
-/// Codex has one event for a tool that ran, however it ended: what its answer says of a failure.
+/// Why a tool call failed, by its response. Codex has one event for all ends of a tool call.
 fn failure(response: &Value) -> Option<String> {
-    // Codex gives a shell's answer as JSON in a string.
+    // Codex gives the response of a shell as JSON in a string.
     let inner: Option<Value> =
         response.as_str().filter(|text| text.starts_with('{')).and_then(|text| serde_json::from_str(text).ok());
     let object = inner.as_ref().unwrap_or(response).as_object()?;
     let code = object.get("exit_code").or_else(|| object.get("metadata")?.get("exit_code")).and_then(Value::as_i64);
     if let Some(code) = code.filter(|code| *code != 0) {
-        return Some(format!("it ended with exit code {code}"));
+        return Some(format!("exit code {code}"));
     }
-    let says = |name: &str| object.get(name).and_then(Value::as_bool);
-    let failed = says("is_error") == Some(true) || says("isError") == Some(true) || says("success") == Some(false);
-    let reason = || object.get("error").and_then(Value::as_str).unwrap_or("its answer says that it failed").to_owned();
+    let flag = |name: &str| object.get(name).and_then(Value::as_bool);
+    let failed = flag("is_error") == Some(true) || flag("isError") == Some(true) || flag("success") == Some(false);
+    let reason = || object.get("error").and_then(Value::as_str).unwrap_or("the response reports a failure").to_owned();
     failed.then(reason)
-}
-
-impl Happened {
-    /// The prompt and the answer of the turn that ended, from what the tool says and, where that says nothing, from the
-    /// transcript.
-    pub(super) fn exchange(&self) -> transcript::Exchange {
-        let read = || self.transcript.as_deref().map(transcript::last_exchange).unwrap_or_default();
-        match &self.what {
-            What::TurnEnded { prompt: Some(prompt), message, .. } => {
-                transcript::Exchange { prompt: Some(prompt.clone()), message: message.clone() }
-            }
-            What::TurnEnded { prompt: None, message: Some(message), .. } => {
-                transcript::Exchange { message: Some(message.clone()), ..read() }
-            }
-            _ => read(),
-        }
-    }
-
-    /// How long the transcript is: two prompts of one text are told apart by it.
-    pub(super) fn moment(&self) -> String {
-        self.transcript.as_deref().map_or(0, transcript::length).to_string()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::TOOLS;
     use serde_json::json;
 
     #[test]
-    fn how_a_tool_ended_is_read_from_what_it_answered() {
+    fn a_failed_tool_call_is_recognized_by_its_response() {
         for (response, failed) in [
             (json!("plain text"), false),
             (json!({"stdout": "ok", "interrupted": false}), false),
@@ -219,11 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_of_a_session_is_nothing() {
-        for value in [json!(null), json!([]), json!({"hook_event_name": "Stop"}), json!({"session_id": "s"})] {
-            assert_eq!(read(Tool::Claude, &value), None, "{value}");
+    fn a_payload_that_is_not_of_a_session_is_ignored() {
+        for tool in TOOLS {
+            for value in [json!(null), json!([]), json!({"hook_event_name": "Stop"}), json!({"session_id": "s"})] {
+                assert_eq!(tool.parse(&value), None, "{tool:?}: {value}");
+            }
+            let later = json!({"hook_event_name": "SomethingNew", "session_id": "s", "cwd": 7});
+            assert_eq!(tool.parse(&later).unwrap().kind, EventKind::Other);
         }
-        let later = json!({"hook_event_name": "SomethingNew", "session_id": "s", "cwd": 7});
-        assert_eq!(read(Tool::Claude, &later).unwrap().what, What::Other);
     }
 }

@@ -1,13 +1,14 @@
-//! Which project a directory belongs to: the same name on every machine, so that memory of a project is found again.
+//! Which project a directory belongs to. The id is the same on every machine, so that the memory of a project is found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The longest id, in bytes, and the longest file that is read for it.
+/// The longest id, in bytes.
 const MAX_ID: usize = 128;
+/// The longest file of Git that is read, in bytes.
 const MAX_FILE: u64 = 64 << 10;
 
-/// What is known of the directory of a session.
+/// The project of a session's directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Project {
     /// The remote `origin` of the repository as `host:owner:name`, or the name of its root, or that of the directory.
@@ -17,7 +18,7 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Looks from a directory upwards.
+    /// Searches from a directory upwards for a Git repository.
     pub(super) fn of(directory: &Path) -> Self {
         let found = directory.ancestors().find_map(|root| git_directory(root).map(|git| (root, git)));
         let Some((root, git)) = found else { return Self { id: name(directory), branch: None } };
@@ -31,7 +32,7 @@ impl Project {
     }
 }
 
-/// Git's own directory; in a worktree or a submodule `.git` is a file that names it.
+/// The `.git` directory. In a worktree or a submodule `.git` is a file that names it.
 fn git_directory(root: &Path) -> Option<PathBuf> {
     let path = root.join(".git");
     let kind = fs::metadata(&path).ok()?;
@@ -62,7 +63,7 @@ fn origin(config: &str) -> Option<String> {
     None
 }
 
-/// `https://user:secret@host/owner/name.git`, `git@host:owner/name` and `ssh://git@host:22/owner/name` are one project.
+/// `https://user:secret@host/owner/name.git`, `git@host:owner/name` and `ssh://git@host:22/owner/name` have one id.
 fn remote_id(url: &str) -> Option<String> {
     let (authority, path) = match url.split_once("://") {
         Some(("file", _)) => return None,
@@ -78,7 +79,7 @@ fn name(directory: &Path) -> String {
     clean(&directory.file_name().map(|name| name.to_string_lossy()).unwrap_or_default())
 }
 
-/// A text as the host takes it for an id: no path separators, no control characters, not too long, not empty.
+/// A text as an id that the host accepts: without path separators and control characters, not too long, not empty.
 pub(super) fn clean(text: &str) -> String {
     let replaced: String =
         text.chars().map(|c| if c.is_control() || c == '/' || c == '\\' { '_' } else { c }).collect();
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_of_the_repository_around_it_or_of_itself() {
+    fn a_directory_has_the_id_of_its_repository_or_its_own_name() {
         let base = tempfile::tempdir().unwrap();
         let root = base.path().join("widgets");
         let deep = root.join("src/deep");
@@ -124,7 +125,7 @@ mod tests {
         let config = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.com:acme/w.git\n";
         fs::write(root.join(".git/config"), config).unwrap();
         assert_eq!(Project::of(&deep).id, "example.com:acme:w");
-        // A worktree elsewhere is the same project.
+        // A worktree in another place is the same project.
         let tree = base.path().join("tree");
         let of_tree = root.join(".git/worktrees/tree");
         fs::create_dir_all(&of_tree).unwrap();
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_such_as_the_host_takes() {
+    fn ids_are_accepted_by_the_host() {
         for (text, id) in [("a/b\\c\n", "a_b_c_"), ("", "unnamed"), ("..", "unnamed"), (" x ", "x")] {
             assert_eq!(clean(text), id);
         }

@@ -1,5 +1,6 @@
-//! The adapter's own directory: its log, when tools began, and whether the host was found to hang. Whatever goes wrong
-//! here is nobody's problem: an adapter that cannot write is quiet and goes on.
+//! The directory in which hooks keep their own files: the log, when tool calls began, and which hosts do not answer.
+//!
+//! A hook that cannot write there goes on without it: nothing here may stop a session.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
@@ -7,110 +8,127 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The log is begun anew where it is larger, and the one before is kept as `adapter.log.1`.
+use super::settings::env_path;
+
+const LOG: &str = "agent-hooks.log";
+/// A longer log is renamed to `agent-hooks.log.1`, and a new one begins. In bytes.
 const MAX_LOG_BYTES: u64 = 256 << 10;
-/// How long a host that did not answer is left alone.
-const REST: Duration = Duration::from_secs(5);
-/// A tool that began longer ago will not be told of any more.
+/// How long no hook asks a host that did not answer in time.
+const CIRCUIT_OPEN: Duration = Duration::from_secs(5);
+/// A tool call that began longer ago has no end that will be reported.
 const MAX_TOOL_AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// Where the adapter keeps what is its own.
+/// The directory of the hooks' own files.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     root: PathBuf,
 }
 
 impl State {
-    /// The directory of `MEMHOST_ADAPTER_STATE`, or `memhost/adapter` in the user's state directory.
+    /// The directory named by `MEMHOST_AGENT_HOOKS_STATE`, or `memhost/agent-hooks` in the user's state directory.
     pub(super) fn open() -> Self {
-        let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let root = of("MEMHOST_ADAPTER_STATE")
-            .or_else(|| of("XDG_STATE_HOME").map(|base| base.join("memhost/adapter")))
-            .or_else(|| of("HOME").map(|home| home.join(".local/state/memhost/adapter")))
-            .unwrap_or_else(|| std::env::temp_dir().join("memhost-adapter"));
+        let root = env_path("MEMHOST_AGENT_HOOKS_STATE")
+            .or_else(|| env_path("XDG_STATE_HOME").map(|base| base.join("memhost/agent-hooks")))
+            .or_else(|| env_path("HOME").map(|home| home.join(".local/state/memhost/agent-hooks")))
+            .unwrap_or_else(|| std::env::temp_dir().join("memhost-agent-hooks"));
         Self { root }
     }
 
-    /// A directory of this name in it, for nobody else to read; made where it is missing.
+    /// A directory in it that only this user can read. It is created where it is missing.
     pub(super) fn directory(&self, name: &str) -> std::io::Result<PathBuf> {
         let path = self.root.join(name);
         DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         Ok(path)
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Writes a complaint where the model does not read it. Callers put no token and no prompt in it.
+    /// The path of the log, whether or not there is one.
+    pub(super) fn log_path(&self) -> PathBuf {
+        self.root.join(LOG)
+    }
+
+    /// Adds a problem to the log, which no model reads. Callers put no token and no prompt into the message.
     pub(super) fn log(&self, message: &str) {
-        let Ok(directory) = self.directory("") else { return };
-        let path = directory.join("adapter.log");
-        if fs::metadata(&path).is_ok_and(|found| found.len() > MAX_LOG_BYTES) {
-            let _ = fs::rename(&path, directory.join("adapter.log.1"));
+        if self.directory("").is_err() {
+            return;
         }
-        if let Ok(mut file) = private(&path, false) {
+        let path = self.log_path();
+        if fs::metadata(&path).is_ok_and(|found| found.len() > MAX_LOG_BYTES) {
+            let _ = fs::rename(&path, self.root.join(format!("{LOG}.1")));
+        }
+        if let Ok(mut file) = open_private(&path, false) {
             let line = format!("{} {}\n", jiff::Timestamp::now(), message.replace('\n', " "));
             let _ = file.write_all(line.as_bytes());
         }
     }
 
-    /// Notes that a tool began.
-    pub(super) fn tool_began(&self, id: &str) {
+    /// Notes that a tool call begins now.
+    pub(super) fn note_tool_start(&self, id: &str) {
         if let Ok(directory) = self.directory("tools") {
-            let _ = private(&directory.join(id), true);
+            let _ = open_private(&directory.join(id), true);
         }
     }
 
-    /// How long ago a tool began, in milliseconds, if that was noted. Asked once: the note is taken away.
-    pub(super) fn tool_took(&self, id: &str) -> Option<u64> {
+    /// How long ago a tool call began, in milliseconds, if that was noted. The note is removed.
+    pub(super) fn take_tool_duration_ms(&self, id: &str) -> Option<u64> {
         let path = self.root.join("tools").join(id);
         let began = fs::metadata(&path).and_then(|found| found.modified()).ok()?;
         let _ = fs::remove_file(&path);
-        let took = SystemTime::now().duration_since(began).unwrap_or_default();
-        u64::try_from(took.as_millis()).ok()
+        let duration = SystemTime::now().duration_since(began).unwrap_or_default();
+        u64::try_from(duration.as_millis()).ok()
     }
 
-    /// Throws away the notes of tools whose end nobody told.
-    pub(super) fn sweep(&self) {
-        for entry in fs::read_dir(self.root.join("tools")).into_iter().flatten().flatten() {
-            let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
-            if age.is_some_and(|age| age > MAX_TOOL_AGE) {
-                let _ = fs::remove_file(entry.path());
-            }
+    /// Removes the notes of tool calls whose end nobody reported.
+    pub(super) fn remove_old_tool_notes(&self) {
+        remove_older(&self.root.join("tools"), MAX_TOOL_AGE, |_| true);
+    }
+
+    /// Whether a host did not answer in time a moment ago. Nobody waits for it again until the circuit closes.
+    pub(super) fn is_circuit_open(&self, url: &str) -> bool {
+        fs::metadata(self.circuit_path(url)).is_ok_and(|found| age(&found).is_some_and(|age| age < CIRCUIT_OPEN))
+    }
+
+    /// Notes that a host does not answer in time.
+    pub(super) fn open_circuit(&self, url: &str) {
+        if self.directory("").is_ok() {
+            let _ = open_private(&self.circuit_path(url), true);
         }
     }
 
-    /// Whether a host was found a moment ago not to answer: nobody waits for it again right away.
-    pub(super) fn rests(&self, host: &str) -> bool {
-        let noted = fs::metadata(self.root.join(rest_file(host))).and_then(|found| found.modified());
-        noted.ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age < REST)
+    /// Notes that a host answers again.
+    pub(super) fn close_circuit(&self, url: &str) {
+        let _ = fs::remove_file(self.circuit_path(url));
     }
 
-    /// Notes that a host does not answer, or that it does.
-    pub(super) fn set_rest(&self, host: &str, hangs: bool) {
-        let path = self.root.join(rest_file(host));
-        if hangs {
-            if self.directory("").is_ok() {
-                let _ = private(&path, true);
-            }
-        } else {
-            let _ = fs::remove_file(path);
+    fn circuit_path(&self, url: &str) -> PathBuf {
+        self.root.join(format!("circuit-open-{}", short_hash(&[url])))
+    }
+}
+
+fn age(found: &fs::Metadata) -> Option<Duration> {
+    found.modified().ok()?.elapsed().ok()
+}
+
+/// Removes files of a directory that are older, and whose name is chosen.
+pub(super) fn remove_older(directory: &Path, max_age: Duration, choose: impl Fn(&str) -> bool) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let is_old = entry.metadata().is_ok_and(|found| age(&found).is_some_and(|age| age > max_age));
+        if is_old && choose(&entry.file_name().to_string_lossy()) {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-fn rest_file(host: &str) -> String {
-    format!("silent-{}", short_hash(&[host]))
-}
-
-/// Opens a file that nobody else may read: emptied, or to be added to.
-pub(super) fn private(path: &Path, empty: bool) -> std::io::Result<File> {
+/// Opens a file that only this user can read: emptied, or to add to it.
+pub(super) fn open_private(path: &Path, empty: bool) -> std::io::Result<File> {
     OpenOptions::new().create(true).write(true).append(!empty).truncate(empty).mode(0o600).open(path)
 }
 
-/// 128 bits that stand for these parts, in hexadecimal.
+/// A hash of 128 bits of these texts, in hexadecimal.
 pub(super) fn short_hash(parts: &[&str]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -118,4 +136,56 @@ pub(super) fn short_hash(parts: &[&str]) -> String {
         hasher.update(part.as_bytes());
     }
     hasher.finalize().to_hex()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set_age(path: &Path, age: Duration) {
+        File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+    }
+
+    #[test]
+    fn a_circuit_closes_by_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State { root: directory.path().to_owned() };
+        assert!(!state.is_circuit_open("http://a"));
+        state.open_circuit("http://a");
+        assert!(state.is_circuit_open("http://a") && !state.is_circuit_open("http://b"));
+        set_age(&state.circuit_path("http://a"), CIRCUIT_OPEN);
+        assert!(!state.is_circuit_open("http://a"));
+        state.open_circuit("http://a");
+        state.close_circuit("http://a");
+        assert!(!state.is_circuit_open("http://a"));
+    }
+
+    #[test]
+    fn a_tool_call_lasts_from_its_note() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State { root: directory.path().to_owned() };
+        assert_eq!(state.take_tool_duration_ms("a"), None);
+        for id in ["a", "b", "c"] {
+            state.note_tool_start(id);
+        }
+        set_age(&directory.path().join("tools/a"), Duration::from_secs(2));
+        assert!((2_000..60_000).contains(&state.take_tool_duration_ms("a").unwrap()));
+        assert_eq!(state.take_tool_duration_ms("a"), None, "it is asked once");
+        set_age(&directory.path().join("tools/b"), MAX_TOOL_AGE + Duration::from_secs(1));
+        state.remove_old_tool_notes();
+        assert_eq!(state.take_tool_duration_ms("b"), None);
+        assert!(state.take_tool_duration_ms("c").is_some());
+    }
+
+    #[test]
+    fn a_long_log_begins_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State { root: directory.path().to_owned() };
+        state.log("one\ntwo");
+        assert!(fs::read_to_string(state.log_path()).unwrap().ends_with(" one two\n"));
+        fs::write(state.log_path(), vec![b'x'; 257 << 10]).unwrap();
+        state.log("three");
+        assert!(fs::read_to_string(state.log_path()).unwrap().ends_with(" three\n"));
+        assert!(directory.path().join("agent-hooks.log.1").exists());
+    }
 }

@@ -147,9 +147,9 @@ enum Command {
     Eval(evaluate::EvalCommand),
     /// Serve memory to an agent on standard input and output (Model Context Protocol).
     Mcp(mcp::McpArgs),
-    /// For the hooks of agents' tools: Claude Code and Codex.
+    /// Hooks of agent tools: Claude Code and Codex.
     #[command(subcommand)]
-    Adapter(memhost_agent_hooks::AdapterCommand),
+    AgentHooks(memhost_agent_hooks::AgentHooksCommand),
     /// Memory of other systems, in and out: claude-mem.
     #[command(subcommand)]
     Bridge(bridge::BridgeCommand),
@@ -192,7 +192,7 @@ pub fn init_log(cli: &Cli) -> Result<Telemetry, CliError> {
 /// What went wrong, with its exit code.
 pub fn run(cli: Cli) -> Result<(), CliError> {
     // Needs no runtime, and has no time to start one.
-    if let Some(Command::Adapter(command)) = cli.command {
+    if let Some(Command::AgentHooks(command)) = cli.command {
         return Ok(memhost_agent_hooks::run(command)?);
     }
     // Two threads a core: a guest that is inside a host call for a moment must not hold up everybody else's calls.
@@ -242,7 +242,7 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Eval(command) => evaluate::run(command).await,
         Command::Mcp(args) => mcp::run(args).await,
         // Was done before there was a runtime.
-        Command::Adapter(_) => Ok(()),
+        Command::AgentHooks(_) => Ok(()),
         Command::Bridge(command) => bridge::run(command).await,
         Command::Profile(command) => profile::run(command, cli.profile).await,
         Command::Man(args) => man::run(&args, Cli::command()),

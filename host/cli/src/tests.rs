@@ -40,7 +40,7 @@ const SEVERAL_MEANINGS: [&str; 12] = [
 const OF_THE_THING: [&str; 10] =
     ["to", "by", "config", "data-dir", "plugins-dir", "trusted-key", "days", "listen", "none", "source-kind"];
 /// Command lines that stand in the settings of other tools, and say what those need.
-const OF_TOOLS: &str = "memhost adapter";
+const OF_TOOLS: &str = "memhost agent-hooks";
 /// Systems, each of which is a thing with verbs.
 const OF_SYSTEMS: &str = "memhost bridge";
 

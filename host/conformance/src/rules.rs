@@ -32,13 +32,13 @@ const GROUPS: &[(&str, &[Rule])] = &[
     ("Admission and description", admission::RULES),
     ("Configuration and permissions", configuration::RULES),
     ("Capture", capture::RULES),
-    ("Curated writes", upsert::RULES),
+    ("Upserts", upsert::RULES),
     ("Queries", query::RULES),
     ("Partitions", partition::RULES),
     ("Lists", list::RULES),
     ("Single records", get::RULES),
     ("Forgetting", forget::RULES),
-    ("Instances that come and go", restart::RULES),
+    ("Restarts and several instances", restart::RULES),
     ("Errors", errors::RULES),
     ("Correction", correction::RULES),
     ("Summaries", profile::RULES),
@@ -64,9 +64,11 @@ pub(super) fn is_about_writing(rule: &Rule) -> bool {
 /// Every rule with what it expects and where the contract says it, as Markdown.
 pub fn handbook() -> String {
     let mut text = String::from(
-        "# Rules that a provider keeps\n\n`memhost plugin check FILE.wasm` tries them, and this page is written by \
-         `memhost plugin check --list-rules`. An id is never given to another rule. Rules of optional interfaces are \
-         tried where the component exports the interface; those marked *thorough* need `--thorough`.\n",
+        "# Conformance: the rules for providers\n\n`memhost plugin check FILE.wasm` tests them, and \
+         `memhost plugin check --list-rules` prints this page. Each rule has a title, what the suite does and expects, \
+         and the sentence of the contract that it comes from. An id is never given to another rule. Rules of an \
+         optional interface are tested if the component exports the interface. Those marked *thorough* need \
+         `--thorough`.\n",
     );
     for (title, rules) in GROUPS {
         // Writing to a text does not fail.

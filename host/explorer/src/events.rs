@@ -94,7 +94,7 @@ pub(super) async fn list(
                 (empty("No event is like that", &html! { a href=(view.path) { "Show all events" } }))
             } @else if page.items.is_empty() {
                 (empty("No event yet", &html! {
-                    code { "memhost adapter claude install" } " and " code { "memhost adapter codex install" }
+                    code { "memhost agent-hooks claude install" } " and " code { "memhost agent-hooks codex install" }
                     " have those tools tell of their sessions here."
                 }))
             } @else {

@@ -93,7 +93,7 @@ pub(super) async fn list(
             } @else if page.items.is_empty() {
                 (empty("No event yet", &html! {
                     "Send what happens to " code { "POST /runtime/v1/companies/" (allowed.company) "/hooks" } ", or let "
-                    code { "memhost adapter" } " do it."
+                    code { "memhost agent-hooks" } " do it."
                 }))
             } @else {
                 (table("Deliveries", columns, rows))

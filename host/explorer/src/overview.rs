@@ -90,7 +90,7 @@ fn first_steps(company: &CompanyId) -> Markup {
                 "memhost note --company " (company) " 'Deploys are frozen on Fridays'\n"
                 "memhost search --company " (company) " 'when may I deploy?'"
             }
-            p.help { "The first operation makes a binding of the built-in provider, which keeps Markdown files on this machine. " code { "memhost adapter claude install" } " has Claude Code do the same by itself." }
+            p.help { "The first operation makes a binding of the built-in provider, which keeps Markdown files on this machine. " code { "memhost agent-hooks claude install" } " has Claude Code do the same by itself." }
         }
     }
 }

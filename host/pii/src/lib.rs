@@ -1,7 +1,6 @@
 //! Finds personal data and credentials in plain text, grades the risk and redacts what is raw.
 //!
-//! The detector knows shapes and checksums, not people. It finds no names, no street addresses and no dates of
-//! birth. It also does not undo encodings (`%40`, Base64) or spelled-out forms (`joe at example dot com`), and it
+//! The detector knows shapes and checksums, not people. It finds no names and no dates of birth. It also does not undo encodings (`%40`, Base64) or spelled-out forms (`joe at example dot com`), and it
 //! does not look through zero-width characters. National phone numbers without a country code are found only if
 //! they are North American or follow a word such as "phone". A result of [`PiiRisk::None`] is no proof that a text
 //! is harmless.
@@ -87,6 +86,9 @@ pub enum PiiKind {
     Secret,
     /// A passport number (ICAO Doc 9303, up to 9 letters and digits), only right behind the word "passport".
     Passport,
+    /// A street with a house number, in the English, German or Dutch form: `12 Baker Street`, `Hauptstraße 5`. A street
+    /// needs a word such as "Street", "Ave" or "straße" and a capital letter.
+    PostalAddress,
     /// Data that was redacted or masked before, such as `[EMAIL]` or `****1234`. Always [`PiiRisk::Possible`].
     Redacted,
     /// Words that announce personal data, such as "my phone number is". Always [`PiiRisk::Possible`].
@@ -98,14 +100,15 @@ impl PiiKind {
     #[must_use]
     pub const fn placeholder(self) -> &'static str {
         match self {
-            Self::Email => "[email]",
-            Self::Phone => "[phone]",
-            Self::Card => "[card]",
-            Self::Iban => "[iban]",
-            Self::Ssn => "[ssn]",
-            Self::IpAddress => "[ip-address]",
-            Self::Secret => "[secret]",
-            Self::Passport => "[passport]",
+            Self::Email => "[EMAIL]",
+            Self::Phone => "[PHONE]",
+            Self::Card => "[CARD]",
+            Self::Iban => "[IBAN]",
+            Self::Ssn => "[SSN]",
+            Self::IpAddress => "[IP_ADDRESS]",
+            Self::Secret => "[SECRET]",
+            Self::Passport => "[PASSPORT]",
+            Self::PostalAddress => "[ADDRESS]",
             Self::Redacted | Self::Hint => WITHHELD,
         }
     }

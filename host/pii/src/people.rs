@@ -3,6 +3,8 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
+use iban::Iban;
+
 use super::text::{
     before, byte, digit_groups, digits, ends_clean, is_compact_date, is_digit, is_number_list, is_one_of, is_word,
     starts_clean,
@@ -190,48 +192,25 @@ pub(super) fn dial(text: &str, start: usize, min: usize) -> Option<Range<usize>>
 
 // Bank accounts and passports
 
-/// Country codes and lengths of the SWIFT IBAN registry, with the countries that use an IBAN outside of it.
-pub(super) const IBAN_LENGTHS: &[(usize, &str)] = &[
-    (15, "NO"),
-    (16, "BE"),
-    (18, "DK FI FK FO GL NL SD"),
-    (19, "MK SI"),
-    (20, "AT BA EE KZ LT LU MN XK"),
-    (21, "CH HR LI LV"),
-    (22, "BG BH CR DE GB GE IE ME RS VA"),
-    (23, "AE GI IL IQ OM SO TL"),
-    (24, "AD CZ ES MD PK RO SA SE SK TN VG"),
-    (25, "LY PT ST"),
-    (26, "IS TR"),
-    (27, "BI DJ FR GR IT MC MR SM"),
-    (28, "AL AZ BY CY DO GT HN HU LB NI PL SV"),
-    (29, "BR EG PS QA UA"),
-    (30, "JO KW MU YE"),
-    (31, "MT SC"),
-    (32, "LC"),
-    (33, "RU"),
-];
+/// The longest account number of the registry: two letters and 32 more characters, with a separator between them.
+const MAX_IBAN: usize = 34;
 
 pub(super) fn iban(text: &str, at: Range<usize>) -> Option<Finding> {
-    let country = &text[at.start..at.start + 2];
-    let len = IBAN_LENGTHS.iter().find(|(_, codes)| is_one_of(country, codes))?.0;
-    let mut account = Vec::with_capacity(len);
-    let mut end = at.start;
-    while account.len() < len {
-        match byte(text, end)? {
-            b if b.is_ascii_alphanumeric() => account.push(b),
-            b' ' | b'-' if is_word(before(text, end, 1)) => {}
-            _ => return None,
+    let mut account = String::with_capacity(MAX_IBAN);
+    let (mut end, mut found) = (at.start, None);
+    // The registry gives each country one length, so at most one end fits.
+    while account.len() < MAX_IBAN && found.is_none() {
+        match byte(text, end) {
+            Some(b) if b.is_ascii_alphanumeric() => account.push(char::from(b.to_ascii_uppercase())),
+            Some(b' ' | b'-') if is_word(before(text, end, 1)) => {}
+            _ => break,
         }
         end += 1;
+        if account.len() > 14 && ends_clean(text, end) && account.parse::<Iban>().is_ok() {
+            found = Some(Finding::high(PiiKind::Iban, at.start..end));
+        }
     }
-    // Moving the first four characters to the end and reading letters as 10 to 35 must leave 1 (ISO 7064).
-    account.rotate_left(4);
-    let rest = account.iter().fold(0, |rest, &b| {
-        let value = char::from(b).to_digit(36).unwrap_or_default();
-        (rest * if value > 9 { 100 } else { 10 } + value) % 97
-    });
-    (rest == 1 && ends_clean(text, end)).then(|| Finding::high(PiiKind::Iban, at.start..end))
+    found
 }
 
 pub(super) fn passport(text: &str, at: Range<usize>) -> Option<Finding> {

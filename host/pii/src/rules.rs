@@ -10,7 +10,7 @@
 //! purpose address registries, and the token formats that GitHub, AWS, Slack, Google, Stripe and `OpenAI` document.
 
 use super::people::{card, email, iban, passport, phone_announced, phone_international, phone_north_american, ssn};
-use super::systems::{assignment, ip_v4, ip_v6, private_key, token, token_with_digit};
+use super::systems::{assignment, ip_v4, ip_v6, pin, private_key, token, token_with_digit};
 use super::text::{before, is_word};
 use super::{Finding, PiiKind};
 use regex::Regex;
@@ -45,7 +45,7 @@ pub(super) const SPECS: &[(&str, Check)] = &[
     (
         concat!(
             r"(?i)(?:(?-u:\b)(?:(?:cell|mobile|tele)? ?phone|cell|mobile|whatsapp|fax|telefon|t[eé]l[eé](?:phone|fono)|t[eé]l)",
-            r"|电话|電話|手机|手機|携帯)",
+            r"|电话|電話|手机|手機|携帯|(?-u:\b)(?:call|text|reach|ring) (?:me|us|her|him|them) (?:at|on))",
             r#"(?:[ _-]?(?:number|num|no|nr|#))?\.?(?: is)?[ :="']{0,4}"#,
         ),
         phone_announced,
@@ -55,7 +55,7 @@ pub(super) const SPECS: &[(&str, Check)] = &[
     (r"[0-9A-Fa-f:]+:[0-9A-Fa-f:.]*", ip_v6),
     (r"(?-u:\b)(?:AKIA|ASIA)[0-9A-Z]{16}(?-u:\b)", token),
     (r"gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}", token),
-    (r"xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35,}", token),
+    (r"xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{30,}", token),
     (r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{20,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,})", token_with_digit),
     (r"(?i)(?-u:\b)bearer[ \t]+[a-z0-9._~+/=-]{20,}", token_with_digit),
     (r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?", token),
@@ -63,13 +63,28 @@ pub(super) const SPECS: &[(&str, Check)] = &[
     (
         concat!(
             r"(?i)(?:password|passwd|passphrase|pwd|secret",
-            r"|(?:api|access|private|secret)[_-]?key|(?:access|auth|api|bearer|refresh|bot)[_-]?token)",
+            r"|(?:api|access|private|secret)[ _-]?key|(?:access|auth|api|bearer|refresh|bot)[ _-]?token)",
             r#"["'`*\\\]]{0,3}(?:[ \t]{0,3}(?:=>|:=|==?|:)|[ \t]is[ \t])"#,
             r"(?:[ \t]{0,3}(?:&(?:'static )?)?[a-z0-9_:<>]{1,40}[ \t]{1,3}=)?[ \t]{0,3}(?:\*\*[ \t]{0,3})?",
         ),
         assignment,
     ),
+    (r"(?i)(?-u:\b)pin(?: code| number)?(?: is(?: now)?|[ ]?[:=])[ ]{1,2}", pin),
     (r#"(?i)passport(?:[ _-]?(?:number|num|no|nr|id))?["']?\.?(?: is)?[ :=#"'(]{1,4}"#, passport),
+    (
+        concat!(
+            r"(?-u:\b)[0-9]{1,5}[a-zA-Z]?,? (?:[NSEW]\.? )?(?:[A-Z][A-Za-z0-9'.-]{0,30},? ){1,4}",
+            r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Boulevard|Blvd|Drive|Dr|Court|Ct|Square|Sq|Terrace|Place|Pl|Way|",
+            r"Crescent|Close|Highway|Hwy)(?-u:\b)",
+        ),
+        street,
+    ),
+    (
+        concat!(
+            r"[A-ZÄÖÜ][A-Za-zäöüß-]{0,40}(?:stra(?:ß|ss)e|str\.|weg|platz|gasse|allee|straat|laan) [0-9]{1,4}[a-z]?(?-u:\b)",
+        ),
+        street,
+    ),
     (r"(?i)[\[<]{1,2}(?:masked|redacted(?:[ :_-][^\[\]<>\n]{0,40})?)[\]>]{1,2}|[({]{1,2}redacted[)}]{1,2}", redacted),
     (
         concat!(
@@ -116,6 +131,12 @@ fn placeholder(text: &str, at: Range<usize>) -> Option<Finding> {
         other => other == Some(b'&') || is_word(other),
     };
     (!code && !type_name).then(|| Finding::possible(PiiKind::Redacted, at))
+}
+
+/// A street that begins where no word or number goes on.
+fn street(text: &str, at: Range<usize>) -> Option<Finding> {
+    let starts = text[..at.start].chars().next_back().is_none_or(|c| !c.is_alphanumeric());
+    starts.then(|| Finding::high(PiiKind::PostalAddress, at))
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "it is a `Check`")]

@@ -114,6 +114,13 @@ pub(super) fn base64_lines(body: &str) -> usize {
     }
 }
 
+/// The code behind "my PIN is": four to eight digits.
+pub(super) fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
+    let len = text.bytes().skip(at.end).take(9).take_while(u8::is_ascii_digit).count();
+    let end = at.end + len;
+    ((4..=8).contains(&len) && !is_word(byte(text, end))).then(|| Finding::high(PiiKind::Secret, at.end..end))
+}
+
 /// `name = value` with a name that promises a credential. The finding is the value alone.
 pub(super) fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
     // A rejected value may be read again by the next anchor, so only this much of it decides.

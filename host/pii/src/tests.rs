@@ -97,14 +97,14 @@ fn ranges_cover_exactly_the_data() {
 #[test]
 fn redaction_names_the_kind_and_keeps_the_rest() {
     let cases = [
-        ("Mail jane@example.com or call 415-555-0132.", "Mail [email] or call [phone]."),
-        ("4111 1111 1111 1111 / DE89370400440532013000", "[card] / [iban]"),
-        ("123-45-6789 from 8.8.8.8", "[ssn] from [ip-address]"),
-        ("password: \"s3cretvalue\", passport X1234567", "password: \"[secret]\", passport [passport]"),
-        ("jane＠example．com – и всё", "[email] – и всё"),
-        ("a@example.com@example.org", "[email]"),
+        ("Mail jane@example.com or call 415-555-0132.", "Mail [EMAIL] or call [PHONE]."),
+        ("4111 1111 1111 1111 / DE89370400440532013000", "[CARD] / [IBAN]"),
+        ("123-45-6789 from 8.8.8.8", "[SSN] from [IP_ADDRESS]"),
+        ("password: \"s3cretvalue\", passport X1234567", "password: \"[SECRET]\", passport [PASSPORT]"),
+        ("jane＠example．com – и всё", "[EMAIL] – и всё"),
+        ("a@example.com@example.org", "[EMAIL]"),
         // Two findings that overlap leave no fragment of the one that gave way.
-        ("+45 32 12 34 56 4111 1111 1111 1111", "[phone]"),
+        ("+45 32 12 34 56 4111 1111 1111 1111", "[PHONE]"),
         ("[EMAIL] stays, and so does 10.0.0.1", "[EMAIL] stays, and so does 10.0.0.1"),
     ];
     for (text, want) in cases {
@@ -115,7 +115,7 @@ fn redaction_names_the_kind_and_keeps_the_rest() {
 #[test]
 fn a_text_that_does_not_settle_is_withheld() {
     // Each number can only be seen when the one before it is gone.
-    assert_eq!(redact(&"+4930123456".repeat(3)), "[phone][phone][phone]");
+    assert_eq!(redact(&"+4930123456".repeat(3)), "[PHONE][PHONE][PHONE]");
     assert_eq!(redact(&"+4930123456".repeat(30)), "[redacted]");
 }
 
@@ -194,8 +194,8 @@ fn promises_hold_for_random_mixtures() {
         "DE89",
         "37040044",
         "05320130",
-        "[email]",
-        "[secret]",
+        "[EMAIL]",
+        "[SECRET]",
         "hunter22",
         "sk-",
         "ghp_",
@@ -232,7 +232,7 @@ fn a_mebibyte_of_hostile_text_is_scanned() {
         let text = fill(part);
         assert!(risk(&text) <= PiiRisk::High);
     }
-    assert_eq!(redact(&fill("a@a.aa ")).len(), "[email] ".len() * ((1 << 20) / "a@a.aa ".len()));
+    assert_eq!(redact(&fill("a@a.aa ")).len(), "[EMAIL] ".len() * ((1 << 20) / "a@a.aa ".len()));
 }
 
 #[test]
@@ -273,5 +273,66 @@ fn other_hostile_texts_are_scanned() {
     for part in parts {
         let text = part.repeat((1 << 17) / part.len());
         assert!(risk(&redact(&text)) <= PiiRisk::Possible, "{part:?}");
+    }
+}
+
+#[test]
+fn what_people_tell_an_assistant_is_redacted() {
+    for (text, redacted) in [
+        ("write to ann.lee@example.org.", "write to [EMAIL]."),
+        ("call +49 (30) 1234-5678 today", "call [PHONE] today"),
+        ("or 415-555-0132", "or [PHONE]"),
+        ("my cell: 0171 2345678", "my cell: [PHONE]"),
+        ("card 4111 1111 1111 1111 ok", "card [CARD] ok"),
+        ("4111 1111 1111 1111 0, or 4111-1111-1111-1111 123", "[CARD] 0, or [CARD] 123"),
+        ("+49 171 2345678 123456", "[PHONE] 123456"),
+        ("DE89 3704 0044 0532 0130 00 to be paid", "[IBAN] to be paid"),
+        ("pay DE89 3704 0044 0532 0130 00 now", "pay [IBAN] now"),
+        ("ssn 123-45-6789", "ssn [SSN]"),
+        ("from 93.184.216.34", "from [IP_ADDRESS]"),
+        ("at 2606:2800:220:1:248:1893:25c8:1946", "at [IP_ADDRESS]"),
+        ("key AKIAIOSFODNN7EXAMPLE", "key [SECRET]"),
+        ("password: hunter2x", "password: [SECRET]"),
+        ("the api key is x9f3k2l1m", "the api key is [SECRET]"),
+        ("my pin code is 4711", "my pin code is [SECRET]"),
+        ("call me on 0171 2345678", "call me on [PHONE]"),
+        ("I live at 12 Baker Street.", "I live at [ADDRESS]."),
+        ("Hauptstra\u{df}e 5 in Berlin", "[ADDRESS] in Berlin"),
+        ("passport number X1234567", "passport number [PASSPORT]"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAw1z\n-----END RSA PRIVATE KEY-----\nok", "[SECRET]\nok"),
+        ("one\nann@example.org\ntwo", "one\n[EMAIL]\ntwo"),
+    ] {
+        assert_eq!(redact(text), redacted);
+        assert_eq!(risk(text), PiiRisk::High, "{text}");
+        assert!(risk(&redact(text)) < PiiRisk::High, "{text}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_it_is_left_alone() {
+    for text in [
+        "git@github.com is a remote",
+        "name@1.2.3 and icon@2x.png",
+        "version 1.2.3.4",
+        "127.0.0.1 and 10.0.0.7",
+        "at 10:30:15 on 2026-03-01",
+        "the token is expired",
+        "12 ways to sort",
+        "order 1234567890123",
+        // The first twelve digits have a valid check digit; they are too few.
+        "number 4222 2222 2222 1",
+        // Hashes with the check number of an account: of their start, and of the whole.
+        "memory-de89370400440532013000ffffffffff",
+        "memory-be83750cc1548fc43be7855ee6c26d5e",
+        "a ratio of 16:9",
+        "I need 3 lists",
+        "it is mobile.\",\"at\":\"2026-12-21T22:56:02Z",
+        "text me on 2026-12-21",
+        "step 3 of the Drive migration",
+    ] {
+        assert!(risk(text) < PiiRisk::High, "{text}: {:?}", scan(text));
+    }
+    for text in ["my email is [EMAIL]", "card ****1234", "her date of birth"] {
+        assert_eq!(risk(text), PiiRisk::Possible, "{text}");
     }
 }

@@ -117,7 +117,7 @@ mod tests {
     use crate::tokens::Tokens;
 
     fn count(text: &str) -> usize {
-        bpe_openai::o200k_base().count(text)
+        memhost_tokens::count(text)
     }
 
     fn fact(number: u64, by: By, text: &str) -> Fact {

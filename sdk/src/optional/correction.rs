@@ -46,7 +46,7 @@ interface! {
     ($) correction, Correction, { CorrectRequest, CorrectResponse, Patch },
     world "correction-provider", "export_correction_provider", export_correction_provider,
     export export_correction,
-    about "putting a record right", host "calls it for `memhost correct`"
+    about "correct a record", host "calls it for `memhost correct`"
 }
 
 impl<P: Correction> bindings::exports::paperclip::memory::correction::Guest for Adapter<P> {

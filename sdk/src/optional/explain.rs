@@ -43,7 +43,7 @@ interface! {
     ($) explain, Explain, { Contribution, Explanation, HitTrace },
     world "explain-provider", "export_explain_provider", export_explain_provider,
     export export_explain,
-    about "how a query came to its answer", host "shows it beside the answer"
+    about "how a query got its answer", host "shows it beside the answer"
 }
 
 impl<P: Explain> bindings::exports::paperclip::memory::explain::Guest for Adapter<P> {

@@ -95,8 +95,8 @@ interface! {
     ($) extraction, Extraction, { JobPage, JobResult },
     world "extraction-provider", "export_extraction_provider", export_extraction_provider,
     export export_extraction,
-    about "work that a capture leaves: the host gives it time, retries and cancels; [`jobs`](src/jobs.rs) keeps it",
-    host "runs its jobs"
+    about "work that a write leaves for later; [`jobs`](src/jobs.rs) stores it",
+    host "gives it time, retries and cancels"
 }
 
 impl<P: Extraction> bindings::exports::paperclip::memory::extraction::Guest for Adapter<P> {

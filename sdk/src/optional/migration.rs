@@ -46,7 +46,7 @@ interface! {
     ($) migration, Migration, {},
     world "migration-provider", "export_migration_provider", export_migration_provider,
     export export_migration,
-    about "what another version stored, brought forward in one step with the switch",
+    about "convert what another version stored, in one step with the switch",
     host "calls it when a version takes over"
 }
 

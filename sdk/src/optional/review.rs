@@ -92,7 +92,7 @@ interface! {
     ($) review, Review, { Decision },
     world "review-provider", "export_review_provider", export_review_provider,
     export export_review,
-    about "what waits for a person", host "shows it in its review queue, and tells the provider what was decided"
+    about "records that wait for a person", host "shows them in its review queue, and tells the provider the decision"
 }
 
 impl<P: Review> bindings::exports::paperclip::memory::review::Guest for Adapter<P> {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use memhost_server::{AdminToken, Endpoint, Surfaces};
-use memhost_tests::{TestHost, repository};
+use memhost_tests::{TestHost, needed, repository};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -189,10 +189,8 @@ async fn a_store_of_the_real_package_goes_both_ways() {
     let package = made.join("package/plugin/sqlite/SessionStore.js");
     let bun = [made.join("bun/package/bin/bun"), PathBuf::from("bun")];
     let runs = |bun: &&PathBuf| Command::new(bun).arg("--version").output().is_ok_and(|done| done.status.success());
-    let (true, Some(bun)) = (package.exists(), bun.iter().find(runs)) else {
-        println!("skipped: claude-mem and bun are not in target/claude-mem; `just claude-mem` puts them there");
-        return;
-    };
+    let missing = "claude-mem and bun are not in target/claude-mem; `just claude-mem` puts them there";
+    let Some(bun) = needed(bun.iter().find(|bun| package.exists() && runs(bun)).ok_or(missing)) else { return };
     let place = Place::new().await;
     let script = place.file("store.cjs");
     std::fs::write(&script, SCRIPT).unwrap();

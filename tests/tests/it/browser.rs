@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memhost_server::{AdminToken, Endpoint, Surfaces};
-use memhost_tests::{TestHost, repository};
+use memhost_tests::{TestHost, needed, repository};
 use tokio::sync::oneshot;
 
 const TOKEN: &str = "a-token-of-the-operator";
@@ -45,13 +45,7 @@ fn demo(data_dir: &Path) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_finds_and_does_everything_in_a_browser() {
-    let (node, chromium, script) = match installed() {
-        Ok(all) => all,
-        Err(missing) => {
-            eprintln!("skipped: {missing}");
-            return;
-        }
-    };
+    let Some((node, chromium, script)) = needed(installed()) else { return };
     let mut host = TestHost::with(&["extracts"], |options| {
         options.retry.first = Duration::from_millis(10);
         options.retry.longest = Duration::from_millis(40);

@@ -5,14 +5,11 @@ use std::path::PathBuf;
 
 use memhost_conformance::{CheckOptions, Kit, Mode, Outcome, Selection, Source};
 use memhost_sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
-use memhost_tests::{TestHost, compiled_dir, example_file, repository};
+use memhost_tests::{TestHost, compiled_dir, example_file, needed, repository};
 
 /// Checks an example by every rule of the contract.
 async fn keeps_every_rule(language: &str) {
-    let file = match example_file(language) {
-        Ok(file) => file,
-        Err(why) => return eprintln!("skipped: {why}"),
-    };
+    let Some(file) = needed(example_file(language)) else { return };
     let kit = Kit::open(&Source::File(file), Some(compiled_dir())).await.unwrap();
     let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
     let report = kit.check(&CheckOptions::default(), &selection).await.unwrap();
@@ -48,11 +45,8 @@ async fn c_keeps_every_rule() {
 /// Their runtimes import sockets, files and the environment. Nobody grants those, and a binding of default limits works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn they_serve_with_nothing_but_storage() {
-    let found: Vec<(&str, PathBuf)> =
-        ["python", "javascript", "c"].into_iter().filter_map(|name| Some((name, example_file(name).ok()?))).collect();
-    if found.is_empty() {
-        return eprintln!("skipped: no example is built; `just examples` builds them");
-    }
+    let of = |name: &'static str| Some((name, needed(example_file(name))?));
+    let found: Vec<(&str, PathBuf)> = ["python", "javascript", "c"].into_iter().filter_map(of).collect();
     let host = TestHost::new(&[]).await.unwrap();
     for (name, file) in &found {
         std::fs::copy(file, host.directory().join(format!("plugins/{name}.wasm"))).unwrap();

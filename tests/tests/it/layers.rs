@@ -16,7 +16,7 @@ const ROWS: &[&[&str]] = &[
     &["core"],
     &["store", "sandbox", "embeddings", "pii", "builtin"],
     &["ports"],
-    &["types"],
+    &["types", "tokens"],
 ];
 
 /// Libraries that these crates alone may use.
@@ -27,7 +27,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("hyper", &["sandbox"]),
     ("prometheus-client", &["core"]),
     ("jsonschema", &["core"]),
-    ("regex", &["pii"]),
+    ("regex", &["pii", "tokens"]),
     ("sled", &["store"]),
     ("ndarray", &["embeddings"]),
     ("safetensors", &["embeddings"]),

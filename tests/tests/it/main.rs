@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod access;
-mod adapter;
-mod adapter_install;
-mod adapter_trouble;
+mod agent_hooks;
+mod agent_hooks_install;
+mod agent_hooks_trouble;
 mod author_dev;
 mod authors;
 mod bad_input;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use memhost_tests::{TestHost, repository};
+use memhost_tests::{TestHost, needed, repository};
 use serde_json::{Value, json};
 
 use crate::mcp_http::{listening, token};
@@ -164,10 +164,7 @@ fn python() -> Result<PathBuf, String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_official_sdk_finds_everything_in_order() {
-    let python = match python() {
-        Ok(python) => python,
-        Err(why) => return eprintln!("skipped: {why}"),
-    };
+    let Some(python) = needed(python()) else { return };
     let host = TestHost::new(&[]).await.unwrap();
     let policy = json!({"mcp": {"aliases": true}});
     let binding = json!({"key": "m", "providerKey": "local-markdown", "default": true, "policy": policy});

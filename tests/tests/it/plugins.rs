@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use memhost_core::plugins::{SigningKey, Trust};
@@ -113,6 +114,8 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
     let host = host(&json!({"storage": 1 << 20})).await;
     let service = Arc::clone(host.service());
     let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
+    let answered = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&answered);
     let load = tokio::spawn(async move {
         let mut tick = tokio::time::interval(Duration::from_millis(5));
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -126,16 +129,21 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
             if calls.len() == 64 {
                 answers.extend(calls.join_next().await.map(Result::unwrap));
             }
-            let service = Arc::clone(&service);
-            calls.spawn(async move { service.capture(&caller(), capture("acme", &format!("event {n}"))).await });
+            let (service, counted) = (Arc::clone(&service), Arc::clone(&counted));
+            calls.spawn(async move {
+                let answer = service.capture(&caller(), capture("acme", &format!("event {n}"))).await;
+                counted.fetch_add(1, Ordering::Relaxed);
+                answer
+            });
         }
         answers.extend(calls.join_all().await);
         answers
     });
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    eventually("the old version has answered", async || answered.load(Ordering::Relaxed) > 50).await;
     put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 1 << 20})));
     eventually("the new version serves", async || version(&host).await == "2.0.0").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = answered.load(Ordering::Relaxed);
+    eventually("the new version has answered", async || answered.load(Ordering::Relaxed) > before + 50).await;
     stop.send(()).unwrap();
     let answers = load.await.unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 0, "{:?}", answers.iter().find(|a| a.is_err()));

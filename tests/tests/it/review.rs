@@ -117,7 +117,7 @@ async fn personal_data_leaves_as_the_binding_says() {
     assert_eq!(api.query("acme", "address").await, [WITH_PII], "allowed");
     bind(&api, "acme", "redacting", &json!({"pii": "redact"})).await;
     api.capture("acme", WITH_PII).await.fine();
-    assert_eq!(api.query("acme", "address").await, ["Jerry's address is [email], call [phone]"]);
+    assert_eq!(api.query("acme", "address").await, ["Jerry's address is [EMAIL], call [PHONE]"]);
     bind(&api, "acme", "holding", &json!({"pii": "hold", "retention": {"snapshots": "bounded"}})).await;
     let held = api.capture("acme", WITH_PII).await.fine();
     assert!(held["held"]["reason"].as_str().unwrap().contains("personal data"), "{held}");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use memhost_server::{AdminToken, Endpoint, Surfaces};
-use memhost_tests::{TestHost, repository};
+use memhost_tests::{TestHost, needed, repository};
 use tokio::sync::oneshot;
 
 const TOKEN: &str = "a-token-of-the-operator";
@@ -20,12 +20,8 @@ fn installed() -> Option<PathBuf> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_host_keeps_to_its_document() {
-    let Some(schemathesis) = installed() else {
-        eprintln!(
-            "skipped: schemathesis is not installed; `just schemathesis` installs it, or name it in MEMHOST_SCHEMATHESIS"
-        );
-        return;
-    };
+    let missing = "schemathesis is not installed; `just schemathesis` installs it, or name it in MEMHOST_SCHEMATHESIS";
+    let Some(schemathesis) = needed(installed().ok_or(missing)) else { return };
     let host = TestHost::new(&[]).await.unwrap();
     let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
     let address = endpoint.address().to_string();

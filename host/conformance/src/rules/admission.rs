@@ -8,8 +8,8 @@ use memhost_sandbox::AdmissionError;
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "ADM-01",
-        "It is a component of this contract",
-        "The file is a component that exports `paperclip:memory/provider` in a version that this host serves.",
+        "The file is a component of this contract",
+        "The component exports `paperclip:memory/provider` in a version that this host supports.",
         world("memory-provider", "What every provider is built for."),
         Run::Admission,
     )
@@ -27,8 +27,8 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::new(
         "ADM-02",
-        "It needs nothing but the contract and WASI",
-        "Everything that it imports is offered by the host.",
+        "It imports only the contract and WASI",
+        "The host offers everything that the component imports.",
         world(
             "memory-provider",
             "A component imports only what it uses of it, and beside it whatever of WASI 0.2 its language's runtime needs.",
@@ -38,8 +38,8 @@ pub(super) const RULES: &[Rule] = &[
     .refused_with(|error| matches!(error, AdmissionError::Unlinkable(_) | AdmissionError::TooDemanding { .. })),
     Rule::new(
         "DSC-01",
-        "It says what it is",
-        "`describe` answers on a fresh instance without any grant, within a second, with a name, a summary and \
+        "It describes itself",
+        "On a fresh instance without grants, `describe` answers within a second, with a name, a summary and \
          permissions that the contract allows.",
         provider("describe", "A component whose `describe` fails is not admitted."),
         Run::Admission,
@@ -49,15 +49,15 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::new(
         "DSC-02",
-        "Its key is one",
-        "`describe` answers a provider key of the contract's form.",
+        "The provider key is valid",
+        "`describe` answers a provider key in the contract's form.",
         provider("description.provider-key", "Stable across versions: `[a-z0-9-]`, 1 to 64 bytes."),
         Run::Admission,
     )
     .refused_with(|error| is_of(error, "providerKey")),
     Rule::new(
         "DSC-03",
-        "Its version is semantic",
+        "The version is semantic",
         "`describe` answers a semantic version.",
         provider("description.version", "Semantic version of this build, such as `1.4.0`."),
         Run::Admission,
@@ -65,15 +65,15 @@ pub(super) const RULES: &[Rule] = &[
     .refused_with(|error| is_of(error, "version")),
     Rule::new(
         "DSC-04",
-        "It always says the same of itself",
-        "Three fresh instances answer `describe` alike.",
+        "The description is always the same",
+        "Three fresh instances give the same answer to `describe`.",
         provider("describe", "Pure: the same answer every time, without any grant, in at most 1 s."),
         Run::Component(|candidate| Box::pin(same_description(candidate))),
     ),
     Rule::new(
         "DSC-05",
-        "Its schema is a JSON Schema",
-        "The schema of the configuration, if there is one, is JSON, and valid as JSON Schema 2020-12.",
+        "The configuration's schema is a JSON Schema",
+        "If there is a schema, it is JSON and valid as JSON Schema 2020-12.",
         provider("description.config-schema", "JSON Schema (2020-12) of the configuration; none: no configuration."),
         Run::Component(|candidate| Box::pin(schema(candidate))),
     )
@@ -88,8 +88,8 @@ pub(super) const RULES: &[Rule] = &[
     .refused_with(|error| is_of(error, "maxConcurrency")),
     Rule::new(
         "DSC-07",
-        "Whoever decides is told why",
-        "Each permission that it asks for has a reason.",
+        "Each permission has a reason",
+        "Each permission that the provider asks for has a reason.",
         provider("permission-request.reason", "For the person who decides, in one sentence."),
         Run::Component(|candidate| Box::pin(reasons(candidate))),
     ),

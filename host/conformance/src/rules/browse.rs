@@ -12,15 +12,15 @@ const MOST_NODES: usize = 200;
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "BRW-01",
-        "Children have an order",
-        "The children of each node come in the same order three times.",
+        "The order of children is stable",
+        "The suite lists the children of each node three times. The order is the same.",
         optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000."),
         Run::Binding(|subject| Box::pin(order(subject))),
     )
     .of(OptionalInterface::Browse),
     Rule::new(
         "BRW-02",
-        "A path that is gone is not found",
+        "An unknown path is not found",
         "`list-children` of a path that the provider never gave answers `not-found`.",
         optional("list-children", "`not-found` for a path that is gone."),
         Run::Binding(|subject| Box::pin(gone(subject))),
@@ -28,24 +28,24 @@ pub(super) const RULES: &[Rule] = &[
     .of(OptionalInterface::Browse),
     Rule::new(
         "BRW-03",
-        "Each child comes once",
-        "The children of each node, one to a page, are the same as all on one page.",
+        "Each child is listed once",
+        "The children of each node, in pages of one, are the same as on one page.",
         optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000."),
         Run::Binding(|subject| Box::pin(pages(subject))),
     )
     .of(OptionalInterface::Browse),
     Rule::new(
         "BRW-04",
-        "The record behind a node exists",
-        "Each record that a node names is there for `get-record`.",
+        "The record of a node exists",
+        "`get-record` returns each record that a node names.",
         optional("node.record-id", "The record behind the node, if there is one."),
         Run::Binding(|subject| Box::pin(records(subject))),
     )
     .of(OptionalInterface::Browse),
     Rule::new(
         "BRW-05",
-        "A tree keeps partitions apart",
-        "No node of another agent's tree names one of this agent's records.",
+        "A tree separates partitions",
+        "No node of another agent's tree names a record of this agent.",
         types("scope", "a record written with one of them set must not be returned to a scope that has that field set to something else."),
         Run::Binding(|subject| Box::pin(partitions(subject))),
     )
@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "BRW-06",
         "Labels are short",
-        "With a record of a long line, no label is over 512 bytes and no path over 4 KiB.",
+        "With a record of one long line, no label is longer than 512 bytes and no path longer than 4 KiB.",
         optional("node.label", "At most 512 bytes."),
         Run::Binding(|subject| Box::pin(labels(subject))),
     )

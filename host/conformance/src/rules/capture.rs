@@ -13,44 +13,45 @@ const ONCE: &str = "the same `operation-id`, or the same `hook-id`, must not mak
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "CAP-01",
-        "What a capture answers exists",
-        "Each record that `capture` answers is there for `get-record`.",
+        "The records that a capture answers exist",
+        "`get-record` returns each record that `capture` answers.",
         provider("capture-response.records", "The records that exist because of this capture, new or changed."),
         Run::Binding(|subject| Box::pin(exists(subject))),
     ),
     Rule::new(
         "CAP-02",
         "The same operation is captured once",
-        "A capture is delivered three times with the same `operation-id`: the list has as many records as after the first.",
+        "The suite delivers a capture three times with the same `operation-id`. The list has as many records as after \
+         the first.",
         provider("capture", ONCE),
         Run::Binding(|subject| Box::pin(same_operation(subject))),
     ),
     Rule::new(
         "CAP-03",
         "The same event is captured once",
-        "A capture is delivered three times with the same `hook-id` and other operation ids: the list has as many \
-         records as after the first.",
+        "The suite delivers a capture three times with the same `hook-id` and different operation ids. The list has \
+         as many records as after the first.",
         provider("capture", ONCE),
         Run::Binding(|subject| Box::pin(same_hook(subject))),
     ),
     Rule::new(
         "CAP-04",
-        "A capture of a record keeps the payload",
-        "In the mode `capture-record` one of the records has the payload's text in it.",
+        "A captured record contains the payload",
+        "In the mode `capture-record`, one of the records contains the payload's text.",
         provider("capture-mode.capture-record", "The payload is itself the record to keep."),
         Run::Binding(|subject| Box::pin(keeps_payload(subject))),
     ),
     Rule::new(
         "CAP-05",
-        "Jobs are announced",
+        "Only providers that announce jobs answer jobs",
         "Captures in both modes answer no job unless `describe` says `async-extraction`.",
         provider("capture-response.jobs", "Empty unless `capabilities.async-extraction`."),
         Run::Binding(|subject| Box::pin(announced(subject))),
     ),
     Rule::new(
         "CAP-06",
-        "Captures may be late",
-        "Of two captures of one source the one that happened first comes last: both are taken in.",
+        "Captures may arrive late",
+        "The suite delivers two captures of one source in reverse order of time. Both are accepted.",
         provider(
             "capture",
             "captures of one source may arrive out of order; `hook.triggered-at` says when things happened.",
@@ -59,22 +60,23 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule::new(
         "CAP-07",
-        "An unknown kind of hook is a capture by hand",
-        "A capture with a hook kind that nobody knows is taken in.",
+        "An unknown hook kind counts as a manual capture",
+        "A capture with an unknown hook kind is accepted.",
         types("hook-kind", "a provider that does not know one treats it as `manual-capture`."),
         Run::Binding(|subject| Box::pin(unknown_kind(subject))),
     ),
     Rule::new(
         "CAP-08",
         "A payload may be an object",
-        "A capture whose payload has no text but an object is answered, be it with `unsupported` or `invalid-request`.",
+        "A capture whose payload has an object and no text gets an answer; `unsupported` and `invalid-request` are \
+         allowed.",
         types("source-payload", "text, or a structured object, or both."),
         Run::Binding(|subject| Box::pin(object_only(subject))),
     ),
     Rule::new(
         "CAP-09",
-        "A captured record knows its source",
-        "The source of a capture comes back with its record, every field of it.",
+        "A captured record keeps its source",
+        "The source of a capture comes back with its record, with every field.",
         types("source-ref", "Kept with a record and returned with it unchanged."),
         Run::Binding(|subject| Box::pin(source(subject))),
     ),

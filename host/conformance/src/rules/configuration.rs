@@ -13,25 +13,25 @@ const STRANGE_FIELD: &str = "memhost-check";
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "CFG-01",
-        "It always says the same of a configuration",
-        "`validate-config` is asked three times about the configuration of the check and about the same one with a \
-         strange field: each time it answers the same.",
+        "The answer about a configuration is always the same",
+        "The suite calls `validate-config` three times with the configuration of the check, and three times with an \
+         unknown field added. The answers are the same each time.",
         provider("validate-config", "Whether `config` (an object) will do. Pure, like `describe`."),
         Run::Component(|candidate| Box::pin(same_complaints(candidate))),
     ),
     Rule::new(
         "CFG-02",
-        "A error points at the value",
-        "Complaints about a configuration with a strange field, or with a text in the place of each field, have \
-         JSON Pointers and messages.",
+        "An error points at the value",
+        "Errors about a configuration with an unknown field, or with a text in place of a field's value, have a JSON \
+         Pointer and a message.",
         provider("config-error.pointer", "JSON Pointer (RFC 6901) to the value at fault; empty for the whole."),
         Run::Component(|candidate| Box::pin(pointers(candidate))),
     ),
     Rule::new(
         WITHOUT_OPTIONAL,
-        "It works without what is optional",
-        "With none of the permissions granted that it calls optional, a write and a query are answered, be it with an \
-         error that says why; it does not crash.",
+        "It works without optional permissions",
+        "Without the permissions that it calls optional, a write and a query get an answer, which may be an error \
+         that says why. The provider does not crash.",
         provider("permission-request.optional", "Whether the provider also works without it."),
         Run::Binding(|subject| Box::pin(without_optional(subject))),
     )

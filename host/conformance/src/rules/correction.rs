@@ -14,7 +14,7 @@ const NOT_THERE: &str = "The thing named does not exist in this scope. Not retri
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "COR-01",
-        "A corrected record says the new thing",
+        "A corrected record has the new text",
         "The record that `correct` answers has the replacement's text.",
         optional("correct-response.record-id", NOW_HOLDS),
         Run::Binding(|subject| Box::pin(says_the_new(subject))),
@@ -23,39 +23,41 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "COR-02",
         "The same correction is made once",
-        "A correction is delivered three times with the same `operation-id`: the list has as many records as after the first.",
+        "The suite delivers a correction three times with the same `operation-id`. The list has as many records as \
+         after the first.",
         optional("correct", "Idempotent for one `operation-id`."),
         Run::Binding(|subject| Box::pin(once(subject))),
     )
     .of(OptionalInterface::Correction),
     Rule::new(
         "COR-03",
-        "What no longer holds is not found",
-        "After a correction no query answers the old text.",
+        "The old text is not found",
+        "After a correction no query returns the old text.",
         optional("correct-response.superseded", "The record that no longer holds, where it was superseded."),
         Run::Binding(|subject| Box::pin(old_is_gone(subject))),
     )
     .of(OptionalInterface::Correction),
     Rule::new(
         "COR-04",
-        "A replacement's id is ignored",
-        "A replacement with an id of its own: the answer is not that id, and there is no record under it.",
+        "The id of a replacement is ignored",
+        "The suite sends a replacement with an id. The answer has another id, and no record exists under the given \
+         one.",
         optional("patch.replacement", "The record as it should be; an `id` in it is ignored."),
         Run::Binding(|subject| Box::pin(id_is_ignored(subject))),
     )
     .of(OptionalInterface::Correction),
     Rule::new(
         "COR-05",
-        "What is not there cannot be corrected",
-        "The correction of an id that was never given is answered with `not-found`.",
+        "An unknown record cannot be corrected",
+        "The correction of an id that was never given answers `not-found`.",
         types("error.not-found", NOT_THERE),
         Run::Binding(|subject| Box::pin(unknown(subject))),
     )
     .of(OptionalInterface::Correction),
     Rule::new(
         "COR-06",
-        "Nobody corrects what is another one's",
-        "An agent corrects another agent's record: `not-found`, and the record says what it said.",
+        "A record of another agent cannot be corrected",
+        "An agent corrects another agent's record. The answer is `not-found`, and the record is unchanged.",
         types("error.not-found", NOT_THERE),
         Run::Binding(|subject| Box::pin(foreign(subject))),
     )

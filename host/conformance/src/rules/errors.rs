@@ -10,7 +10,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "ERR-01",
         "A refusal names the field as the plan does",
-        "Writes that a provider may refuse are tried; an `invalid-request` names its field in camelCase with dots.",
+        "The suite tries writes that a provider may refuse. Each `invalid-request` names its field in camelCase with \
+         dots.",
         types(
             "invalid-request.field",
             "The field at fault, in the plan's camelCase with dots, such as `records.0.metadata`.",
@@ -19,8 +20,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule::new(
         "ERR-02",
-        "An error says what happened",
-        "Every error that can be had has a message.",
+        "An error has a message",
+        "Each error that the suite provokes has a message.",
         types("error", "Messages are for people: they say what happened, to which thing, and what to do next."),
         Run::Binding(|subject| Box::pin(messages(subject))),
     ),

@@ -8,16 +8,16 @@ use memhost_sandbox::OptionalInterface;
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "XPL-01",
-        "An explanation is of the query's hits",
-        "`explain-query` has the records that `query` answers to the same request, in the same order.",
+        "An explanation covers the query's hits",
+        "`explain-query` has the records that `query` returns for the same request, in the same order.",
         optional("explanation.hits", "In the order of the query's result."),
         Run::Binding(|subject| Box::pin(same_hits(subject))),
     )
     .of(OptionalInterface::Explain),
     Rule::new(
         "XPL-02",
-        "Contributions are numbers",
-        "Each hit has at most 100 contributions, all of them finite.",
+        "Contributions are finite",
+        "Each hit has at most 100 contributions, and all of them are finite.",
         optional("hit-trace.contributions", "At most 100, each value finite."),
         Run::Binding(|subject| Box::pin(numbers(subject))),
     )
@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "XPL-03",
         "Explaining changes nothing",
-        "After three explanations the list is as it was.",
+        "After three explanations the list is unchanged.",
         optional("explain-query", "Runs the query again and tells how. No effect."),
         Run::Binding(|subject| Box::pin(no_effect(subject))),
     )

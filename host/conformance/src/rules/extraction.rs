@@ -13,7 +13,7 @@ const MOST_RUNS: usize = 20;
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "EXT-01",
-        "A job is known",
+        "Jobs can be looked up",
         "`get-job` knows each job that a capture answered, also on a fresh instance.",
         optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere."),
         Run::Binding(|subject| Box::pin(known(subject))),
@@ -22,15 +22,15 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "EXT-02",
         "A job has its effect once",
-        "A job that succeeded is run again: it answers the same records, and the list is as it was.",
+        "The suite runs a job again that succeeded. It answers the same records, and the list is unchanged.",
         optional("run-job", "Write what the job makes and that it is done in one batch: then it happens once."),
         Run::Binding(|subject| Box::pin(once(subject))),
     )
     .of(OptionalInterface::Extraction),
     Rule::new(
         "EXT-03",
-        "What a job made exists",
-        "Each record that `run-job` answers is there for `get-record`, or waits for a person.",
+        "The records of a job exist",
+        "`get-record` returns each record that `run-job` answers, unless the record waits for review.",
         types("extraction-job.record-count", "How many records came of it, known once it succeeded."),
         Run::Binding(|subject| Box::pin(records_exist(subject))),
     )
@@ -38,15 +38,15 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "EXT-04",
         "Asking about a job does not work on it",
-        "`get-job` is asked three times about a queued job: it stays queued, and no record comes.",
+        "The suite calls `get-job` three times for a queued job. The job stays queued, and no record appears.",
         optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere."),
         Run::Binding(|subject| Box::pin(asking(subject))),
     )
     .of(OptionalInterface::Extraction),
     Rule::new(
         "EXT-05",
-        "A job that has ended stays as it is",
-        "`cancel-job` of a job that succeeded answers it as it is, and so does `get-job` after it.",
+        "A job that has ended does not change",
+        "`cancel-job` of a job that succeeded answers the job unchanged, and so does `get-job` afterwards.",
         optional("cancel-job", "Cancelling a job that has ended changes nothing and answers it as it is."),
         Run::Binding(|subject| Box::pin(ended(subject))),
     )
@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "EXT-06",
         "The same event leaves the same job",
-        "A capture of residue is delivered again with the same `hook-id`: it answers the same job.",
+        "The suite delivers a capture of residue again with the same `hook-id`. It answers the same job.",
         types(
             "extraction-job.provider-job-id",
             "Unique within the binding, for ever: a job that comes with an id that the host knows is that job.",
@@ -64,8 +64,8 @@ pub(super) const RULES: &[Rule] = &[
     .of(OptionalInterface::Extraction),
     Rule::new(
         "EXT-07",
-        "A job says how many records came of it",
-        "A job that succeeded has a `record-count`, and it is the number of its records.",
+        "A job says how many records it made",
+        "A job that succeeded has a `record-count` that equals the number of its records.",
         types("extraction-job.record-count", "How many records came of it, known once it succeeded."),
         Run::Binding(|subject| Box::pin(count(subject))),
     )

@@ -8,7 +8,7 @@ use memhost_types::{RecordWrite, Snippet};
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "GET-01",
-        "An unknown id is no error",
+        "An unknown id is not an error",
         "`get-record` with an id that was never given answers none.",
         provider(
             "get-record",
@@ -18,15 +18,15 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule::new(
         "GET-02",
-        "Times are times",
-        "The times of a record, where it has some, are RFC 3339, and it was not changed before it was made.",
+        "Times are valid",
+        "The times of a record, if it has some, are RFC 3339, and it was not changed before it was created.",
         types("timestamp", "RFC 3339 in UTC with up to nanosecond digits, such as `2026-03-01T12:00:00Z`."),
         Run::Binding(|subject| Box::pin(times(subject))),
     ),
     Rule::new(
         "GET-03",
         "Metadata is an object",
-        "The metadata of a record is a JSON object in all calls that answer it.",
+        "The metadata of a record is a JSON object in every call that returns it.",
         types("json", "Where the plan says `Record<string, unknown>` its top level is an object."),
         Run::Binding(|subject| Box::pin(metadata(subject))),
     ),

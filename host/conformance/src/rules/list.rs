@@ -12,22 +12,23 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "LST-01",
         "A list has each record once",
-        "Eleven records, in pages of four: each is there exactly once, and a list of an empty scope is empty.",
+        "The suite lists eleven records in pages of four. Each appears exactly once, and a list of an empty scope is \
+         empty.",
         provider("list-records", EXACTLY_ONCE),
         Run::Binding(|subject| Box::pin(complete(subject))),
     ),
     Rule::new(
         "LST-02",
         "A list is complete while others write",
-        "Between the pages of a list one record is written, one forgotten and one replaced: each of the others is there \
-         exactly once.",
+        "Between the pages of a list, the suite writes one record, forgets one and replaces one. Each other record \
+         appears exactly once.",
         provider("list-records", EXACTLY_ONCE),
         Run::Binding(|subject| Box::pin(while_others_write(subject))),
     ),
     Rule::new(
         "LST-03",
-        "A page is no longer than was asked for",
-        "Of five records a page with the limit 2 has two at most.",
+        "A page has at most the requested number of items",
+        "Of five records, a page with the limit 2 has at most two.",
         provider("list-request.limit", "1 to 1,000: at most this many items."),
         Run::Binding(|subject| Box::pin(limit(subject))),
     ),
@@ -44,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "LST-05",
         "A long list has each record once",
-        "Three hundred records, in pages of 37: each is there exactly once.",
+        "The suite lists three hundred records in pages of 37. Each appears exactly once.",
         provider("list-records", EXACTLY_ONCE),
         Run::Binding(|subject| Box::pin(long(subject))),
     )

@@ -10,15 +10,16 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "MIG-01",
         "A migration loses nothing",
-        "Records are written, a fresh instance migrates from its own version: the same records are listed and found.",
+        "The suite writes records, and a fresh instance migrates from its own version. The same records are listed \
+         and found.",
         optional("migration", "bringing what another version stored into the form that this version reads."),
         Run::Binding(|subject| Box::pin(loses_nothing(subject, 1))),
     )
     .of(OptionalInterface::Migration),
     Rule::new(
         "MIG-02",
-        "A migration may begin again",
-        "The same, and the migration runs three times.",
+        "A migration can be repeated",
+        "As MIG-01, but the migration runs three times.",
         optional("migrate", "After a crash of the host it is called again from the start."),
         Run::Binding(|subject| Box::pin(loses_nothing(subject, 3))),
     )

@@ -20,56 +20,57 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "PRF-01",
         "Asking for a summary changes nothing",
-        "After three summaries the list is as it was, and a query answers the same records as before.",
+        "After three summaries the list is unchanged, and a query returns the same records as before.",
         optional("get-profile", "No effect that a later call could see."),
         Run::Binding(|subject| Box::pin(no_effect(subject))),
     )
     .of(OptionalInterface::Profile),
     Rule::new(
         "PRF-02",
-        "Who knows nothing says nothing",
-        "In a scope without records `get-profile` answers no summary, instead of one that says so.",
+        "Without records there is no summary",
+        "In a scope without records, `get-profile` answers no summary, not a summary that says so.",
         optional("profile-response.summary", "None: nothing is known yet."),
         Run::Binding(|subject| Box::pin(nothing(subject))),
     )
     .of(OptionalInterface::Profile),
     Rule::new(
         "PRF-03",
-        "Summaries keep agents apart",
-        "One agent states a preference: the summary of another agent, who said nothing, is as empty as before.",
+        "Summaries separate agents",
+        "One agent states a preference. The summary of another agent, who stated none, is as empty as before.",
         optional("get-profile", OF_THE_SCOPE),
         Run::Binding(|subject| Box::pin(agents(subject))),
     )
     .of(OptionalInterface::Profile),
     Rule::new(
         "PRF-04",
-        "Summaries keep subjects apart",
-        "A preference of one subject: the summary of another subject is as empty as before.",
+        "Summaries separate subjects",
+        "One subject has a preference. The summary of another subject is as empty as before.",
         optional("get-profile", OF_THE_SCOPE),
         Run::Binding(|subject| Box::pin(subjects(subject))),
     )
     .of(OptionalInterface::Profile),
     Rule::new(
         "PRF-05",
-        "Summaries keep namespaces apart",
-        "A preference in one namespace: the summary of another one is as empty as before.",
+        "Summaries separate namespaces",
+        "One namespace has a preference. The summary of another namespace is as empty as before.",
         optional("get-profile", OF_THE_SCOPE),
         Run::Binding(|subject| Box::pin(namespaces(subject))),
     )
     .of(OptionalInterface::Profile),
     Rule::new(
         "PRF-06",
-        "What is forgotten is no longer told",
-        "All records of a scope are forgotten: its summary is as empty as before they came, also on a fresh instance.",
+        "A summary contains nothing that was forgotten",
+        "The suite forgets all records of a scope. The summary is as empty as before they were written, also on a \
+         fresh instance.",
         provider("forget", "Makes records unreachable, and whatever was derived from them; at most 1,000 ids."),
         Run::Binding(|subject| Box::pin(forgotten(subject))),
     )
     .of(OptionalInterface::Profile),
     Rule::new(
         "PRF-07",
-        "A summary is no copy of everything",
-        "Four hundred records of 200 bytes are written, or as many as the provider takes: the summary has 64 KiB at \
-         most.",
+        "A summary is short",
+        "The suite writes four hundred records of 200 bytes, or as many as the provider accepts. The summary has at \
+         most 64 KiB.",
         optional("profile-response.summary", "At most 64 KiB."),
         Run::Binding(|subject| Box::pin(short(subject))),
     )

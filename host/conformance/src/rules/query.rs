@@ -13,29 +13,29 @@ const FINDS: &str = "Finds what fits. No effect that a later call could see, apa
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "QRY-01",
-        "What was written is found at once",
+        "A written record is found at once",
         "A query with a record's own words, right after the write, finds the record.",
         provider("query", "A record written by an operation that was answered before this call began is found."),
         Run::Binding(|subject| Box::pin(found_at_once(subject))),
     ),
     Rule::new(
         "QRY-02",
-        "Nothing found is no error",
-        "A query in a scope without records is answered with no snippet.",
+        "An empty result is not an error",
+        "A query in a scope without records answers no snippets.",
         provider("query", "an empty result is not an error."),
         Run::Binding(|subject| Box::pin(nothing(subject))),
     ),
     Rule::new(
         "QRY-03",
-        "No more than was asked for",
-        "Of five records that fit a query with `top-k` 2 answers two at most.",
+        "A query returns at most the requested number",
+        "Five records match. A query with `top-k` 2 returns at most two.",
         types("query-request.top-k", "1 to 1,000: at most this many snippets."),
         Run::Binding(|subject| Box::pin(top_k(subject))),
     ),
     Rule::new(
         "QRY-04",
-        "A metadata filter holds",
-        "A query with a metadata filter of two members finds the record that has both and none that has one.",
+        "Metadata filters work",
+        "A query with a metadata filter of two members finds the record that has both, and none that has one.",
         types(
             "query-request.metadata-filter",
             "An object: a record matches if its metadata has every member of it with an equal value.",
@@ -45,28 +45,28 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "QRY-05",
         "Scores are numbers from 0 to 1",
-        "The scores of a query's snippets are finite and from 0 to 1, and all of one kind.",
+        "The scores of a query's snippets are finite, from 0 to 1, and all of one kind.",
         types("score", "How good a hit is, and what the number means. Values are finite; the host refuses others."),
         Run::Binding(|subject| Box::pin(scores(subject))),
     ),
     Rule::new(
         "QRY-06",
-        "The best comes first",
-        "The scores of a query's snippets do not rise from one to the next.",
+        "The best hit comes first",
+        "The scores of a query's snippets do not increase from one to the next.",
         provider("context-bundle.snippets", "Best first."),
         Run::Binding(|subject| Box::pin(best_first(subject))),
     ),
     Rule::new(
         "QRY-07",
-        "Asking changes nothing",
-        "After five queries the list is as it was, and the same query answers the same records.",
+        "A query changes nothing",
+        "After five queries the list is unchanged, and the same query returns the same records.",
         provider("query", FINDS),
         Run::Binding(|subject| Box::pin(no_effect(subject))),
     ),
     Rule::new(
         "QRY-08",
-        "A run may begin without a question",
-        "An empty query with the intent `agent-preamble`, in a scope with records, answers some of them.",
+        "A preamble needs no question",
+        "An empty query with the intent `agent-preamble`, in a scope with records, returns some of them.",
         types(
             "query-request.query",
             "May be empty with `agent-preamble`; then the most useful records of the scope are meant.",
@@ -76,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "QRY-09",
         "A hit is a record",
-        "Each snippet's id is one that `get-record` knows, with the same text, and no id comes twice.",
+        "`get-record` returns the record of each snippet, with the same text, and no id appears twice.",
         types(
             "record-id",
             "The provider's own name for one record, unique within the binding and stable for the record's life.",
@@ -85,8 +85,8 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule::new(
         "QRY-10",
-        "Any text is a question",
-        "Queries of quotes, brackets, operators, emoji, and of 16,000 bytes are answered.",
+        "Any text is a valid query",
+        "Queries with quotes, brackets, operators and emoji, and of 16,000 bytes, get an answer.",
         provider("query", "an empty result is not an error."),
         Run::Binding(|subject| Box::pin(odd_questions(subject))),
     ),

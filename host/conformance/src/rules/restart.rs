@@ -12,23 +12,24 @@ const MEMORY: &str =
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "RST-01",
-        "What was written outlives its instance",
-        "A fresh instance gets, lists and finds what another one wrote before.",
+        "Records outlive their instance",
+        "A fresh instance gets, lists and finds what another instance wrote before.",
         provider("provider", MEMORY),
         Run::Binding(|subject| Box::pin(outlives(subject))),
     ),
     Rule::new(
         "RST-02",
-        "Two instances see each other's writes",
-        "Where `max-concurrency` is more than 1: an instance that has answered before finds what another one wrote \
-         since, and no longer finds what the other one forgot.",
+        "Instances see each other's writes",
+        "If `max-concurrency` is more than 1: an instance that has already answered finds what another instance wrote \
+         since, and no longer finds what the other forgot.",
         provider("description.max-concurrency", "Say 1 when instances would not see each other's writes."),
         Run::Binding(|subject| Box::pin(side_by_side(subject))),
     ),
     Rule::new(
         "RST-03",
-        "A repeated event is known after a restart",
-        "A capture is delivered again, with the same `hook-id`, to a fresh instance: the list has as many records as before.",
+        "A repeated event is recognized after a restart",
+        "The suite delivers a capture again, with the same `hook-id`, to a fresh instance. The list has as many \
+         records as before.",
         provider("capture", "a hook delivery is repeated, with the same `hook-id`."),
         Run::Binding(|subject| Box::pin(repeated(subject))),
     ),

@@ -13,117 +13,118 @@ const NOT_THERE: &str = "The thing named does not exist in this scope. Not retri
 pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "REV-01",
-        "What waits is not found",
-        "A record waits: neither a query with its own words nor the preamble of a run answers it.",
+        "A waiting record is not found",
+        "Neither a query with its own words nor the preamble of a run returns a record that waits.",
         optional("list-pending", "Nothing of it is returned by `provider.query`."),
         Run::Binding(|subject| Box::pin(waiting::hidden(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-02",
-        "Who waits longest comes first",
-        "Three records come to wait, one after the other: `list-pending` has them in that order.",
+        "The record that has waited longest comes first",
+        "Three records start to wait, one after the other. `list-pending` returns them in that order.",
         optional("list-pending", WAITS),
         Run::Binding(|subject| Box::pin(waiting::oldest_first(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-03",
-        "A page of what waits is no longer than was asked for",
-        "Of three records that wait a page with the limit 2 has two at most.",
+        "A page of waiting records has at most the requested number",
+        "Of three waiting records, a page with the limit 2 has at most two.",
         optional("list-pending", WAITS),
         Run::Binding(|subject| Box::pin(waiting::limit(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-04",
-        "Everything that waits is seen",
-        "Three records wait: in pages of one each of them is there exactly once.",
+        "Each waiting record is listed once",
+        "Three records wait. In pages of one, each appears exactly once.",
         types("continuation.next", "More follow at this cursor."),
         Run::Binding(|subject| Box::pin(waiting::pages(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-05",
-        "What waits keeps partitions apart",
-        "What waits for one agent and subject waits neither in another agent's nor in another subject's scope.",
+        "Waiting records separate partitions",
+        "What waits for one agent and subject does not appear in another agent's or another subject's scope.",
         types("scope", PARTITIONS),
         Run::Binding(|subject| Box::pin(waiting::partitions(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-06",
-        "What waits can be forgotten",
-        "A record that waits is forgotten: the effect is not `not-found`, and it waits no longer.",
+        "A waiting record can be forgotten",
+        "The suite forgets a waiting record. The effect is not `not-found`, and the record no longer waits.",
         optional("list-pending", "What waits can be forgotten like what counts."),
         Run::Binding(|subject| Box::pin(waiting::forgotten(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-07",
-        "What is approved counts",
-        "After an approval the record waits no longer, `get-record` has it, and a query with its words finds it.",
+        "An approved record is a normal record",
+        "After an approval the record no longer waits, `get-record` returns it, and a query with its words finds it.",
         optional("decide", "What was approved is a record like any other from then on"),
         Run::Binding(|subject| Box::pin(deciding::approved(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-08",
-        "What is rejected is gone",
-        "A rejection answers no record; afterwards the record does not wait, and no list, query or `get-record` \
-         answers it.",
+        "A rejected record is gone",
+        "A rejection answers no record. Afterwards the record does not wait, and no list, query or `get-record` \
+         returns it.",
         optional("decide", "what was rejected is returned by no call."),
         Run::Binding(|subject| Box::pin(deciding::rejected(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-09",
-        "What was edited holds",
-        "A record that waits is approved with another text: `decide` and `get-record` answer that text.",
+        "An edit replaces the text",
+        "The suite approves a waiting record with another text. `decide` and `get-record` return that text.",
         optional("decision.edit", "Approved in this form"),
         Run::Binding(|subject| Box::pin(deciding::edited(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-10",
-        "An edit's id is ignored",
-        "An edit with an id of its own: the answer has the id of the record that waited, and there is no record under \
-         the other.",
+        "The id of an edit is ignored",
+        "The suite sends an edit with an id. The answer has the id of the waiting record, and no record exists under \
+         the other id.",
         optional("decision.edit", "an `id` in it is ignored."),
         Run::Binding(|subject| Box::pin(deciding::id_is_ignored(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-11",
-        "The same decision twice is one",
-        "An approval, a rejection and an edit are delivered again, to a fresh instance: each answers what it answered \
-         before.",
+        "A repeated decision gives the same answer",
+        "The suite delivers an approval, a rejection and an edit again, to a fresh instance. Each gives the same \
+         answer as before.",
         optional("decide", "the same decision twice answers the same."),
         Run::Binding(|subject| Box::pin(deciding::twice(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-12",
-        "A decision stands",
-        "Another decision on a record that was approved, edited or rejected: `invalid-request`, and the record is as \
-         it was.",
+        "A decision is final",
+        "A different decision on a record that was approved, edited or rejected is an `invalid-request`, and the \
+         record is unchanged.",
         optional("decide", "Another decision on a decided record is an `invalid-request`."),
         Run::Binding(|subject| Box::pin(deciding::stands(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-13",
-        "What is not there cannot be decided",
-        "An approval and an edit of an id that was never given are refused, with `not-found` or as decided otherwise; a \
-         rejection answers no record; and there is none under that id.",
+        "An unknown record cannot be decided",
+        "An approval and an edit of an id that was never given are refused, with `not-found` or as already decided. A \
+         rejection answers no record. No record exists under that id.",
         types("error.not-found", NOT_THERE),
         Run::Binding(|subject| Box::pin(deciding::unknown(subject))),
     )
     .of(OptionalInterface::Review),
     Rule::new(
         "REV-14",
-        "Nobody decides what is another one's",
-        "An agent approves what waits for another agent: it is refused like an id that was never given, and still waits.",
+        "A record of another agent cannot be decided",
+        "An agent approves a record that waits for another agent. The call is refused like one with an unknown id, \
+         and the record still waits.",
         types("error.not-found", NOT_THERE),
         Run::Binding(|subject| Box::pin(deciding::foreign(subject))),
     )

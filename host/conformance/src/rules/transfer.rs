@@ -16,33 +16,33 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "TRF-01",
         "An export loses nothing",
-        "Records are exported and imported into an empty binding: its list has the same ones, with the same text, \
-         summary, metadata, source and times.",
+        "The suite exports records and imports them into an empty binding. Its list has the same records, with the \
+         same text, summary, metadata, source and times.",
         optional("export-records", LOSSLESS),
         Run::Binding(|subject| Box::pin(import::lossless(subject))),
     )
     .of(OptionalInterface::Transfer),
     Rule::new(
         "TRF-02",
-        "An export is whole lines",
-        "The export of a scope with records has lines, each of them JSON and ended by a line feed.",
+        "An export consists of whole lines",
+        "The export of a scope with records has lines. Each is JSON and ends with a line feed.",
         optional("chunk.lines", "Whole lines, each ended by a line feed; at most 1 MiB."),
         Run::Binding(|subject| Box::pin(export::whole_lines(subject))),
     )
     .of(OptionalInterface::Transfer),
     Rule::new(
         "TRF-03",
-        "An export begins anew",
-        "Two exports without a cursor, the second one of a fresh instance, have the same lines.",
+        "An export without a cursor starts from the beginning",
+        "Two exports without a cursor, the second one by a fresh instance, have the same lines.",
         optional("export-records", "From the start without a cursor."),
         Run::Binding(|subject| Box::pin(export::anew(subject))),
     )
     .of(OptionalInterface::Transfer),
     Rule::new(
         "TRF-04",
-        "An export goes on to its end",
-        "Records of more than one MiB together are exported in several parts: with all of them imported, each record \
-         is there.",
+        "A long export has several parts",
+        "The suite exports records of more than one MiB together in several parts. After importing all parts, each \
+         record exists.",
         optional("chunk.next-cursor", "None: these were the last ones."),
         Run::Binding(|subject| Box::pin(export::to_the_end(subject))),
     )
@@ -50,24 +50,24 @@ pub(super) const RULES: &[Rule] = &[
     .thorough(),
     Rule::new(
         "TRF-05",
-        "An export keeps partitions apart",
-        "The export of another agent, subject or namespace has nothing of this one's record.",
+        "An export separates partitions",
+        "The export of another agent, subject or namespace contains nothing of this agent's record.",
         types("scope", PARTITIONS),
         Run::Binding(|subject| Box::pin(export::partitions(subject))),
     )
     .of(OptionalInterface::Transfer),
     Rule::new(
         "TRF-06",
-        "What is forgotten is not exported",
-        "One of two records is forgotten, whatever the effect is called: the export has nothing of its text.",
+        "An export contains nothing that was forgotten",
+        "The suite forgets one of two records, whatever the effect is. The export contains nothing of its text.",
         optional("export-records", "What waits for a person goes with them; what was forgotten does not."),
         Run::Binding(|subject| Box::pin(export::forgotten(subject))),
     )
     .of(OptionalInterface::Transfer),
     Rule::new(
         "TRF-07",
-        "What waits for a person moves, too",
-        "A record that waits is exported and imported into an empty binding: it waits there.",
+        "Waiting records are exported, too",
+        "The suite exports a waiting record and imports it into an empty binding. It waits there.",
         optional("export-records", "What waits for a person goes with them; what was forgotten does not."),
         Run::Binding(|subject| Box::pin(import::waits(subject))),
     )
@@ -75,8 +75,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "TRF-08",
         "An import happens once",
-        "Lines are imported twice, and an export into the binding that it came from: nothing is `imported` that was \
-         there already, and the list is as it was.",
+        "The suite imports lines twice, and imports an export into the binding that it came from. Nothing that \
+         already existed counts as `imported`, and the list is unchanged.",
         optional("import-records", "Idempotent by record."),
         Run::Binding(|subject| Box::pin(import::once(subject))),
     )
@@ -84,7 +84,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "TRF-09",
         "All lines are imported or none",
-        "Whole lines with a broken one behind them are refused, and no record of the whole ones is there.",
+        "Valid lines followed by a broken one are refused, and none of their records exists.",
         optional("import-records", "All lines of a call or none"),
         Run::Binding(|subject| Box::pin(import::all_or_none(subject))),
     )
@@ -92,17 +92,17 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new(
         "TRF-10",
         "A refusal names the line",
-        "A broken line is the first one, and the last one: `invalid-request`, and its field is that line's, counted from \
-         `lines.0`.",
+        "The first line is broken, then the last. The answer is `invalid-request`, and its field names the line, \
+         counted from `lines.0`.",
         optional("import-records", "such as `lines.12`; the first one is `lines.0`."),
         Run::Binding(|subject| Box::pin(import::names_the_line(subject))),
     )
     .of(OptionalInterface::Transfer),
     Rule::new(
         "TRF-11",
-        "An import moves nothing to another partition",
-        "An agent imports another agent's lines: be it refused or not, they are not in that agent's list, and the other \
-         one's is as it was.",
+        "An import moves no record to another partition",
+        "An agent imports another agent's lines. Whether or not this is refused, the records are not in its list, and \
+         the other agent's list is unchanged.",
         optional("import-records", "A record stays in its partition, whoever imports it."),
         Run::Binding(|subject| Box::pin(import::stays(subject))),
     )

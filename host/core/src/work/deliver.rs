@@ -42,7 +42,11 @@ impl Service {
         let accepted = self.hooks.accept(deliveries).await?;
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
         let deliveries = match event.hook_kind {
-            HookKind::PreRunHydrate => self.hydrate(&event, accepted).await?,
+            HookKind::PreRunHydrate => {
+                // While the providers work: `render` counts what they answer.
+                memhost_tokens::preload();
+                self.hydrate(&event, accepted).await?
+            }
             _ => self.settle(&event, accepted).await?,
         };
         let context = (event.hook_kind == HookKind::PreRunHydrate).then(|| {

@@ -41,7 +41,7 @@ fn it_stays_within_500_tokens_and_says_what_gave_way() {
     }
     let (text, snippets) = home.preamble(&user());
     let text = text.unwrap();
-    let tokens = bpe_openai::o200k_base().count(text.as_str());
+    let tokens = memhost_tokens::count(&text);
     assert!((440..=500).contains(&tokens), "{tokens}");
     assert!(text.ends_with(&format!("\n\nFacts left out, oldest first: {}\n\n", 50 - snippets.len())), "{text}");
     let mut kept: Vec<usize> = snippets.iter().map(|text| text[..2].parse().unwrap()).collect();

@@ -8,13 +8,8 @@ use memhost_types::{ContextBlock, Recall, Snippet, SourceRef};
 
 const HEADING: &str = "## Memory\n";
 
-/// How many tokens a text has, in `o200k_base`. Other models' encodings differ by some percent.
-fn tokens(text: &str) -> usize {
-    bpe_openai::o200k_base().count(text)
-}
-
 /// The block for what some bindings found, first come, first served: what does not fit is left out, and what comes after
-/// it and is shorter may still fit.
+/// it and is shorter may still fit. Tokens are those of `o200k_base`. Other models' encodings differ by some percent.
 pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
     let budget = token_budget as usize;
     let mut block =
@@ -47,10 +42,7 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
 fn add(block: &mut ContextBlock, line: &str, budget: usize) -> bool {
     let start = if block.text.is_empty() { HEADING } else { "" };
     let text = format!("{}{start}{line}", block.text);
-    let count = tokens(&text);
-    if count > budget {
-        return false;
-    }
+    let Some(count) = memhost_tokens::count_up_to(&text, budget) else { return false };
     block.text = text;
     block.tokens = u32::try_from(count).unwrap_or(u32::MAX);
     true
@@ -105,6 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use memhost_tokens::count;
     use memhost_types::{RecordHandle, SourceKind};
 
     fn snippet(text: &str) -> Snippet {
@@ -174,8 +167,8 @@ mod tests {
         fn the_budget_holds(texts in prop::collection::vec(".{0,80}", 0..12), budget in 1..200_u32) {
             let recall = Recall { snippets: texts.iter().map(|text| snippet(text)).collect(), ..Recall::default() };
             let block = render(&[("default", &recall)], budget);
-            prop_assert!(tokens(&block.text) <= budget as usize);
-            prop_assert_eq!(block.tokens as usize, tokens(&block.text));
+            prop_assert!(count(&block.text) <= budget as usize);
+            prop_assert_eq!(block.tokens as usize, count(&block.text));
             prop_assert_eq!((block.included + block.omitted) as usize, texts.len());
         }
     }

@@ -26,7 +26,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 #[test]
 fn a_store_of_format_1_is_brought_forward() {
     let directory = TempDir::new().unwrap();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/frozen/format-1.jsonl");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/frozen/format-1.jsonl");
     let db = sled::open(directory.path().join("store")).unwrap();
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();

@@ -2,7 +2,6 @@
 //! their answers. Used by the test and by the example of the same name.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use super::models;
 use memhost_local_markdown::LocalMarkdown;
@@ -51,63 +50,25 @@ pub(crate) struct Scores {
 
 /// The memory of a small company: conversations with long answers beside short turns, notes, comments, documents.
 pub(crate) fn work() -> Body {
+    body("a company's work", include_str!("work.jsonl"), include_str!("work-questions.jsonl"))
+}
+
+/// This project's documents as they were in November 2026, a record for each section and for each paragraph of the
+/// contract. They are a copy, so that a change of a document does not change what the test measures.
+pub(crate) fn documents() -> Body {
+    body("the project's documents", include_str!("documents.jsonl"), include_str!("documents-questions.jsonl"))
+}
+
+fn body(name: &'static str, records: &str, questions: &str) -> Body {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Line {
         question: String,
         relevant: BTreeSet<String>,
     }
-    let questions = lines::<Line>(include_str!("work-questions.jsonl")).into_iter();
-    Body {
-        name: "a company's work",
-        records: lines(include_str!("work.jsonl")),
-        questions: questions.map(|line| Question { text: line.question, relevant: line.relevant }).collect(),
-    }
-}
-
-/// This project's own documents, a record for each section and for each paragraph of the contract. A question is
-/// answered by the records with a phrase; one whose phrase nobody writes any more is left out.
-pub(crate) fn documents() -> Body {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Line {
-        question: String,
-        phrase: String,
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut records = Vec::new();
-    for (file, separator) in [
-        ("README.md", "\n#"),
-        ("ARCHITECTURE.md", "\n#"),
-        ("CONTRIBUTING.md", "\n#"),
-        ("CHANGELOG.md", "\n- "),
-        ("sdk/README.md", "\n#"),
-        ("host/docs/agents.md", "\n#"),
-        ("host/docs/cli.md", "\n#"),
-        ("host/docs/compat.md", "\n#"),
-        ("plugins/local-markdown/README.md", "\n#"),
-        ("wit/host.wit", "\n\n"),
-        ("wit/types.wit", "\n\n"),
-        ("wit/provider.wit", "\n\n"),
-        ("wit/optional.wit", "\n\n"),
-    ] {
-        let text = std::fs::read_to_string(root.join(file)).unwrap();
-        let parts = text.split(separator).map(str::trim).filter(|part| part.len() > 40).enumerate();
-        records.extend(parts.map(|(number, part)| Text {
-            id: format!("{file}-{number}"),
-            text: part.to_owned(),
-            document: Some(format!("{file}#{number}")),
-            ..Text::default()
-        }));
-    }
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let texts: Vec<(String, String)> = records.iter().map(|text| (text.id.clone(), plain(&text.text))).collect();
-    let questions = lines::<Line>(include_str!("documents-questions.jsonl")).into_iter().map(|line| Question {
-        text: line.question,
-        relevant: texts.iter().filter(|(_, text)| text.contains(&line.phrase)).map(|(id, _)| id.clone()).collect(),
-    });
-    let questions = questions.filter(|question| !question.relevant.is_empty()).collect();
-    Body { name: "the project's documents", records, questions }
+    let questions = lines::<Line>(questions).into_iter();
+    let questions = questions.map(|line| Question { text: line.question, relevant: line.relevant }).collect();
+    Body { name, records: lines(records), questions }
 }
 
 /// Notes, and questions that ask for them in other words. `misleading`: beside notes that have words of the questions
