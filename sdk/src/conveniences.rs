@@ -69,7 +69,7 @@ impl From<std::io::Error> for Error {
         use std::io::ErrorKind;
         match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                Self::QuotaExceeded(format!("no room left in the binding's directory: {error}"))
+                Self::QuotaExceeded(format!("no space left in the binding's directory: {error}"))
             }
             _ => Self::internal(format!("file access failed: {error}")),
         }

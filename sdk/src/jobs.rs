@@ -21,7 +21,7 @@ const LOOKED_AT: usize = 512;
 /// The last time that RFC 3339 can write.
 const YEAR_9999: Duration = Duration::from_secs(253_402_300_799);
 
-/// A job, with whatever its work needs.
+/// A job, with everything that its work needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Job<T> {
@@ -52,7 +52,7 @@ pub enum State {
     Succeeded,
     /// It cannot be done; why, for people.
     Failed(String),
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
 }
 

@@ -54,7 +54,8 @@ mod exports;
 mod host;
 pub mod jobs;
 mod logging;
-mod optional;
+#[doc(hidden)]
+pub mod optional;
 mod provider;
 pub mod storage;
 #[cfg(not(target_family = "wasm"))]
@@ -66,5 +67,5 @@ pub use directory::directory;
 #[doc(hidden)]
 pub use exports::Adapter;
 pub use log;
-pub use optional::{Browse, Correction, Explain, Extraction, Migration, Profile, Review, Transfer};
+pub use optional::traits::*;
 pub use provider::Provider;

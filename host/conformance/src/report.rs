@@ -149,7 +149,7 @@ impl Report {
                 "contract": rule.contract, "mode": rule.mode, "ms": millis(finding.took),
             });
             if let Some(interface) = rule.interface {
-                json["interface"] = rules::name(interface).into();
+                json["interface"] = interface.name().into();
             }
             if let Some(saw) = saw {
                 json[if outcome == "failed" { "saw" } else { "why" }] = saw.as_str().into();

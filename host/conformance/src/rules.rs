@@ -23,7 +23,6 @@ mod upsert;
 use std::fmt::Write as _;
 
 use super::rule::{Mode, Rule};
-use memhost_sandbox::OptionalInterface;
 
 /// The rule whose binding has no optional grants.
 pub(super) const WITHOUT_OPTIONAL: &str = configuration::WITHOUT_OPTIONAL;
@@ -62,20 +61,6 @@ pub(super) fn is_about_writing(rule: &Rule) -> bool {
     writing.any(|known| known.id == rule.id)
 }
 
-/// The contract's name of an interface.
-pub(super) fn name(interface: OptionalInterface) -> &'static str {
-    match interface {
-        OptionalInterface::Correction => "correction",
-        OptionalInterface::Profile => "profile",
-        OptionalInterface::Extraction => "extraction",
-        OptionalInterface::Explain => "explain",
-        OptionalInterface::Browse => "browse",
-        OptionalInterface::Review => "review",
-        OptionalInterface::Transfer => "transfer",
-        OptionalInterface::Migration => "migration",
-    }
-}
-
 /// Every rule with its expectation and its source in the contract, as Markdown.
 pub fn handbook() -> String {
     let mut text = String::from(
@@ -91,7 +76,7 @@ pub fn handbook() -> String {
         for rule in *rules {
             let mut marks = String::new();
             if let Some(interface) = rule.interface {
-                let _ = write!(marks, " (`{}`)", name(interface));
+                let _ = write!(marks, " (`{}`)", interface.name());
             }
             if rule.mode == Mode::Thorough {
                 marks.push_str(" (*thorough*)");

@@ -158,7 +158,7 @@ impl Suite {
             Err(error) => return Err(Stop::Skipped(format!("the component is not admitted: {error}"))),
         };
         if let Some(interface) = rule.interface.filter(|interface| !component.exports(*interface)) {
-            return Err(Stop::Skipped(format!("the component does not export `{}`", rules::name(interface))));
+            return Err(Stop::Skipped(format!("the component does not export `{}`", interface.name())));
         }
         match rule.run {
             Run::Admission => Ok(()),

@@ -80,9 +80,7 @@ pub(super) const SPECS: &[(&str, Check)] = &[
         street,
     ),
     (
-        concat!(
-            r"[A-ZÄÖÜ][A-Za-zäöüß-]{0,40}(?:stra(?:ß|ss)e|str\.|weg|platz|gasse|allee|straat|laan) [0-9]{1,4}[a-z]?(?-u:\b)",
-        ),
+        r"[A-ZÄÖÜ][A-Za-zäöüß-]{0,40}(?:stra(?:ß|ss)e|str\.|weg|platz|gasse|allee|straat|laan) [0-9]{1,4}[a-z]?(?-u:\b)",
         street,
     ),
     (r"(?i)[\[<]{1,2}(?:masked|redacted(?:[ :_-][^\[\]<>\n]{0,40})?)[\]>]{1,2}|[({]{1,2}redacted[)}]{1,2}", redacted),

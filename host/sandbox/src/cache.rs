@@ -63,7 +63,7 @@ impl CacheKey {
             Err(error) => return Err(io("reading", &path, &error)),
         };
         let tampered = || {
-            // Left in place it would be found again at every start.
+            // In place, it would be refused again at every start.
             let _ = fs::remove_file(&path);
             AdmissionError::Tampered { digest }
         };
@@ -76,14 +76,14 @@ impl CacheKey {
         // an engine with the same fingerprint: the MAC over them and over the file's name was just checked, made with a
         // key that only hosts of this user have, in a directory that only this user may write.
         let component = unsafe { wasmtime::component::Component::deserialize(&sandbox.0.engine, compiled) };
-        // What is used stays; see `thin_out`. A file system that keeps no times only makes that less exact.
+        // `thin_out` keeps the files that were used last. Without times in the file system that is less exact.
         let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(component.ok())
     }
 
     pub(super) fn write(&self, sandbox: &Sandbox, digest: Digest, compiled: &[u8]) -> Result<(), AdmissionError> {
         let path = self.path(sandbox, digest);
-        // Its mode is 0600, and its name no other's: several hosts may write the same.
+        // Its mode is 0600 and its name is unique: several hosts may write the same component.
         let written = tempfile::Builder::new().suffix(UNFINISHED).tempfile_in(&self.directory).and_then(|mut file| {
             file.write_all(self.mac(&path, compiled).as_bytes())?;
             file.write_all(compiled)?;
@@ -95,7 +95,7 @@ impl CacheKey {
     }
 
     /// Deletes what was not used for the longest time, as far as all compiled components together are more than
-    /// [`MOST_BYTES`], and what a host that was killed did not finish. Anything else in the directory is somebody's.
+    /// [`MOST_BYTES`], and files that a killed host did not finish. Other files in the directory stay.
     fn thin_out(&self) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         let mut all: Vec<(SystemTime, u64, PathBuf)> = entries
@@ -116,13 +116,13 @@ impl CacheKey {
                 name.ends_with(UNFINISHED) && now.duration_since(modified).is_ok_and(|age| age > LONGEST_WRITE)
             };
             if is_spare {
-                // Somebody else may have been faster, and what stays harms nobody.
+                // Another host may have deleted it first, and a file that stays does no harm.
                 let _ = fs::remove_file(&path);
             }
         }
     }
 
-    /// The file's name is part of it: one component's compiled form cannot stand in for another's.
+    /// The file's name is part of it: one component's compiled form cannot replace another's.
     fn mac(&self, path: &Path, body: &[u8]) -> blake3::Hash {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         let mut hasher = blake3::Hasher::new_keyed(&self.key);

@@ -1,13 +1,10 @@
 //! From the contract's Rust types to the generated ones, and back for what needs no checking.
 
-use super::bindings::correction::exports::paperclip::memory::correction as fix;
-use super::bindings::provider::exports::paperclip::memory::provider as wire;
-use super::bindings::provider::paperclip::memory::types as wit;
-use super::bindings::review::exports::paperclip::memory::review;
+use super::contract::{provider as wire, types as wit};
 use memhost_types::{
-    AttributionMode, BillingType, CaptureMode, CaptureRequest, CorrectRequest, Decision, HookContext, HookKind, Intent,
-    JsonObject, ListRequest, OperationId, ProviderError, QueryRequest, RecordWrite, Scope, SourceKind, SourceRef,
-    UpsertRequest, Usage, cut_message, limits,
+    AttributionMode, BillingType, CaptureMode, CaptureRequest, HookContext, HookKind, Intent, JsonObject, ListRequest,
+    OperationId, ProviderError, QueryRequest, RecordWrite, Scope, SourceKind, SourceRef, UpsertRequest, Usage,
+    cut_message, limits,
 };
 
 /// What the host's own imports used, as a guest reads it.
@@ -63,7 +60,7 @@ pub(super) fn upsert(id: OperationId, request: &UpsertRequest) -> wire::UpsertRe
     }
 }
 
-fn record_write(record: &RecordWrite) -> wit::RecordWrite {
+pub(super) fn record_write(record: &RecordWrite) -> wit::RecordWrite {
     wit::RecordWrite {
         id: record.id.as_ref().map(|id| id.as_str().to_owned()),
         text: record.text.clone(),
@@ -92,28 +89,6 @@ pub(super) fn list(request: &ListRequest, cursor: Option<String>) -> wire::ListR
         cursor,
         limit: request.limit.unwrap_or(limits::DEFAULT_LIMIT),
         metadata_filter: json(request.metadata_filter.as_ref()),
-    }
-}
-
-pub(super) fn correct(id: OperationId, request: &CorrectRequest) -> fix::CorrectRequest {
-    let patch = match (&request.patch.record, &request.patch.instruction) {
-        (Some(record), _) => fix::Patch::Replacement(record_write(record)),
-        (None, instruction) => fix::Patch::Instruction(instruction.clone().unwrap_or_default()),
-    };
-    fix::CorrectRequest {
-        operation_id: id.to_string(),
-        id: request.handle.provider_record_id.as_str().to_owned(),
-        scope: scope(&request.scope),
-        patch,
-    }
-}
-
-/// An edit without the record that it is about is an approval: the service has refused it before.
-pub(super) fn decision(decision: Decision, edited: Option<&RecordWrite>) -> review::Decision {
-    match (decision, edited) {
-        (Decision::Reject, _) => review::Decision::Reject,
-        (Decision::Edit, Some(record)) => review::Decision::Edit(record_write(record)),
-        (Decision::Approve | Decision::Edit, _) => review::Decision::Approve,
     }
 }
 

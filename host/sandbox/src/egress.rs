@@ -1,5 +1,5 @@
-//! Outgoing HTTP. A request goes out only where the operator granted it, to an address that was looked at, and comes
-//! back whole and scrubbed. Secrets are put in on the way out: the guest has their names and never their values.
+//! Outgoing HTTP. A request goes out only to an origin that the operator granted and to an address that was checked. The
+//! response comes back whole and scrubbed. The host puts secrets in on the way out: the guest knows only their names.
 
 mod address;
 mod client;
@@ -24,11 +24,11 @@ use self::rewrite::{Outgoing, read_response, rewrite};
 pub use self::secret::{Secret, SecretError, Secrets};
 use self::tally::Minute;
 pub(super) use self::tally::Tally;
-use super::engine::Sandbox;
 use super::log::GuestLog;
+use super::stats::Counters;
 use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin};
 
-/// The longest that making a connection may take, whatever the guest asks for.
+/// The longest time for making a connection, even where the guest asks for more.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A secret, and where it may go.
@@ -43,6 +43,12 @@ pub struct GrantedSecret {
     pub in_body: bool,
 }
 
+/// What the requests of all bindings go through.
+pub(super) struct Network {
+    pub(super) client: Client,
+    pub(super) counters: Counters,
+}
+
 /// What one binding's provider may send where. Shared by its instances.
 pub struct Egress {
     grants: Vec<HttpGrant>,
@@ -50,7 +56,7 @@ pub struct Egress {
     secrets: RwLock<Arc<Granted>>,
     minute: Mutex<Minute>,
     connections: Semaphore,
-    sandbox: Sandbox,
+    network: Arc<Network>,
 }
 
 #[derive(Default)]
@@ -70,14 +76,14 @@ impl Granted {
 
 impl Egress {
     /// What is granted, without secrets yet.
-    pub fn new(sandbox: &Sandbox, grants: Vec<HttpGrant>, limits: &BindingLimits) -> Self {
+    pub(super) fn new(network: Arc<Network>, grants: Vec<HttpGrant>, limits: &BindingLimits) -> Self {
         Self {
             grants,
             limits: *limits,
             secrets: RwLock::default(),
             minute: Mutex::new(Minute::new(Instant::now())),
             connections: Semaphore::new(limits.outgoing_connections as usize),
-            sandbox: sandbox.clone(),
+            network,
         }
     }
 
@@ -98,7 +104,7 @@ impl Egress {
         used
     }
 
-    /// Requests that are at work now.
+    /// Requests that run now.
     pub fn in_flight(&self) -> u32 {
         let free = u32::try_from(self.connections.available_permits()).unwrap_or(u32::MAX);
         self.limits.outgoing_connections.saturating_sub(free)
@@ -127,14 +133,14 @@ impl Egress {
         let granted = Arc::clone(&self.secrets.read());
         let outgoing = Outgoing { target: &target, parts: &parts, body };
         let request = rewrite(outgoing, &granted.for_target(&target, false)?, &granted.for_target(&target, true)?)?;
-        let client = &self.sandbox.0.client;
+        let client = &self.network.client;
         let mut connection =
             client.connect(&target, &grant.private_ranges, clamped(options.connect_timeout, CONNECT_TIMEOUT)).await?;
         let response = connection.send(request, clamped(options.first_byte_timeout, call)).await?;
         let (head, body) = response.into_parts();
         let body =
             client::collect(body, between, |bytes| tally.take_received(bytes, self.limits.incoming_bytes)).await?;
-        self.sandbox.0.counters.request(sent, body.len() as u64);
+        self.network.counters.request(sent, body.len() as u64);
         let response = read_response(&head, body, &granted.all)?;
         Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
     }
@@ -176,14 +182,14 @@ impl Hooks {
         Self { egress, log, tally: Arc::default() }
     }
 
-    /// Another call of the binding begins: what it may send is counted anew.
+    /// Another call of the binding begins: its requests and bytes count from 0.
     pub(super) fn begin(&mut self) {
         if self.egress.is_some() {
             self.tally = Arc::default();
         }
     }
 
-    /// The call is over: what it left behind is not sent.
+    /// The call is over: requests that it left behind are not sent.
     pub(super) fn end(&self) {
         if self.egress.is_some() {
             self.tally.end();
@@ -216,10 +222,10 @@ impl WasiHttpHooks for Hooks {
             match sent.await {
                 Ok(response) => Ok((response, Box::new(async { Ok(()) }) as Box<dyn Future<Output = _> + Send>)),
                 Err(error) => {
-                    // The operator reads why; the guest gets what WASI has a word for.
+                    // The log has the reason for the operator. The guest gets the nearest error code of WASI.
                     let mut why = format!("outgoing request: {error}");
                     if let Some(egress) = &egress {
-                        egress.sandbox.0.counters.request_refused();
+                        egress.network.counters.request_refused();
                         why = egress.secrets.read().all.scrub_text(&why).into_owned();
                     }
                     log.host("warn", &why);

@@ -2,37 +2,34 @@
 
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use wasmtime::component::{HasSelf, Linker};
+use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use super::bindings;
-use super::egress::Client;
+use super::egress::{Client, Egress, Network};
 use super::error::AdmissionError;
-use super::imports::State;
-use super::instances::IdleInstances;
+use super::imports::{State, linker};
 use super::meter::Meter;
-use super::quota;
+use super::pool::Pool;
 use super::stats::{Counters, SandboxStats};
+use memhost_types::{BindingLimits, HttpGrant};
 
 /// How often the epoch advances, and with it the longest time that a guest computes before it yields.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
-/// What a host gives to all of its guests together.
+/// What a host gives all its guests together.
 #[derive(Debug, Clone)]
 pub struct SandboxOptions {
     /// The most instances at once, idle ones included.
     pub instances: u32,
     /// The most that one linear memory can ever be granted, in bytes. Bindings are limited below it.
     pub max_memory_bytes: u64,
-    /// A PEM file of certificate authorities that outgoing requests believe beside the well-known ones.
+    /// A PEM file of certificate authorities that outgoing requests trust beside the well-known ones.
     pub outgoing_roots: Option<PathBuf>,
-    /// Where what each call takes is noted; none: it is not counted, and nobody is slowed down by it.
+    /// Where the cost of each call is noted; none: nothing is counted, and no guest is slowed down.
     pub meter: Option<Meter>,
 }
 
@@ -42,7 +39,7 @@ impl Default for SandboxOptions {
     }
 }
 
-/// The engine and what hangs on it. Cheap to clone.
+/// The engine with its pool and its network client. Cheap to clone.
 #[derive(Clone)]
 pub struct Sandbox(pub(super) Arc<Inner>);
 
@@ -51,11 +48,8 @@ pub(super) struct Inner {
     pub(super) linker: Linker<State>,
     pub(super) options: SandboxOptions,
     /// What guests' requests go out through.
-    pub(super) client: Client,
-    pub(super) counters: Counters,
-    slots: Arc<Semaphore>,
-    /// Where idle instances wait, so that one can be given up when the pool is empty.
-    idle: Mutex<Vec<Weak<IdleInstances>>>,
+    network: Arc<Network>,
+    pub(super) pool: Pool,
     stop_ticker: Arc<AtomicBool>,
 }
 
@@ -91,11 +85,9 @@ impl Sandbox {
         Ok(Self(Arc::new(Inner {
             engine,
             linker,
-            slots: Arc::new(Semaphore::new(options.instances as usize)),
+            pool: Pool::new(options.instances),
             options,
-            client,
-            counters: Counters::default(),
-            idle: Mutex::default(),
+            network: Arc::new(Network { client, counters: Counters::default() }),
             stop_ticker,
         })))
     }
@@ -105,38 +97,27 @@ impl Sandbox {
         &self.0.options
     }
 
-    /// What was done since the start, and what there is now.
+    /// Counts since the start, and the instances that exist now.
     pub fn stats(&self) -> SandboxStats {
+        let pool = &self.0.pool;
         let slots = u64::from(self.0.options.instances);
-        let free = self.0.slots.available_permits() as u64;
-        let idle: usize = self.0.idle.lock().iter().filter_map(Weak::upgrade).map(|idle| idle.len()).sum();
-        SandboxStats { slots, instances: slots.saturating_sub(free), idle: idle as u64, ..self.0.counters.read() }
+        SandboxStats { slots, instances: pool.instances(), idle: pool.idle(), ..self.counters().read() }
     }
 
-    /// Tells compiled code of this engine, version and machine from any other.
+    /// What one binding's provider may send where, without secrets yet.
+    pub fn egress(&self, grants: Vec<HttpGrant>, limits: &BindingLimits) -> Egress {
+        Egress::new(Arc::clone(&self.0.network), grants, limits)
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        &self.0.network.counters
+    }
+
+    /// The same for compiled code of the same engine, version and kind of machine.
     pub(super) fn engine_fingerprint(&self) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
         self.0.engine.precompile_compatibility_hash().hash(&mut hasher);
         hasher.finish()
-    }
-
-    pub(super) fn register(&self, idle: &Arc<IdleInstances>) {
-        let mut all = self.0.idle.lock();
-        all.retain(|idle| idle.strong_count() > 0);
-        all.push(Arc::downgrade(idle));
-    }
-
-    /// A place in the pool, if need be one that an idle instance of any binding gives up.
-    pub(super) fn slot(&self) -> Option<OwnedSemaphorePermit> {
-        loop {
-            if let Ok(slot) = Arc::clone(&self.0.slots).try_acquire_owned() {
-                return Some(slot);
-            }
-            let idle: Vec<_> = self.0.idle.lock().iter().filter_map(Weak::upgrade).collect();
-            let oldest = idle.iter().filter_map(|idle| Some((idle.oldest()?, idle))).min_by_key(|(since, _)| *since)?;
-            // Another task may have taken it meanwhile; then the next round finds out.
-            oldest.1.give_up_oldest();
-        }
     }
 }
 
@@ -173,15 +154,6 @@ fn config(options: &SandboxOptions) -> Config {
         .max_wasm_stack(512 << 10)
         .async_stack_size(1 << 20);
     config
-}
-
-fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
-    let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    quota::replace(&mut linker)?;
-    bindings::provider::MemoryProvider::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
-    Ok(linker)
 }
 
 /// The epoch must advance when every executor thread is held by a guest: hence a thread of its own.

@@ -1,8 +1,8 @@
-//! What this room fails with.
+//! The errors of this crate.
 
 use memhost_types::{Digest, LogLine, ProviderError, Usage};
 
-/// Why a file does not become a provider.
+/// Why a component is not admitted.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmissionError {
     /// It is too large to look at.
@@ -29,7 +29,7 @@ pub enum AdmissionError {
         /// Its first bytes.
         found: String,
     },
-    /// It begins like a component and does not hold together.
+    /// It begins like a component and cannot be parsed.
     #[error("the component cannot be read: {0}; it may be truncated or damaged, copy or build it again")]
     Malformed(String),
     /// It exports nothing of the contract.
@@ -83,7 +83,7 @@ pub enum AdmissionError {
         message: String,
     },
     /// The compiled form is there but was not written by this host.
-    #[error("the compiled form of {digest} was changed by somebody else; it is thrown away and compiled anew")]
+    #[error("the compiled form of {digest} was changed by another program; it is deleted and compiled again")]
     Tampered {
         /// Of which component.
         digest: Digest,
@@ -101,29 +101,29 @@ pub enum LimitKind {
     Transfer,
 }
 
-/// Why a call gave no answer.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The provider said no.
     #[error(transparent)]
     Provider(ProviderError),
-    /// Too many calls of this binding are at work and waiting.
+    /// Too many calls of this binding run and wait.
     #[error("the binding has {waiting} calls waiting, as many as its limit `queuedCalls` allows; try again later")]
     Busy {
         /// The limit.
         waiting: u32,
     },
-    /// Another version serves now. The service goes there; no caller sees this.
+    /// Another version serves now. The service repeats the call there; no caller sees this.
     #[error("the version that was asked for serves no longer; try again")]
     Retired,
     /// No instance could be made because the host's pool is in use.
-    #[error("all {slots} instances of the host are at work; try again later")]
+    #[error("all {slots} instances of the host are in use; try again later")]
     NoInstance {
         /// The pool's size.
         slots: usize,
     },
-    /// The time was up.
-    #[error("the call ran into its limit `{limit}` of {ms} ms; it was ended and its instance thrown away")]
+    /// The call took too long.
+    #[error("the call ran into its limit `{limit}` of {ms} ms; it was stopped and its instance dropped")]
     TimedOut {
         /// Which limit.
         limit: &'static str,
@@ -131,7 +131,7 @@ pub enum CallError {
         ms: u64,
     },
     /// The provider used too much.
-    #[error("the call ran into its limit `{name}` of {max}; it was ended and its instance thrown away")]
+    #[error("the call ran into its limit `{name}` of {max}; it was stopped and its instance dropped")]
     LimitExceeded {
         /// Which limit.
         kind: LimitKind,
@@ -141,7 +141,7 @@ pub enum CallError {
         max: u64,
     },
     /// The provider crashed.
-    #[error("the provider crashed: {message}; its instance was thrown away")]
+    #[error("the provider crashed: {message}; its instance was dropped")]
     Trapped {
         /// What wasmtime said, without addresses.
         message: String,
@@ -165,12 +165,12 @@ impl CallError {
         }
     }
 
-    /// Whether the provider answered, be it with an error: not a crash, a limit or a broken contract.
+    /// Whether the provider answered, if only with an error.
     pub fn is_providers_answer(&self) -> bool {
         matches!(self, Self::Provider(_) | Self::NoInterface(_))
     }
 
-    /// Whether the provider did something that a sound one does not do.
+    /// Whether the provider is at fault: a crash, a limit or a broken contract.
     pub fn is_providers_fault(&self) -> bool {
         matches!(self, Self::Trapped { .. } | Self::TimedOut { .. } | Self::LimitExceeded { .. } | Self::BadAnswer(_))
     }

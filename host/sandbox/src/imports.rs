@@ -1,12 +1,15 @@
-//! The host's side of every import. What was not granted is linked all the same and answers that it is denied.
+//! The host's side of every import. An import that was not granted is linked, too, and answers `denied`.
+
+mod directory;
 
 use std::sync::Arc;
 
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{HasSelf, Linker, ResourceTable};
+use wasmtime::{Engine, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use super::bindings::provider::paperclip::memory::{binding, embeddings, storage, types};
+use super::contract::{MemoryProvider, binding, embeddings, storage, types};
 use super::convert;
 use super::egress::Hooks;
 use super::limiter::Limiter;
@@ -18,7 +21,7 @@ use memhost_ports::{
 };
 use memhost_types::{Microcents, Usage};
 
-/// What belongs to one instance.
+/// The host's state of one instance.
 pub(super) struct State {
     pub(super) wasi: WasiCtx,
     pub(super) http: WasiHttpCtx,
@@ -35,6 +38,19 @@ pub(super) struct State {
     /// How long the present call may still compute, in ticks of the epoch. Time in which the guest waits in a host
     /// call does not count: the epoch's callback runs only while the guest computes.
     pub(super) cpu_ticks_left: u64,
+}
+
+/// The store of one instance.
+pub(super) type GuestStore = Store<State>;
+
+/// Everything that a component can import.
+pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    directory::replace(&mut linker)?;
+    MemoryProvider::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    Ok(linker)
 }
 
 impl WasiView for State {
@@ -158,7 +174,7 @@ impl State {
         Ok(embeddings::Embedded { vectors: embedded.vectors, usage: embedded.usage.map(convert::used) })
     }
 
-    /// A call may embed often: its record has one entry.
+    /// A call may embed often; its record has one entry for each model.
     fn count(&mut self, usage: &Usage) {
         let known =
             self.embedded.iter_mut().find(|known| (&known.provider, &known.model) == (&usage.provider, &usage.model));

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::UpdateDeadline;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::clocks::{CoarseMonotonicClock, CoarseWallClock};
-use super::component::{Component, Exports};
+use super::component::Component;
+use super::contract::Exports;
 use super::egress::{Egress, Hooks};
 use super::engine::{Sandbox, TICK};
-use super::imports::State;
+use super::imports::{GuestStore, State};
 use super::limiter::Limiter;
 use super::log::GuestLog;
 use super::quota::DirectoryQuota;
@@ -23,7 +24,7 @@ use memhost_types::BindingLimits;
 const MAX_HANDLES: usize = 4_096;
 /// Random bytes that a guest may ask for in one call.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
-/// Fuel that no call uses up: it is counted and limits nothing.
+/// More fuel than any call uses: it is counted and limits nothing.
 const PLENTY: u64 = 1 << 62;
 
 /// What a binding gives its instances.
@@ -78,19 +79,19 @@ pub enum DirectoryAccess {
     ReadWrite(Arc<DirectoryQuota>),
 }
 
-/// The guest's computing went on for longer than its budget.
+/// The guest computed for longer than its budget.
 #[derive(Debug, thiserror::Error)]
 #[error("computed for longer than its budget")]
 pub(super) struct CpuBudgetSpent;
 
 pub(super) struct Instance {
-    pub(super) store: Store<State>,
+    pub(super) store: GuestStore,
     pub(super) exports: Exports,
     _slot: OwnedSemaphorePermit,
 }
 
 impl Instance {
-    /// Instantiates. Start functions run in here: whoever calls must bound the time.
+    /// Instantiates. Start functions of the component run here, so the caller must bound the time.
     pub(super) async fn new(
         sandbox: &Sandbox,
         component: &Component,
@@ -137,7 +138,7 @@ impl Instance {
             embedded: Vec::new(),
             cpu_ticks_left: 0,
         };
-        let mut store = Store::new(&sandbox.0.engine, state);
+        let mut store = GuestStore::new(&sandbox.0.engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_max_component_handles(MAX_HANDLES);
         store.set_hostcall_fuel(usize::try_from(setup.limits.transfer_bytes).unwrap_or(usize::MAX));
@@ -154,7 +155,7 @@ impl Instance {
             store.set_fuel(PLENTY)?;
         }
         let exports = component.instantiate(&mut store).await?;
-        sandbox.0.counters.made();
+        sandbox.counters().made();
         Ok(Self { store, exports, _slot: slot })
     }
 
@@ -178,7 +179,7 @@ impl Instance {
     }
 }
 
-fn arm(store: &mut Store<State>, limits: &BindingLimits) {
+fn arm(store: &mut GuestStore, limits: &BindingLimits) {
     let tick_ms = u64::try_from(TICK.as_millis()).unwrap_or(1);
     store.data_mut().cpu_ticks_left = limits.call_cpu_ms / tick_ms;
     store.set_epoch_deadline(1);

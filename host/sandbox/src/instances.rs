@@ -1,59 +1,32 @@
-//! The instances of one binding: who may call when, what a call may take, and what becomes of an instance after it.
+//! The instances of one binding: permits, the deadline of a call, and what happens to an instance after the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
 
 use super::answer::Answer;
-use super::bindings::provider::paperclip::memory::types as wit;
 use super::component::Component;
+use super::contract::{Exported, types as wit};
 use super::convert;
 use super::engine::Sandbox;
 use super::error::{CallError, Failure, LimitKind};
-pub use super::instance::InstanceSetup;
-use super::instance::{CpuBudgetSpent, Instance};
+use super::imports::GuestStore;
+use super::instance::{CpuBudgetSpent, Instance, InstanceSetup};
 use super::meter::Metered;
 use super::normalize::Normalize;
+use super::pool::IdleQueue;
 use memhost_types::ProviderError;
-
-mod calls;
-mod optional;
-
-/// Instances that wait for the next call. An instance is in here or with one call, never elsewhere.
-#[derive(Default)]
-pub(super) struct IdleInstances(Mutex<Vec<(Instant, Box<Instance>)>>);
-
-impl IdleInstances {
-    /// Since when the oldest one waits.
-    pub(super) fn oldest(&self) -> Option<Instant> {
-        self.0.lock().first().map(|(since, _)| *since)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.lock().len()
-    }
-
-    pub(super) fn give_up_oldest(&self) {
-        let mut all = self.0.lock();
-        if !all.is_empty() {
-            let oldest = all.remove(0);
-            drop(all);
-            drop(oldest);
-        }
-    }
-}
 
 /// All instances of one binding with one component and one configuration.
 pub struct Instances {
     sandbox: Sandbox,
     component: Component,
     setup: InstanceSetup,
-    idle: Arc<IdleInstances>,
+    idle: Arc<IdleQueue<Box<Instance>>>,
     permits: Semaphore,
     permits_total: u32,
     waiting: AtomicU32,
@@ -61,27 +34,28 @@ pub struct Instances {
     normalize: Normalize,
 }
 
-/// No call of these instances is at work while this is held.
+/// No call of these instances runs while this is held.
 pub struct Drained<'a> {
-    _turns: Option<SemaphorePermit<'a>>,
+    _permits: Option<SemaphorePermit<'a>>,
 }
 
 struct Call<'a> {
     instance: Box<Instance>,
-    _turn: SemaphorePermit<'a>,
+    _permit: SemaphorePermit<'a>,
     started: Instant,
     deadline: tokio::time::Instant,
 }
 
-type Called<T> = Result<wasmtime::Result<Result<T, wit::Error>>, Elapsed>;
+/// What a function of the guest comes back with: a trap, or the provider's own answer.
+type Called<T> = wasmtime::Result<Result<T, wit::Error>>;
 
 impl Instances {
     /// No instance is made before the first call.
     pub fn new(sandbox: &Sandbox, component: &Component, setup: InstanceSetup) -> Self {
-        let idle = Arc::new(IdleInstances::default());
-        sandbox.register(&idle);
+        let idle = Arc::new(IdleQueue::default());
+        sandbox.0.pool.register(&idle);
         let description = component.description();
-        // However much one binding may do at once, most of the pool is left to the others.
+        // One binding never takes more than a quarter of the pool, even where its own limit is higher.
         let share = (sandbox.options().instances / 4).max(1);
         let permits = setup.limits.concurrent_calls.min(description.max_concurrency).min(share).max(1);
         Self {
@@ -107,55 +81,73 @@ impl Instances {
         self.memory_bytes.load(Ordering::Relaxed)
     }
 
-    /// Calls that are at work now.
+    /// Calls that run now.
     pub fn in_flight(&self) -> u32 {
         self.permits_total.saturating_sub(u32::try_from(self.permits.available_permits()).unwrap_or(u32::MAX))
     }
 
-    /// Calls that wait for their turn now.
+    /// Calls that wait for a permit now.
     pub fn waiting(&self) -> u32 {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Waits until no call is at work. While the answer is held none begins; calls that wait are told to go to the
-    /// successor once [`Instances::retire`] was called.
+    /// Waits until no call runs. While the answer is held, none begins. Calls that wait fail with
+    /// [`CallError::Retired`] once [`Instances::retire`] was called, and the service repeats them at the successor.
     pub async fn drain(&self) -> Drained<'_> {
-        // It is only closed by `retire`, and then nothing is at work that was not before.
-        Drained { _turns: self.permits.acquire_many(self.permits_total).await.ok() }
+        // Only `retire` closes it, and after that no further call begins.
+        Drained { _permits: self.permits.acquire_many(self.permits_total).await.ok() }
     }
 
-    /// No call begins here any more; those that wait for a turn fail with [`CallError::Retired`].
+    /// No call begins here any more; those that wait for a permit fail with [`CallError::Retired`].
     pub fn retire(&self) {
         self.permits.close();
+    }
+
+    /// Calls one function of a guest: takes a permit and an instance, arms the deadline, calls, tells a trap from an
+    /// answer, checks the answer, and gives the instance back.
+    ///
+    /// `function` calls the generated function of its interface. `check` turns the answer into the host's types.
+    ///
+    /// # Errors
+    /// As [`CallError`] says; [`CallError::NoInterface`] where the component does not export the interface.
+    pub(super) async fn call<I: Exported, T, U>(
+        &self,
+        function: impl AsyncFnOnce(&I, &mut GuestStore) -> Called<T>,
+        check: impl FnOnce(&Normalize, T) -> Result<U, CallError>,
+    ) -> Result<Answer<U>, Failure> {
+        let mut call = self.begin().await?;
+        let Instance { store, exports, .. } = &mut *call.instance;
+        let Some(interface) = I::of(exports) else { return Err(self.no_interface(call, I::NAME)) };
+        let called = timeout_at(call.deadline, function(interface, store)).await;
+        self.finish(call, called, check)
     }
 
     async fn begin(&self) -> Result<Call<'_>, Failure> {
         let started = Instant::now();
         let deadline = tokio::time::Instant::from_std(started) + self.timeout();
-        let turn = match self.permits.try_acquire() {
-            Ok(turn) => turn,
+        let permit = match self.permits.try_acquire() {
+            Ok(permit) => permit,
             Err(TryAcquireError::Closed) => return Err(Failure::before(started, CallError::Retired)),
             Err(TryAcquireError::NoPermits) => {
-                self.wait_for_turn(deadline).await.map_err(|error| Failure::before(started, error))?
+                self.wait_for_permit(deadline).await.map_err(|error| Failure::before(started, error))?
             }
         };
-        let idle = self.idle.0.lock().pop();
-        let mut instance = match idle {
-            Some((_, instance)) => instance,
+        let mut instance = match self.idle.pop() {
+            Some(instance) => instance,
             None => self.instantiate(started, deadline).await?,
         };
         instance.arm(&self.setup.limits);
         if self.sandbox.options().meter.is_some() {
             instance.refuel().map_err(|error| Failure::before(started, self.classify(&error, None)))?;
         }
-        Ok(Call { instance, _turn: turn, started, deadline })
+        Ok(Call { instance, _permit: permit, started, deadline })
     }
 
     fn timeout(&self) -> Duration {
         Duration::from_millis(self.setup.limits.call_timeout_ms)
     }
 
-    async fn wait_for_turn(&self, deadline: tokio::time::Instant) -> Result<SemaphorePermit<'_>, CallError> {
+    async fn wait_for_permit(&self, deadline: tokio::time::Instant) -> Result<SemaphorePermit<'_>, CallError> {
         struct Waiting<'a>(&'a AtomicU32);
         impl Drop for Waiting<'_> {
             fn drop(&mut self) {
@@ -169,14 +161,14 @@ impl Instances {
             return Err(busy);
         }
         match timeout_at(deadline, self.permits.acquire()).await {
-            Ok(Ok(turn)) => Ok(turn),
+            Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) => Err(CallError::Retired),
             Err(_) => Err(busy),
         }
     }
 
     async fn instantiate(&self, started: Instant, deadline: tokio::time::Instant) -> Result<Box<Instance>, Failure> {
-        let slot = self.sandbox.slot().ok_or_else(|| {
+        let slot = self.sandbox.0.pool.slot().ok_or_else(|| {
             Failure::before(started, CallError::NoInstance { slots: self.sandbox.options().instances as usize })
         })?;
         let made = Instance::new(&self.sandbox, &self.component, &self.setup, slot);
@@ -187,12 +179,12 @@ impl Instances {
         }
     }
 
-    /// Puts a sound instance back and throws any other away.
+    /// Gives a sound instance back and drops any other.
     fn finish<T, U>(
         &self,
         mut call: Call<'_>,
-        called: Called<T>,
-        normalize: impl FnOnce(T) -> Result<U, CallError>,
+        called: Result<Called<T>, Elapsed>,
+        check: impl FnOnce(&Normalize, T) -> Result<U, CallError>,
     ) -> Result<Answer<U>, Failure> {
         let provider_us = micros(call.started);
         let embedded = std::mem::take(&mut call.instance.store.data_mut().embedded);
@@ -210,7 +202,7 @@ impl Instances {
             Err(_) => failed(self.timed_out(), log, embedded),
             Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log, embedded),
             Ok(Ok(answer)) => {
-                self.idle.0.lock().push((Instant::now(), call.instance));
+                self.idle.push(call.instance);
                 match answer {
                     Err(error) => {
                         let error = match (convert::error(error), full) {
@@ -221,7 +213,7 @@ impl Instances {
                         };
                         failed(CallError::Provider(error), log, embedded)
                     }
-                    Ok(answer) => match normalize(answer) {
+                    Ok(answer) => match check(&self.normalize, answer) {
                         Ok(value) => Ok(Answer { value, log, provider_us, embedded }),
                         Err(error) => failed(error, log, embedded),
                     },
@@ -232,7 +224,7 @@ impl Instances {
 
     fn no_interface(&self, call: Call<'_>, name: &'static str) -> Failure {
         let failure = Failure::before(call.started, CallError::NoInterface(name));
-        self.idle.0.lock().push((Instant::now(), call.instance));
+        self.idle.push(call.instance);
         failure
     }
 

@@ -1,12 +1,14 @@
 //! Runs providers without trusting them: the wasmtime engine, the instances of each binding, their limits, and the
-//! host's side of every import. Only this room names wasmtime. It knows the contract and nothing of what a binding
-//! means: it is handed a configuration, a storage and a directory.
+//! host's side of every import. Only this crate names wasmtime. It knows the contract, but not what a binding means: it
+//! gets a configuration, a storage and a directory.
 
+mod admission;
 mod answer;
-mod bindings;
 mod cache;
+mod calls;
 mod clocks;
 mod component;
+mod contract;
 mod convert;
 mod egress;
 mod engine;
@@ -18,20 +20,22 @@ mod limiter;
 mod log;
 mod meter;
 mod normalize;
+mod optional;
+mod pool;
 mod quota;
 mod stats;
 
-pub use answer::{
-    Answer, BrowseAnswer, CaptureAnswer, ChunkAnswer, Correction, ExplainAnswer, ForgetAnswer, ImportAnswer, JobAnswer,
-    ListAnswer, QueryAnswer, RecordsAnswer,
-};
+pub use admission::MAX_COMPONENT_BYTES;
+pub use answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
 pub use cache::CacheKey;
-pub use component::{Component, Inspection, MAX_COMPONENT_BYTES, OptionalInterface};
+pub use component::{Component, Inspection};
+pub use contract::OptionalInterface;
 pub use egress::{Egress, GrantedSecret, Secret, SecretError, Secrets};
 pub use engine::{Sandbox, SandboxOptions};
 pub use error::{AdmissionError, CallError, Failure, LimitKind};
-pub use instance::{Directory, DirectoryAccess};
-pub use instances::{Drained, InstanceSetup, Instances};
+pub use instance::{Directory, DirectoryAccess, InstanceSetup};
+pub use instances::{Drained, Instances};
 pub use meter::{Meter, Metered};
+pub use optional::*;
 pub use quota::{DirectoryQuota, DirectoryUsage};
 pub use stats::SandboxStats;

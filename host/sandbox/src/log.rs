@@ -17,7 +17,7 @@ struct Kept {
     dropped: u64,
 }
 
-/// More lines of the host about one call are left out: a guest can cause as many as it likes.
+/// The most lines of the host about one call. A guest can cause as many as it likes; more are left out.
 const MAX_HOST_LINES: usize = 32;
 
 /// The log of one instance, emptied after each call.
@@ -50,7 +50,7 @@ impl GuestLog {
         kept.dropped += (bytes.len() - taken) as u64;
     }
 
-    /// Notes what the operator should know about the call and the guest does not say.
+    /// Adds a line of the host for the operator.
     pub(super) fn host(&self, level: &str, text: &str) {
         let mut kept = self.kept.lock();
         if kept.host.len() < MAX_HOST_LINES {

@@ -1,4 +1,4 @@
-//! What calls take, for an author who wants to know: counted only where somebody asks, since counting slows a guest down.
+//! The cost of calls, for authors. Counting slows a guest down, so it is off unless a meter is given.
 
 use std::sync::Arc;
 

@@ -1,11 +1,10 @@
-//! A provider's answer is checked like a request from the internet before anybody sees it, and its record ids become
+//! Checks a provider's answer like a request from the internet, before anything else reads it. Its record ids become
 //! handles with the provider key that the host knows.
 
 use jiff::Timestamp;
 
 use super::answer::{CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
-use super::bindings::provider::exports::paperclip::memory::provider as wire;
-use super::bindings::provider::paperclip::memory::types as wit;
+use super::contract::{provider as wire, types as wit};
 use super::convert;
 use super::error::CallError;
 use memhost_types::{
@@ -13,14 +12,13 @@ use memhost_types::{
     RecordHandle, RecordId, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
 };
 
-mod optional;
-
-/// A million cents: nothing that is billed by the call costs more.
+/// A million cents, in microcents: no call costs more.
 const MAX_COST: u64 = 1_000_000_000_000;
 
-type Checked<T> = Result<T, CallError>;
+/// An answer that was checked, or [`CallError::BadAnswer`].
+pub(super) type Checked<T> = Result<T, CallError>;
 
-fn bad<T>(message: impl Into<String>) -> Checked<T> {
+pub(super) fn bad<T>(message: impl Into<String>) -> Checked<T> {
     Err(CallError::BadAnswer(message.into()))
 }
 
@@ -112,11 +110,11 @@ impl Normalize {
         Ok(ForgetAnswer { outcomes, usage: usages(answer.usage)? })
     }
 
-    fn handles(&self, ids: &[String]) -> Checked<Vec<RecordHandle>> {
+    pub(super) fn handles(&self, ids: &[String]) -> Checked<Vec<RecordHandle>> {
         ids.iter().map(|id| self.handle(id)).collect()
     }
 
-    fn handle(&self, id: &str) -> Checked<RecordHandle> {
+    pub(super) fn handle(&self, id: &str) -> Checked<RecordHandle> {
         match RecordId::parse(id) {
             Ok(id) => Ok(RecordHandle { provider_key: self.provider_key.clone(), provider_record_id: id }),
             Err(error) => bad(format!("a record id {}", error.problem)),
@@ -127,7 +125,7 @@ impl Normalize {
         snippets.into_iter().map(|snippet| self.snippet(snippet, company)).collect()
     }
 
-    fn snippet(&self, snippet: wit::Snippet, company: &CompanyId) -> Checked<Snippet> {
+    pub(super) fn snippet(&self, snippet: wit::Snippet, company: &CompanyId) -> Checked<Snippet> {
         text_size("text", &snippet.text, limits::MAX_TEXT_BYTES)?;
         if let Some(summary) = &snippet.summary {
             text_size("summary", summary, limits::MAX_SUMMARY_BYTES)?;
@@ -155,15 +153,15 @@ fn unit(value: f64) -> Checked<f64> {
     if (0.0..=1.0).contains(&value) { Ok(value) } else { bad(format!("a score is {value}; 0 to 1 is allowed")) }
 }
 
-fn count(field: &str, found: usize, max: usize) -> Checked<()> {
+pub(super) fn count(field: &str, found: usize, max: usize) -> Checked<()> {
     if found > max { bad(format!("`{field}` has {found} elements; at most {max} were asked for")) } else { Ok(()) }
 }
 
-fn text_size(field: &str, text: &str, max: usize) -> Checked<()> {
+pub(super) fn text_size(field: &str, text: &str, max: usize) -> Checked<()> {
     if text.len() > max { bad(format!("`{field}` is {} bytes; at most {max} are allowed", text.len())) } else { Ok(()) }
 }
 
-fn name(field: &'static str, text: String) -> Checked<String> {
+pub(super) fn name(field: &'static str, text: String) -> Checked<String> {
     text_size(field, &text, limits::MAX_RECORD_ID_BYTES)?;
     Ok(text)
 }
@@ -205,7 +203,7 @@ fn time(field: &str, text: Option<String>) -> Checked<Option<Timestamp>> {
     }
 }
 
-fn job(job: wit::ExtractionJob) -> Checked<ExtractionJob> {
+pub(super) fn job(job: wit::ExtractionJob) -> Checked<ExtractionJob> {
     Ok(ExtractionJob {
         provider_job_id: name("providerJobId", job.provider_job_id)?,
         status: match job.status {
@@ -226,13 +224,13 @@ fn job(job: wit::ExtractionJob) -> Checked<ExtractionJob> {
     })
 }
 
-fn usages(usage: Vec<wit::Usage>) -> Checked<Vec<Usage>> {
+pub(super) fn usages(usage: Vec<wit::Usage>) -> Checked<Vec<Usage>> {
     count("usage", usage.len(), limits::MAX_ITEMS)?;
     usage
         .into_iter()
         .map(|usage| {
             if let Some(cost) = usage.cost_microcents.filter(|cost| *cost > MAX_COST) {
-                return bad(format!("a cost is {cost} microcents; at most {MAX_COST} are believed"));
+                return bad(format!("a cost is {cost} microcents; at most {MAX_COST} are allowed"));
             }
             Ok(Usage {
                 provider: name("usage.provider", usage.provider)?,

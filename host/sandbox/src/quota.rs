@@ -1,19 +1,15 @@
 //! How much a binding's private directory may hold. WASI knows no such limit, so the calls that make something grow are
 //! replaced by ones that ask first.
 //!
-//! Counting every file at every write would cost more than the write. Instead the room that is left is taken from as
-//! guests write, and measured anew only when it is used up: what was overwritten or deleted meanwhile is found then. So
-//! the directory never holds more than its grant, as long as nobody else writes there.
-
-mod calls;
+//! Counting every file at every write would cost more than the write. Instead each write reduces a remaining amount, and
+//! the directory is measured again only when that amount is used up; overwritten and deleted files are found then. So
+//! the directory never holds more than its grant, as long as only guests write there.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-
-pub(super) use self::calls::replace;
 
 /// A guest that keeps trying at its limit does not make the host walk its directory more often than this.
 const MEASURE_AGAIN: Duration = Duration::from_secs(1);
@@ -34,7 +30,7 @@ pub struct DirectoryQuota {
     path: PathBuf,
     max: DirectoryUsage,
     left: Mutex<Left>,
-    /// Since a call last asked: a guest's own word for it is often no more than `I/O error`.
+    /// Whether a write was refused since a call last asked. A guest often reports no more than `I/O error`.
     refused: AtomicBool,
 }
 
@@ -59,7 +55,7 @@ impl DirectoryQuota {
         &self.path
     }
 
-    /// What a guest that was refused ran into, once.
+    /// The limits that a refused guest reached; none when asked a second time.
     pub(super) fn take_refusal(&self) -> Option<String> {
         let DirectoryUsage { bytes, files } = self.max;
         self.refused.swap(false, Ordering::Relaxed).then(|| {
@@ -84,8 +80,8 @@ impl DirectoryQuota {
         left.measure_after = Instant::now() + MEASURE_AGAIN.max(started.elapsed() * MEASURE_SHARE);
     }
 
-    /// Takes room, if there is as much.
-    fn take(&self, wanted: DirectoryUsage) -> Result<(), ()> {
+    /// Reserves an amount, if as much is left.
+    pub(super) fn take(&self, wanted: DirectoryUsage) -> Result<(), ()> {
         let mut left = self.left.lock();
         let fits = |room: &DirectoryUsage| wanted.bytes <= room.bytes && wanted.files <= room.files;
         if !fits(&left.room) && Instant::now() >= left.measure_after {
@@ -101,7 +97,7 @@ impl DirectoryQuota {
     }
 }
 
-/// Links are counted and never followed. What cannot be read counts nothing: it is the host's own user's.
+/// Links are counted and never followed. What cannot be read does not count: guests' files belong to the host's user.
 fn measure(directory: &Path) -> DirectoryUsage {
     let mut used = DirectoryUsage::default();
     let mut pending = vec![directory.to_owned()];
@@ -120,11 +116,11 @@ fn measure(directory: &Path) -> DirectoryUsage {
     used
 }
 
-fn bytes(bytes: u64) -> DirectoryUsage {
+pub(super) fn bytes(bytes: u64) -> DirectoryUsage {
     DirectoryUsage { bytes, files: 0 }
 }
 
-const ONE_FILE: DirectoryUsage = DirectoryUsage { bytes: 0, files: 1 };
+pub(super) const ONE_FILE: DirectoryUsage = DirectoryUsage { bytes: 0, files: 1 };
 
 #[cfg(test)]
 mod tests {

@@ -1,22 +1,22 @@
-//! What the sandbox has done since it was made, for whoever watches the host.
+//! Counters of the sandbox since the host started.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Counts of everything since the host started, and what there is now.
+/// Counts since the host started, and the instances that exist now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SandboxStats {
     /// Instances that may exist at once.
     pub slots: u64,
-    /// Instances that exist, with those that wait for a call.
+    /// Instances that exist, with the idle ones.
     pub instances: u64,
-    /// Instances that wait for a call.
+    /// Instances that are idle.
     pub idle: u64,
     /// Instances made since the start.
     pub made: u64,
     /// Components compiled since the start.
     pub compiled: u64,
-    /// Microseconds that took.
+    /// Microseconds that compiling took.
     pub compile_us: u64,
     /// Components loaded from the compiled cache since the start.
     pub loaded: u64,

@@ -27,7 +27,7 @@ named!(
 #[serde(transparent)]
 pub struct TokenId(pub Uuid);
 
-/// A token without its value, which nobody can be shown again.
+/// A token without its value, which is shown only once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Token {
@@ -56,7 +56,7 @@ pub struct Token {
     pub created_at: Timestamp,
     /// Who made it.
     pub created_by: String,
-    /// When its value was last made anew.
+    /// When it last got a new value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Timestamp>,
     /// When it was taken back.

@@ -34,7 +34,7 @@ pub enum ActivityAction {
     BindingDeleted,
     /// A token was made.
     TokenCreated,
-    /// A token's value was made anew; the one before is good for nothing.
+    /// A token got a new value; the old one is no longer valid.
     TokenRotated,
     /// A token was taken back.
     TokenRevoked,
@@ -42,15 +42,15 @@ pub enum ActivityAction {
     BudgetChanged,
     /// What is kept of a company's operations, and how long, was changed.
     RetentionChanged,
-    /// Somebody decided about something that waited for a person.
+    /// A person decided about an item of the review queue.
     ReviewDecided,
     /// A job was cancelled or queued again by hand.
     JobChanged,
-    /// A delivery that had been given up was queued again by hand.
+    /// A dead delivery was queued again by hand.
     DeliveryReplayed,
     /// A flat charge was entered.
     FinanceEventAdded,
-    /// What a company had elsewhere was taken in.
+    /// A company was imported from another host.
     CompanyImported,
 }
 

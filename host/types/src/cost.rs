@@ -55,7 +55,7 @@ pub struct CostEvent {
     pub cached_input_tokens: u64,
     pub output_tokens: u64,
     pub embedding_tokens: u64,
-    /// Exact; whoever keeps whole cents rounds a sum and not its parts.
+    /// Exact. Round a sum to whole cents, never its parts.
     #[serde(rename = "costCents")]
     pub cost: Microcents,
     pub occurred_at: Timestamp,
@@ -241,7 +241,7 @@ pub struct SetBudget {
     /// What may be spent in a period.
     #[serde(rename = "limitCents")]
     pub limit: Microcents,
-    /// At which share of it somebody is warned, from 0 to 1.
+    /// The share of the limit at which a warning is sent, from 0 to 1.
     #[serde(default = "warn_share")]
     #[schemars(transform = super::schema::share)]
     pub warn_share: f64,
@@ -262,7 +262,7 @@ pub struct Budget {
     pub binding_key: Option<BindingKey>,
     /// Over which time.
     pub period: Period,
-    /// What may be spent, and when somebody is warned.
+    /// What may be spent, and when a warning is sent.
     #[serde(flatten)]
     pub set: SetBudget,
     /// When it was last set.
@@ -274,7 +274,7 @@ named!(
     BudgetState, "state" {
         /// There is enough.
         Open = "open",
-        /// The share at which somebody is warned is reached.
+        /// The share for a warning is reached.
         Warning = "warning",
         /// Nothing more is spent in this period.
         Stopped = "stopped",

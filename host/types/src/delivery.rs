@@ -3,12 +3,11 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::named::named;
 use super::{
-    AgentId, BindingId, BindingKey, CaptureMode, CompanyId, ExtractionJob, FieldError, HookContext, HookKind,
-    JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef,
+    AgentId, BindingId, BindingKey, CaptureMode, CompanyId, DeliveryId, ExtractionJob, FieldError, HookContext,
+    HookKind, JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef,
 };
 
 /// Something memory-relevant that happened. `hookId` tells one event from another: what is delivered again under the same
@@ -115,11 +114,6 @@ impl HookEvent {
     }
 }
 
-/// A delivery's identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct DeliveryId(pub Uuid);
-
 named!(
     /// How far a delivery is.
     DeliveryStatus, "status" {
@@ -129,9 +123,9 @@ named!(
         Held = "held",
         /// The provider took it.
         Delivered = "delivered",
-        /// It was given up. Somebody may replay it.
+        /// The host no longer tries it. It can be replayed.
         Dead = "dead",
-        /// Somebody decided against it.
+        /// A person decided against it.
         Discarded = "discarded",
     }
 );

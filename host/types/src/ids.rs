@@ -220,6 +220,11 @@ impl FromStr for OperationId {
     }
 }
 
+/// A delivery's identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct DeliveryId(pub Uuid);
+
 #[cfg(test)]
 mod tests {
     use super::*;

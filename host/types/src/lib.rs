@@ -1,4 +1,4 @@
-//! The plan's types, ids, limits and cursors. Knows no storage, no HTTP and no wasmtime; every other room knows it.
+//! The plan's types, ids, limits and cursors. Knows no storage, no HTTP and no wasmtime; every other crate uses it.
 //!
 //! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave absent fields out.
 
@@ -20,6 +20,7 @@ mod pages;
 mod permission;
 mod policy;
 mod provenance;
+mod record;
 mod request;
 mod response;
 mod review;
@@ -30,20 +31,21 @@ mod version;
 
 pub use access::{NewToken, Role, Token, TokenId};
 pub use activity::{Activity, ActivityAction, ActivityPage};
-pub use binding::{Binding, BindingLimits, Target};
+pub use binding::{Binding, BindingLimits, Limit, LimitUnit, Target};
 pub use cost::{
     Budget, BudgetState, BudgetView, CostEvent, CostStatus, Direction, FinanceEvent, NewFinanceEvent, Period, SetBudget,
 };
 pub use cursor::{CursorError, CursorKey, QueryDigest};
 pub use delivery::{
-    ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus,
-    HookEvent, HookReceipt, Recall,
+    ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter, DeliveryStatus, HookEvent,
+    HookReceipt, Recall,
 };
 pub use event::{Event, EventFilter, EventType, NewEvent};
 pub use failure::cut_message;
 pub use failure::{FieldError, ProviderError};
 pub use ids::{
-    AgentId, BindingId, BindingKey, CompanyId, IdError, OperationId, ProviderKey, RecordId, TextId, check_id,
+    AgentId, BindingId, BindingKey, CompanyId, DeliveryId, IdError, OperationId, ProviderKey, RecordId, TextId,
+    check_id,
 };
 pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use operation::{
@@ -61,14 +63,15 @@ pub use policy::{
     SubscribedWhen, default_hooks,
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
+pub use record::{JsonObject, RecordHandle};
 pub use request::{
     BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest,
-    GetRequest, ImportRequest, Intent, JsonObject, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
+    GetRequest, ImportRequest, Intent, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
 };
 pub use response::{
     BrowseNode, BrowsePage, CaptureResponse, ContextBundle, Contribution, CorrectResponse, Explanation, ExportPage,
     ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse, GetResponse, Held, HitTrace, ImportResponse, JobStatus,
-    ListPage, RecordHandle, ScoreKind, Snippet, UpsertResponse,
+    ListPage, ScoreKind, Snippet, UpsertResponse,
 };
 pub use review::{
     Decision, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,

@@ -11,66 +11,95 @@ use super::{
     RecordHandle, Scope, SourceKind, SourceRef, Usage,
 };
 
-named!(
-    /// What was asked of a provider: the plan's operation types, and what the host does beside them.
-    OperationKind, "kind" {
-        /// Something that happened was taken in.
-        Capture = "capture",
-        /// Curated records were written.
-        RecordUpsert = "record_upsert",
-        /// Something was looked for.
-        Query = "query",
-        /// Records were listed.
-        List = "list",
-        /// One record was read.
-        Get = "get",
-        /// A query was run again to be told how.
-        Explain = "explain",
-        /// The provider's own tree was looked at.
-        Browse = "browse",
-        /// Records were made unreachable.
-        Forget = "forget",
-        /// A record was corrected.
-        Correct = "correct",
-        /// A person's decision about what a provider itself holds was carried out.
-        Review = "review",
-        /// Everything that a binding holds was read, in the provider's own lines.
-        Export = "export",
-        /// Lines of an export were taken in.
-        Import = "import",
-        /// A provider was given time for a job that a capture had left.
-        Extraction = "extraction",
-        /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
-        /// changed is in the activity log.
-        Control = "control",
-    }
-);
+/// For each kind: its name in JSON, its effect, its route below `/runtime/v1/companies/{company}` if it has one of its
+/// own, and two phrases for people: what somebody did, and what somebody wanted to do.
+macro_rules! operation_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $effect:ident, $route:expr, $did:literal, $wanted:literal;)+) => {
+        named!(
+            /// What was asked of a provider: the plan's operation types, and what the host does beside them.
+            OperationKind, "kind" { $($(#[$doc])* $kind = $name,)+ }
+        );
+
+        impl OperationKind {
+            fn effect(self) -> Effect {
+                match self { $(Self::$kind => Effect::$effect,)+ }
+            }
+
+            /// The last part of its route on the runtime plane; none where a client does not ask for it there.
+            pub fn route(self) -> Option<&'static str> {
+                match self { $(Self::$kind => $route,)+ }
+            }
+
+            /// What somebody did, after a name: `captured content`.
+            pub fn did(self) -> &'static str {
+                match self { $(Self::$kind => $did,)+ }
+            }
+
+            /// What somebody wanted to do, after "to": `capture content`.
+            pub fn wanted(self) -> &'static str {
+                match self { $(Self::$kind => $wanted,)+ }
+            }
+        }
+    };
+}
+
+/// What an operation does to the records that a provider holds.
+#[derive(PartialEq, Eq)]
+enum Effect {
+    Read,
+    Write,
+    Neither,
+}
+
+operation_kinds! {
+    /// Something that happened was taken in.
+    Capture = "capture", Write, Some("capture"), "captured content", "capture content";
+    /// Curated records were written.
+    RecordUpsert = "record_upsert", Write, Some("records"), "wrote records", "write records";
+    /// Something was looked for.
+    Query = "query", Read, Some("query"), "searched", "search";
+    /// Records were listed.
+    List = "list", Read, Some("list"), "listed records", "list records";
+    /// One record was read.
+    Get = "get", Read, Some("get"), "read a record", "read a record";
+    /// A query was run again to be told how.
+    Explain = "explain", Read, Some("explain"), "explained a query", "explain a query";
+    /// The provider's own tree was looked at.
+    Browse = "browse", Read, Some("browse"), "browsed the provider's tree", "browse the provider's tree";
+    /// Records were made unreachable.
+    Forget = "forget", Write, Some("forget"), "forgot records", "forget records";
+    /// A record was corrected.
+    Correct = "correct", Write, Some("correct"), "corrected a record", "correct a record";
+    /// A person's decision about what a provider itself holds was carried out.
+    Review = "review", Write, None,
+        "reviewed records at the provider", "review records at the provider";
+    /// Everything that a binding holds was read, in the provider's own lines.
+    Export = "export", Read, Some("export"), "exported records", "export records";
+    /// Lines of an export were taken in.
+    Import = "import", Write, Some("import"), "imported records", "import records";
+    /// A provider was given time for a job that a capture had left.
+    Extraction = "extraction", Write, None, "ran a job", "run a job";
+    /// Something was asked of the host that is no memory operation. Only its refusal is recorded here: what was
+    /// changed is in the activity log.
+    Control = "control", Neither, None, "called the host", "call the host";
+}
 
 impl OperationKind {
     /// Whether it only reads what a provider holds.
     pub fn is_read(self) -> bool {
-        matches!(self, Self::Query | Self::List | Self::Get | Self::Explain | Self::Browse | Self::Export)
+        self.effect() == Effect::Read
     }
 
     /// Whether it changes what a provider holds: such an operation leaves its intent before the provider is called.
     pub fn is_write(self) -> bool {
-        matches!(
-            self,
-            Self::Capture
-                | Self::RecordUpsert
-                | Self::Forget
-                | Self::Correct
-                | Self::Review
-                | Self::Import
-                | Self::Extraction
-        )
+        self.effect() == Effect::Write
     }
 }
 
 named!(
     /// How an operation ended.
     Outcome, "outcome" {
-        /// The provider is at work on a write.
+        /// The provider works on a write.
         InProgress = "in_progress",
         /// As asked.
         Succeeded = "succeeded",
@@ -78,13 +107,13 @@ named!(
         Failed = "failed",
         /// The host said no before the provider was called.
         Refused = "refused",
-        /// The host keeps a capture and will deliver it later: a budget is used up, or somebody must look at it first.
+        /// The host keeps a capture and will deliver it later: a budget is used up, or a person must look at it first.
         Held = "held",
         /// The provider did not answer in time.
         TimedOut = "timed_out",
         /// The provider crashed or ran into a limit.
         Trapped = "trapped",
-        /// The host ended while the provider was at work: whether the write happened is not known.
+        /// The host ended during the call: whether the write happened is not known.
         Interrupted = "interrupted",
     }
 );
@@ -116,13 +145,13 @@ named!(
         CompanyErased = "company_erased",
         /// A budget is used up.
         BudgetExceeded = "budget_exceeded",
-        /// Somebody must look at it first.
+        /// A person must look at it first.
         ReviewRequired = "review_required",
         /// The binding is disabled.
         BindingDisabled = "binding_disabled",
         /// The binding's provider is not loaded.
         ProviderMissing = "provider_missing",
-        /// Too many calls are at work or waiting.
+        /// Too many calls run or wait.
         Busy = "busy",
         /// The call's time was up.
         TimedOut = "timed_out",

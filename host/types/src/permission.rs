@@ -90,7 +90,7 @@ pub struct PermissionRequest {
 }
 
 impl Permission {
-    /// Whether somebody who decided about this one has decided about the other, too.
+    /// Whether a decision about this one covers the other, too.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Storage(reviewed), Self::Storage(asked)) | (Self::Directory(reviewed), Self::Directory(asked)) => {
@@ -121,7 +121,7 @@ impl std::fmt::Display for Permission {
     }
 }
 
-/// What is asked for that nobody has decided about.
+/// The requested permissions that no person has decided about.
 pub fn unreviewed<'a>(reviewed: &[Permission], asked: &'a [PermissionRequest]) -> Vec<&'a PermissionRequest> {
     let decided = |request: &&PermissionRequest| reviewed.iter().any(|known| known.covers(&request.permission));
     asked.iter().filter(|request| !decided(request)).collect()
@@ -197,7 +197,7 @@ impl Grants {
         grants
     }
 
-    /// What is granted and asked for: nobody gets what it did not say that it wants.
+    /// What is both granted and asked for: a provider gets nothing that it did not ask for.
     #[must_use]
     pub fn effective(&self, requests: &[PermissionRequest]) -> Self {
         let asked = Self::all_of(requests);

@@ -81,7 +81,7 @@ named!(
     /// What happens to personal data before it leaves for a provider that may send it on.
     #[derive(Default)]
     PiiPolicy, "pii" {
-        /// It leaves as it is.
+        /// It is left unchanged.
         #[default]
         Allow = "allow",
         /// What is recognized is replaced by its kind in brackets.
@@ -106,7 +106,7 @@ named!(
 );
 
 named!(
-    /// What becomes of a capture when a budget is used up.
+    /// What happens to a capture when a budget is used up.
     #[derive(Default)]
     OnBudget, "onBudget" {
         /// It is refused.
@@ -144,7 +144,7 @@ pub struct BindingPolicy {
     pub review: Option<ReviewPolicy>,
     /// What happens to personal data before it leaves.
     pub pii: PiiPolicy,
-    /// What becomes of captures when a budget is used up.
+    /// What happens to captures when a budget is used up.
     pub on_budget: OnBudget,
     /// What is kept.
     pub retention: BindingRetention,

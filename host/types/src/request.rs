@@ -3,12 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BindingKey, HookContext, RecordHandle, RecordId, Scope, SourcePayload, SourceRef};
+use super::{BindingKey, HookContext, JsonObject, RecordHandle, RecordId, Scope, SourcePayload, SourceRef};
 
 mod check;
-
-/// The plan's `Record<string, unknown>`.
-pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 
 /// Raw material, or the record itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -217,7 +214,7 @@ pub struct ImportRequest {
     pub binding_key: Option<BindingKey>,
     /// Whose records they become.
     pub scope: Scope,
-    /// JSON Lines, at most 1 MiB; all of them are taken in or none.
+    /// JSON Lines, at most 1 MiB; all of them are imported or none.
     #[schemars(length(max = super::limits::MAX_TRANSFER_BYTES))]
     pub lines: String,
 }

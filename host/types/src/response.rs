@@ -4,17 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DeliveryId, HookKind, JsonObject, OperationId, ProviderKey, RecordId, SourceRef, Usage};
-
-/// A record of a provider. The provider key is stamped by the host.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RecordHandle {
-    /// Whose record it is.
-    pub provider_key: ProviderKey,
-    /// The provider's own name for it.
-    pub provider_record_id: RecordId,
-}
+use super::{DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, SourceRef, Usage};
 
 /// What a score means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -244,7 +234,7 @@ pub struct ImportResponse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForgetEffect {
-    /// Gone, with whatever was derived from it.
+    /// Gone, with everything that was derived from it.
     Hard,
     /// Hidden, and still stored.
     Soft,

@@ -25,7 +25,7 @@ named!(
     }
 );
 
-/// What somebody is to look at.
+/// What a person is to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewSubject {
@@ -80,7 +80,7 @@ pub struct ReviewItem {
     pub reasons: Vec<String>,
     /// The text, at most 16 KiB of it.
     pub text: String,
-    /// BLAKE3 of the whole text, in hex: a record whose text changes is looked at anew.
+    /// BLAKE3 of the whole text, in hex: a record whose text changes is reviewed again.
     pub digest: String,
     /// What was decided.
     pub status: ReviewStatus,
@@ -111,7 +111,7 @@ pub struct ReviewDecision {
 }
 
 named!(
-    /// What somebody decides.
+    /// What a person decides.
     Decision, "decision" {
         /// It counts as it is.
         Approve = "approve",

@@ -66,7 +66,7 @@ pub struct Rollup {
     #[serde(rename = "costMicrocents", with = "super::usage::whole")]
     #[schemars(skip)]
     pub cost: Microcents,
-    /// What the providers reported in all, whoever bills it.
+    /// What the providers reported in all, with or without a biller.
     #[serde(rename = "reportedCostMicrocents", with = "super::usage::whole")]
     #[schemars(skip)]
     pub reported_cost: Microcents,
@@ -107,7 +107,7 @@ impl Latencies {
 }
 
 impl Rollup {
-    /// The rows that one operation adds to; none while it is at work.
+    /// The rows that one operation adds to; none while it runs.
     pub fn of(operation: &Operation) -> Vec<(RollupKey, Self)> {
         if operation.outcome == Outcome::InProgress {
             return Vec::new();

@@ -73,7 +73,7 @@ pub enum AttributionMode {
     Untracked,
 }
 
-/// What a call used at somebody who charges for it.
+/// What a call used at a service that charges for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]

@@ -1,6 +1,7 @@
 //! The interface `browse`.
 
 use crate::Provider;
+use crate::exports::{Adapter, with_provider};
 use crate::types::{Error, NodePage, Scope};
 
 /// The provider's own tree. Exported by `export_browse!`.
@@ -48,4 +49,17 @@ pub trait Browse: Provider {
         cursor: Option<String>,
         limit: u32,
     ) -> Result<NodePage, Error>;
+}
+
+interface! {
+    ($) browse, Browse, { Node, NodePage },
+    world "browse-provider", "export_browse_provider", export_browse_provider,
+    export export_browse,
+    about "the provider's own tree", host "shows it in the explorer"
+}
+
+impl<P: Browse> bindings::exports::paperclip::memory::browse::Guest for Adapter<P> {
+    fn list_children(path: String, scope: Scope, cursor: Option<String>, limit: u32) -> Result<NodePage, Error> {
+        with_provider::<P, _>(|provider| provider.list_children(path, scope, cursor, limit))
+    }
 }

@@ -1,6 +1,7 @@
 //! The interface `correction`.
 
 use crate::Provider;
+use crate::exports::{Adapter, with_provider};
 use crate::types::{CorrectRequest, CorrectResponse, Error};
 
 /// Changing a record because somebody said that it is wrong. Exported by `export_correction!`.
@@ -39,4 +40,17 @@ pub trait Correction: Provider {
     /// # Errors
     /// As the contract says of `correction.correct`.
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error>;
+}
+
+interface! {
+    ($) correction, Correction, { CorrectRequest, CorrectResponse, Patch },
+    world "correction-provider", "export_correction_provider", export_correction_provider,
+    export export_correction,
+    about "correct a record", host "calls it for `memhost correct`"
+}
+
+impl<P: Correction> bindings::exports::paperclip::memory::correction::Guest for Adapter<P> {
+    fn correct(request: CorrectRequest) -> Result<CorrectResponse, Error> {
+        with_provider::<P, _>(|provider| provider.correct(request))
+    }
 }

@@ -1,6 +1,7 @@
 //! The interface `explain`.
 
 use crate::Provider;
+use crate::exports::{Adapter, with_provider};
 use crate::types::{Error, Explanation, QueryRequest};
 
 /// Why a query answers what it answers. Exported by `export_explain!`.
@@ -36,4 +37,17 @@ pub trait Explain: Provider {
     /// # Errors
     /// As the contract says of `explain.explain-query`.
     fn explain_query(&mut self, request: QueryRequest) -> Result<Explanation, Error>;
+}
+
+interface! {
+    ($) explain, Explain, { Contribution, Explanation, HitTrace },
+    world "explain-provider", "export_explain_provider", export_explain_provider,
+    export export_explain,
+    about "how a query got its answer", host "shows it beside the answer"
+}
+
+impl<P: Explain> bindings::exports::paperclip::memory::explain::Guest for Adapter<P> {
+    fn explain_query(request: QueryRequest) -> Result<Explanation, Error> {
+        with_provider::<P, _>(|provider| provider.explain_query(request))
+    }
 }

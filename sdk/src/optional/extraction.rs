@@ -1,6 +1,7 @@
 //! The interface `extraction`.
 
 use crate::Provider;
+use crate::exports::{Adapter, with_provider};
 use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 
 /// Jobs that the host gives time to. Exported by `export_extraction!`.
@@ -88,4 +89,27 @@ pub trait Extraction: Provider {
     /// # Errors
     /// As the contract says of `extraction.cancel-job`.
     fn cancel_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error>;
+}
+
+interface! {
+    ($) extraction, Extraction, { JobPage, JobResult },
+    world "extraction-provider", "export_extraction_provider", export_extraction_provider,
+    export export_extraction,
+    about "work that a write leaves for later; [`jobs`](src/jobs.rs) stores it",
+    host "gives it time, retries and cancels"
+}
+
+impl<P: Extraction> bindings::exports::paperclip::memory::extraction::Guest for Adapter<P> {
+    fn run_job(provider_job_id: String) -> Result<JobResult, Error> {
+        with_provider::<P, _>(|provider| provider.run_job(provider_job_id))
+    }
+    fn get_job(provider_job_id: String) -> Result<Option<ExtractionJob>, Error> {
+        with_provider::<P, _>(|provider| provider.get_job(provider_job_id))
+    }
+    fn list_jobs(scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+        with_provider::<P, _>(|provider| provider.list_jobs(scope, cursor, limit))
+    }
+    fn cancel_job(provider_job_id: String) -> Result<ExtractionJob, Error> {
+        with_provider::<P, _>(|provider| provider.cancel_job(provider_job_id))
+    }
 }

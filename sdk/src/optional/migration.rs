@@ -1,6 +1,7 @@
 //! The interface `migration`.
 
 use crate::Provider;
+use crate::exports::{Adapter, with_provider};
 use crate::types::Error;
 
 /// Bringing what another version stored into the form that this version reads. Exported by `export_migration!`.
@@ -33,9 +34,24 @@ use crate::types::Error;
 /// # }
 /// ```
 pub trait Migration: Provider {
-    /// Reads what `from_version` wrote and writes it anew; all of it counts at once when this answers ok, or nothing.
+    /// Reads what `from_version` wrote and writes it in the form of this version. All of it is applied when this answers
+    /// ok, otherwise nothing.
     ///
     /// # Errors
     /// As the contract says of `migration.migrate`: the binding stays on the other version.
     fn migrate(&mut self, from_version: &str) -> Result<(), Error>;
+}
+
+interface! {
+    ($) migration, Migration, {},
+    world "migration-provider", "export_migration_provider", export_migration_provider,
+    export export_migration,
+    about "convert what another version stored, in one step with the switch",
+    host "calls it when a version takes over"
+}
+
+impl<P: Migration> bindings::exports::paperclip::memory::migration::Guest for Adapter<P> {
+    fn migrate(from_version: String) -> Result<(), Error> {
+        with_provider::<P, _>(|provider| provider.migrate(&from_version))
+    }
 }

@@ -1,6 +1,7 @@
 //! The interface `profile`.
 
 use crate::Provider;
+use crate::exports::{Adapter, with_provider};
 use crate::types::{Error, ProfileResponse, Scope};
 
 /// A summary of what is known about a scope. Exported by `export_profile!`.
@@ -31,4 +32,17 @@ pub trait Profile: Provider {
     /// # Errors
     /// As the contract says of `profile.get-profile`.
     fn get_profile(&mut self, scope: Scope) -> Result<ProfileResponse, Error>;
+}
+
+interface! {
+    ($) profile, Profile, { ProfileResponse },
+    world "profile-provider", "export_profile_provider", export_profile_provider,
+    export export_profile,
+    about "a summary of what is known in a scope", host "asks for it at the start of a run, if the query brings none"
+}
+
+impl<P: Profile> bindings::exports::paperclip::memory::profile::Guest for Adapter<P> {
+    fn get_profile(scope: Scope) -> Result<ProfileResponse, Error> {
+        with_provider::<P, _>(|provider| provider.get_profile(scope))
+    }
 }

@@ -1,6 +1,7 @@
 //! The interface `review`.
 
 use crate::Provider;
+use crate::exports::{Adapter, with_provider};
 use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 
 /// Records that wait for a person. Exported by `export_review!`.
@@ -85,4 +86,20 @@ pub trait Review: Provider {
     /// # Errors
     /// As the contract says of `review.decide`.
     fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error>;
+}
+
+interface! {
+    ($) review, Review, { Decision },
+    world "review-provider", "export_review_provider", export_review_provider,
+    export export_review,
+    about "records that wait for a person", host "shows them in its review queue, and tells the provider the decision"
+}
+
+impl<P: Review> bindings::exports::paperclip::memory::review::Guest for Adapter<P> {
+    fn list_pending(scope: Scope, cursor: Option<String>, limit: u32) -> Result<ListPage, Error> {
+        with_provider::<P, _>(|provider| provider.list_pending(scope, cursor, limit))
+    }
+    fn decide(id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error> {
+        with_provider::<P, _>(|provider| provider.decide(id, scope, decision))
+    }
 }

@@ -1,6 +1,7 @@
 //! The interface `transfer`.
 
 use crate::Provider;
+use crate::exports::{Adapter, with_provider};
 use crate::types::{Chunk, Error, ImportReport, Scope};
 
 /// Everything out and in as JSON Lines. Exported by `export_transfer!`.
@@ -34,7 +35,7 @@ use crate::types::{Chunk, Error, ImportReport, Scope};
 ///         for (n, line) in lines.lines().enumerate() {
 ///             let wrong = |message: String| Error::invalid(&format!("lines.{n}"), message);
 ///             let Line { key, note } = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-///             // Whoever imports a line of somebody else does not get its note.
+///             // A line of another agent, subject or namespace is refused.
 ///             if !key.starts_with(&Self::key(&scope, "")) {
 ///                 return Err(wrong("is of another agent, subject or namespace".to_owned()));
 ///             }
@@ -73,4 +74,21 @@ pub trait Transfer: Provider {
     /// # Errors
     /// As the contract says of `transfer.import-records`.
     fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error>;
+}
+
+interface! {
+    ($) transfer, Transfer, { Chunk, ImportReport },
+    world "transfer-provider", "export_transfer_provider", export_transfer_provider,
+    export export_transfer,
+    about "export and import as lines of JSON",
+    host "calls it for `memhost record export`, `import`, and when a company moves"
+}
+
+impl<P: Transfer> bindings::exports::paperclip::memory::transfer::Guest for Adapter<P> {
+    fn export_records(scope: Scope, cursor: Option<String>) -> Result<Chunk, Error> {
+        with_provider::<P, _>(|provider| provider.export_records(scope, cursor))
+    }
+    fn import_records(scope: Scope, lines: String) -> Result<ImportReport, Error> {
+        with_provider::<P, _>(|provider| provider.import_records(scope, lines))
+    }
 }

@@ -35,7 +35,7 @@ fn failed_after_the_answer<T: std::fmt::Debug>(host: &TestHost, answer: Result<T
     let ServiceError::Operation { operation_id, outcome, error } = answer.unwrap_err() else {
         panic!("it is no operation's error");
     };
-    let operation = host.service().operation(&parse("acme"), operation_id).unwrap();
+    let operation = host.service().operation(&parse("acme"), operation_id).await.unwrap();
     assert_eq!((outcome, error.code), (Outcome::Failed, OperationErrorCode::Host));
     assert_eq!((operation.outcome, operation.error.as_ref()), (Outcome::Failed, Some(&error)));
     assert!(error.message.starts_with("the provider answered, and then the host failed: "), "{}", error.message);
@@ -92,7 +92,7 @@ async fn what_cannot_be_charged_is_still_in_the_record() {
     assert!(operation.cost_event_ids.is_empty(), "no cost event was written");
     faults.repair();
     let charged = host.service().capture(&caller(), capture("acme", "paid 3")).await.unwrap();
-    let charged = host.service().operation(&parse("acme"), charged.operation_id).unwrap();
+    let charged = host.service().operation(&parse("acme"), charged.operation_id).await.unwrap();
     assert_eq!(charged.cost_event_ids.len(), 1);
 }
 
@@ -150,7 +150,7 @@ async fn without_an_intent_the_provider_is_not_called() {
     faults.break_intents(1);
     let error = host.service().capture(&caller(), capture("acme", "a plain fact")).await.unwrap_err();
     assert!(matches!(error, ServiceError::Audit(_)), "{error}");
-    let operation = &host.operations("acme").unwrap()[0];
+    let operation = &host.operations("acme").await.unwrap()[0];
     let message = operation.error.as_ref().unwrap().message.as_str();
     assert_eq!(operation.outcome, Outcome::Refused);
     assert!(message.starts_with("the operation could not be recorded, so it was not done"), "{message}");
@@ -162,10 +162,10 @@ async fn a_completion_is_tried_twice_and_never_becomes_an_interruption() {
     let (host, _, faults) = host(&json!({})).await;
     faults.break_completions(1);
     host.service().capture(&caller(), capture("acme", "a plain fact")).await.unwrap();
-    assert_eq!(host.operations("acme").unwrap()[0].outcome, Outcome::Succeeded);
+    assert_eq!(host.operations("acme").await.unwrap()[0].outcome, Outcome::Succeeded);
     faults.break_completions(2);
     let error = host.service().capture(&caller(), capture("acme", "another fact")).await.unwrap_err();
     let ServiceError::Unrecorded { operation_id, .. } = error else { panic!("{error}") };
-    let left = host.service().operation(&parse("acme"), operation_id).unwrap();
+    let left = host.service().operation(&parse("acme"), operation_id).await.unwrap();
     assert_eq!(left.outcome, Outcome::InProgress, "only a restart makes it interrupted");
 }

@@ -7,7 +7,7 @@ use super::trial::id;
 use crate::CliError;
 use crate::memory::shown;
 use crate::output::{Format, text};
-use memhost_types::CompanyId;
+use memhost_types::{CompanyId, OperationKind};
 
 /// The functions that can be called.
 const FUNCTIONS: &str = "describe, capture TEXT, upsert TEXT…, query TEXT, list, get ID, forget ID…, correct ID TEXT, \
@@ -107,20 +107,13 @@ impl Call {
 }
 
 fn route(name: &str) -> Result<&'static str, CliError> {
-    const ROUTES: [(&str, &str); 9] = [
-        ("capture", "capture"),
-        ("upsert", "records"),
-        ("query", "query"),
-        ("list", "list"),
-        ("get", "get"),
-        ("forget", "forget"),
-        ("correct", "correct"),
-        ("explain", "explain"),
-        ("browse", "browse"),
-    ];
-    let found = ROUTES.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, route)| *route)
+    // An export and an import go through files: `memhost record`.
+    let kind = match name {
+        "upsert" => Some(OperationKind::RecordUpsert),
+        "record_upsert" | "export" | "import" => None,
+        name => name.parse().ok(),
+    };
+    kind.and_then(OperationKind::route)
         .ok_or_else(|| CliError::input(name, format!("is not a function; use one of {FUNCTIONS}")))
 }
 

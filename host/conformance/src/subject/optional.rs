@@ -2,7 +2,7 @@
 
 use super::calls::{all_pages, plain};
 use super::{Subject, answered};
-use crate::verdict::{Stop, failed, skipped};
+use crate::verdict::{Stop, skipped};
 use memhost_sandbox::{CallError, ImportAnswer, OptionalInterface};
 use memhost_types::{Decision, ExtractionJob, JobStatus, RecordHandle, RecordWrite, Scope, Snippet};
 

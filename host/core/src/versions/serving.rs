@@ -258,7 +258,7 @@ impl ServingBindings {
         if grants.http.is_empty() {
             return Ok(None);
         }
-        let egress = Egress::new(&self.sandbox, grants.http.clone(), &binding.limits);
+        let egress = self.sandbox.egress(grants.http.clone(), &binding.limits);
         let secrets = self.secrets.granted(&binding.company_id, &grants.secrets).await.map_err(|error| host(&error))?;
         egress.set_secrets(secrets).map_err(|error| host(&error))?;
         Ok(Some(Arc::new(egress)))

@@ -2,40 +2,18 @@
 
 use maud::{Markup, html};
 
-use crate::components::{Details, Tone, View, badge, bytes, count, duration_us, money, time, usage_meter};
+use crate::components::{Details, Tone, View, badge, bytes, count, money, time, usage_meter};
 use memhost_core::{Act, BindingView, Service};
 use memhost_http::Problem;
-use memhost_types::{BindingKey, BudgetState, BudgetView, CompanyId};
+use memhost_types::{BindingKey, BindingLimits, BudgetState, BudgetView, CompanyId};
 
 /// Bars for the limits that have a usage, and the other limits as a list.
 pub(super) fn used(shown: &BindingView) -> Markup {
     let (limits, grants) = (&shown.binding.limits, &shown.binding.grants);
     let number = u64::from;
-    let ms = |ms: u64| duration_us(ms.saturating_mul(1_000));
-    let set = Details::default()
-        .row("Call timeout", format!("{} ({} of CPU time)", ms(limits.call_timeout_ms), ms(limits.call_cpu_ms)))
-        .row(
-            "Calls per second",
-            match limits.calls_per_second {
-                0 => "unlimited".to_owned(),
-                n => count(number(n)),
-            },
-        )
-        .row("Transfer per call", bytes(limits.transfer_bytes))
-        .row("Log per call", bytes(limits.log_bytes))
-        .row(
-            "Requests per call",
-            format!(
-                "{} ({} sent, {} received)",
-                count(number(limits.outgoing_requests)),
-                bytes(limits.outgoing_bytes),
-                bytes(limits.incoming_bytes)
-            ),
-        )
-        .row(
-            "Jobs",
-            format!("{} concurrent, timeout {}", count(number(limits.concurrent_jobs)), ms(limits.job_timeout_ms)),
-        );
+    let set = BindingLimits::TABLE
+        .iter()
+        .fold(Details::default(), |rows, limit| rows.row(limit.name, limit.shown(limit.value(limits))));
     html! {
         @match shown.usage {
             None => p.soft { "Not used since the host started." },

@@ -132,7 +132,7 @@ pub(crate) async fn set(
     match service.set_budget(&allowed.caller, &allowed.company, binding, period, Some(set)).await {
         Ok(_) => {}
         Err(ServiceError::Ledger(memhost_core::money::LedgerError::Field(error))) => {
-            return wrong(&error.to_string());
+            return wrong(&error.to_string()).await;
         }
         Err(error) => return Err(error.into()),
     }

@@ -66,33 +66,13 @@ pub(crate) async fn show(
     Ok(if found.outcome == Outcome::InProgress { page.live("operations") } else { page }.render(&body))
 }
 
-/// The kind of operation in words: as something done, and as something tried.
-fn kind_text(kind: OperationKind) -> (&'static str, &'static str) {
-    match kind {
-        OperationKind::Capture => ("captured content", "capture content"),
-        OperationKind::RecordUpsert => ("wrote records", "write records"),
-        OperationKind::Query => ("searched", "search"),
-        OperationKind::List => ("listed records", "list records"),
-        OperationKind::Get => ("read a record", "read a record"),
-        OperationKind::Explain => ("explained a query", "explain a query"),
-        OperationKind::Browse => ("browsed the provider's tree", "browse the provider's tree"),
-        OperationKind::Forget => ("forgot records", "forget records"),
-        OperationKind::Correct => ("corrected a record", "correct a record"),
-        OperationKind::Review => ("reviewed records at the provider", "review records at the provider"),
-        OperationKind::Export => ("exported records", "export records"),
-        OperationKind::Import => ("imported records", "import records"),
-        OperationKind::Extraction => ("ran a job", "run a job"),
-        OperationKind::Control => ("called the host", "call the host"),
-    }
-}
-
 fn summary(operation: &Operation) -> String {
     let who = match &operation.scope.agent_id {
         Some(agent) => format!("Agent {agent}"),
         None => format!("“{}”", operation.principal),
     };
     let through = operation.binding_key.as_ref().map(|key| format!(" with {key}")).unwrap_or_default();
-    let (did, wanted) = kind_text(operation.kind);
+    let (did, wanted) = (operation.kind.did(), operation.kind.wanted());
     let records = match operation.record_count {
         1 => "1 record".to_owned(),
         other => format!("{} records", count(u64::from(other))),

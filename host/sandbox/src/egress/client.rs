@@ -1,4 +1,4 @@
-//! One connection for one request: resolve once, look at every address, connect to the one that was looked at. No
+//! One connection for one request: resolve once, look at every address, connect to the one that was checked. No
 //! redirect is followed, nothing is kept open, no proxy is asked.
 
 use std::net::IpAddr;
@@ -110,7 +110,7 @@ impl Connection {
         let handshake = http1::Builder::new().max_buf_size(MAX_HEAD_BYTES).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(exchange)?;
         let driver = wasmtime_wasi::runtime::spawn(async move {
-            // Whoever waits for the response is told of the same error.
+            // The task that waits for the response gets the same error.
             let _ = connection.await;
         });
         Ok(Self { sender, _driver: driver })

@@ -6,8 +6,6 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
-use super::secret::hex_byte;
-
 /// Shorter values are only looked for as they are: too much innocent text would match one of their other forms.
 const MIN_ESCAPED_BYTES: usize = 4;
 
@@ -144,6 +142,12 @@ fn json_length(text: &str, bytes: &[u8]) -> Option<usize> {
         }
     }
     Some(at)
+}
+
+/// The byte of two hexadecimal digits at `at`.
+pub(super) fn hex_byte(bytes: &[u8], at: usize) -> Option<u8> {
+    let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
+    u8::try_from(digit(at)? * 16 + digit(at + 1)?).ok()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::scrub::Scrubber;
+use super::scrub::{Scrubber, hex_byte};
 
 /// The longest name of a secret, in bytes.
 pub(super) const MAX_NAME_BYTES: usize = 64;
@@ -274,12 +274,6 @@ impl Place {
             }
         }
     }
-}
-
-/// The byte of two hexadecimal digits at `at`.
-pub(super) fn hex_byte(bytes: &[u8], at: usize) -> Option<u8> {
-    let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
-    u8::try_from(digit(at)? * 16 + digit(at + 1)?).ok()
 }
 
 fn is_name_byte(byte: u8) -> bool {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::CliError;
 use crate::output::text;
+use memhost_types::OperationKind;
 
 /// An operation that can be asked again.
 pub(super) struct Recorded {
@@ -18,21 +19,12 @@ impl Recorded {
     pub(super) fn of(operation: &Value, binding: &Value) -> Result<Self, CliError> {
         let (id, kind) = (text(operation, "/id"), text(operation, "/kind"));
         let wrong = |message: String| CliError::input("OPERATION", format!("{id} {message}"));
-        let route = match kind.as_str() {
-            "capture" => "capture",
-            "record_upsert" => "records",
-            "query" => "query",
-            "list" => "list",
-            "get" => "get",
-            "forget" => "forget",
-            "correct" => "correct",
-            "explain" => "explain",
-            "browse" => "browse",
-            _ => {
-                return Err(wrong(format!(
-                    "is of the kind {kind}, which nobody asked of a provider; choose another one"
-                )));
-            }
+        let asked = kind
+            .parse::<OperationKind>()
+            .ok()
+            .filter(|kind| !matches!(kind, OperationKind::Export | OperationKind::Import));
+        let Some(route) = asked.and_then(OperationKind::route) else {
+            return Err(wrong(format!("is of the kind {kind}, which nobody asked of a provider; choose another one")));
         };
         let key = text(binding, "/key");
         let how = format!(

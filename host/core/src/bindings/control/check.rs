@@ -16,7 +16,7 @@ impl Service {
         config: &JsonObject,
         limits: &BindingLimits,
     ) -> Result<(), ServiceError> {
-        check_limits(limits, self.sandbox.options().max_memory_bytes)?;
+        limits.check(self.sandbox.options().max_memory_bytes)?;
         schema::check(plugin.component.description(), config)?;
         let config = serde_json::to_string(config).unwrap_or_default();
         if config.len() > MAX_JSON_BYTES {
@@ -70,31 +70,4 @@ pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
 
 fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(allowed)
-}
-
-fn check_limits(limits: &BindingLimits, max_memory: u64) -> Result<(), FieldError> {
-    let range = |field: &str, value: u64, min: u64, max: u64| {
-        if (min..=max).contains(&value) {
-            return Ok(());
-        }
-        Err(FieldError::new(format!("limits.{field}"), format!("is {value}; {min} to {max} are allowed")))
-    };
-    range("memoryBytes", limits.memory_bytes, 1 << 20, max_memory)?;
-    range("tableElements", limits.table_elements, 1, 100_000)?;
-    range("callTimeoutMs", limits.call_timeout_ms, 1, 600_000)?;
-    range("callCpuMs", limits.call_cpu_ms, 1, 600_000)?;
-    range("concurrentCalls", u64::from(limits.concurrent_calls), 1, 256)?;
-    range("queuedCalls", u64::from(limits.queued_calls), 0, 100_000)?;
-    range("transferBytes", limits.transfer_bytes, 1 << 20, 512 << 20)?;
-    range("logBytes", limits.log_bytes, 0, 1 << 20)?;
-    range("storageKeys", limits.storage_keys, 1, 1_000_000_000)?;
-    range("directoryFiles", limits.directory_files, 1, 10_000_000)?;
-    range("callsPerSecond", u64::from(limits.calls_per_second), 0, 1_000_000)?;
-    range("outgoingRequests", u64::from(limits.outgoing_requests), 0, 10_000)?;
-    range("outgoingRequestsPerMinute", u64::from(limits.outgoing_requests_per_minute), 0, 1_000_000)?;
-    range("outgoingConnections", u64::from(limits.outgoing_connections), 1, 256)?;
-    range("outgoingBytes", limits.outgoing_bytes, 0, 256 << 20)?;
-    range("incomingBytes", limits.incoming_bytes, 0, 256 << 20)?;
-    range("concurrentJobs", u64::from(limits.concurrent_jobs), 1, 64)?;
-    range("jobTimeoutMs", limits.job_timeout_ms, 1_000, 7 * 86_400_000)
 }

@@ -1,6 +1,7 @@
 //! What can be told of a component without running it: its format, its contract version, its needs.
 
-use super::{MAX_COMPONENT_BYTES, PACKAGE};
+use super::MAX_COMPONENT_BYTES;
+use crate::contract::PACKAGE;
 use crate::engine::Sandbox;
 use crate::error::AdmissionError;
 

@@ -11,8 +11,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 };
 use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult, OutputStream, Pollable, StreamError, StreamResult};
 
-use super::{DirectoryQuota, DirectoryUsage, ONE_FILE, bytes};
-use crate::imports::State;
+use super::State;
+use crate::quota::{DirectoryQuota, DirectoryUsage, ONE_FILE, bytes};
 
 /// Linux's number for a quota that is used up: WASI knows the error of a stream by its number.
 const EDQUOT: i32 = 122;
@@ -137,7 +137,7 @@ fn answer<T>(result: FsResult<T>) -> Answer<T> {
 }
 
 /// Puts the asking calls in the place of WASI's own.
-pub(crate) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub(super) fn replace(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance("wasi:filesystem/types@0.2.12")?;
     types.func_wrap_async(

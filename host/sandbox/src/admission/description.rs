@@ -1,16 +1,15 @@
-//! What a component says of itself, looked at before anybody believes it.
+//! Checks a component's description of itself before anything uses it.
 
 use semver::Version;
 
-use crate::OptionalInterface;
-use crate::bindings::provider::exports::paperclip::memory::provider as wire;
+use crate::contract::{OptionalInterface, provider as wire};
 use crate::error::AdmissionError;
 use memhost_types::{
     HttpPermission, OriginError, Permission, PermissionRequest, ProviderCapabilities, ProviderDescription, ProviderKey,
     TextId, limits,
 };
 
-/// Stands in until `describe` has answered; never leaves admission.
+/// A placeholder until `describe` has answered; it never leaves admission.
 pub(super) fn undescribed() -> Result<ProviderDescription, AdmissionError> {
     let provider_key = ProviderKey::parse("undescribed")
         .map_err(|error| AdmissionError::Description { field: "providerKey", message: error.problem })?;

@@ -1,0 +1,111 @@
+//! The calls of the required interface `provider`.
+
+use super::answer::{Answer, CaptureAnswer, ForgetAnswer, ListAnswer, QueryAnswer, RecordsAnswer};
+use super::contract::provider as wire;
+use super::convert;
+use super::error::Failure;
+use super::imports::GuestStore;
+use super::instances::Instances;
+use super::normalize::Normalize;
+use memhost_types::{
+    CaptureRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest, Snippet, UpsertRequest, Usage,
+};
+
+impl Instances {
+    /// Captures something that happened.
+    ///
+    /// # Errors
+    /// As [`CallError`](crate::CallError) says; the same for every call below.
+    pub async fn capture(&self, id: OperationId, request: &CaptureRequest) -> Result<Answer<CaptureAnswer>, Failure> {
+        let request = convert::capture(id, request);
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_capture(store, &request).await,
+            Normalize::capture,
+        )
+        .await
+    }
+
+    /// Writes records as they are.
+    ///
+    /// # Errors
+    /// As [`Instances::capture`].
+    pub async fn upsert(&self, id: OperationId, request: &UpsertRequest) -> Result<Answer<RecordsAnswer>, Failure> {
+        let request = convert::upsert(id, request);
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_upsert_records(store, &request).await,
+            |normalize, answer| normalize.upsert(answer, request.records.len()),
+        )
+        .await
+    }
+
+    /// Finds the records that fit a query, best first.
+    ///
+    /// # Errors
+    /// As [`Instances::capture`].
+    pub async fn query(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
+        let wire = convert::query(request);
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_query(store, &wire).await,
+            |normalize, answer| normalize.query(answer, wire.top_k, &request.scope.company_id),
+        )
+        .await
+    }
+
+    /// One page of all records. `cursor` is the provider's own.
+    ///
+    /// # Errors
+    /// As [`Instances::capture`].
+    pub async fn list(&self, request: &ListRequest, cursor: Option<String>) -> Result<Answer<ListAnswer>, Failure> {
+        let wire = convert::list(request, cursor);
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_list_records(store, &wire).await,
+            |normalize, answer| normalize.list(answer, wire.limit, &request.scope.company_id),
+        )
+        .await
+    }
+
+    /// One record.
+    ///
+    /// # Errors
+    /// As [`Instances::capture`].
+    pub async fn get(&self, request: &GetRequest) -> Result<Answer<(Option<Snippet>, Vec<Usage>)>, Failure> {
+        let (id, scope) = (request.handle.provider_record_id.as_str().to_owned(), convert::scope(&request.scope));
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_get_record(store, &id, &scope).await,
+            |normalize, answer| normalize.get(answer, &id, &request.scope.company_id),
+        )
+        .await
+    }
+
+    /// Makes records unreachable.
+    ///
+    /// # Errors
+    /// As [`Instances::capture`].
+    pub async fn forget(&self, request: &ForgetRequest) -> Result<Answer<ForgetAnswer>, Failure> {
+        let ids: Vec<String> =
+            request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect();
+        let scope = convert::scope(&request.scope);
+        self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_forget(store, &ids, &scope).await,
+            |normalize, answer| normalize.forget(answer, &ids),
+        )
+        .await
+    }
+
+    /// The provider's errors about a configuration, each with a JSON Pointer; none where it accepts the configuration.
+    /// Meant for instances without any grant.
+    ///
+    /// # Errors
+    /// As [`Instances::capture`].
+    pub async fn validate_config(&self, config: String) -> Result<Vec<(String, String)>, Failure> {
+        let answer = self.call(
+            async |provider: &wire::Guest, store: &mut GuestStore| {
+                provider.call_validate_config(store, &config).await.map(Ok)
+            },
+            |_, answer| {
+                Ok(answer.err().unwrap_or_default().into_iter().map(|error| (error.pointer, error.message)).collect())
+            },
+        );
+        Ok(answer.await?.value)
+    }
+}

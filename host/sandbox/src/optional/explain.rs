@@ -1,0 +1,55 @@
+//! The interface `explain`: how a query came to its answer.
+
+use crate::answer::Answer;
+use crate::contract::explain as wire;
+use crate::convert;
+use crate::error::Failure;
+use crate::imports::GuestStore;
+use crate::instances::Instances;
+use crate::normalize::{Checked, Normalize, bad, count, name, text_size};
+use memhost_types::{Contribution, HitTrace, QueryRequest, limits};
+
+/// What `explain-query` answered.
+#[derive(Debug)]
+pub struct ExplainAnswer {
+    /// How the query was read.
+    pub query: serde_json::Value,
+    /// In the order of the query's result.
+    pub hits: Vec<HitTrace>,
+}
+
+impl Instances {
+    /// Runs a query again and asks how it came to its answer.
+    ///
+    /// # Errors
+    /// As [`CallError`](crate::CallError) says.
+    pub async fn explain(&self, request: &QueryRequest) -> Result<Answer<ExplainAnswer>, Failure> {
+        let request = convert::query(request);
+        self.call(
+            async |explain: &wire::Guest, store: &mut GuestStore| explain.call_explain_query(store, &request).await,
+            |normalize, answer| explained(normalize, answer, request.top_k),
+        )
+        .await
+    }
+}
+
+fn explained(normalize: &Normalize, answer: wire::Explanation, top_k: u32) -> Checked<ExplainAnswer> {
+    count("hits", answer.hits.len(), top_k as usize)?;
+    text_size("query", &answer.query, limits::MAX_JSON_BYTES)?;
+    let query = match serde_json::from_str(&answer.query) {
+        Ok(query) => query,
+        Err(error) => return bad(format!("`query` is not JSON: {error}")),
+    };
+    let contribution = |part: wire::Contribution| {
+        if !part.value.is_finite() {
+            return bad(format!("the contribution `{}` is {}; numbers are finite", part.name, part.value));
+        }
+        Ok(Contribution { name: name("contribution.name", part.name)?, value: part.value })
+    };
+    let hit = |hit: wire::HitTrace| {
+        count("contributions", hit.contributions.len(), limits::MAX_CONTRIBUTIONS)?;
+        let contributions = hit.contributions.into_iter().map(contribution).collect::<Checked<_>>()?;
+        Ok(HitTrace { handle: normalize.handle(&hit.id)?, contributions })
+    };
+    Ok(ExplainAnswer { query, hits: answer.hits.into_iter().map(hit).collect::<Checked<_>>()? })
+}

@@ -1,0 +1,99 @@
+//! The interface `extraction`: jobs that a provider has left to do.
+
+use crate::answer::Answer;
+use crate::contract::{extraction as wire, types as wit};
+use crate::convert;
+use crate::error::Failure;
+use crate::imports::GuestStore;
+use crate::instances::Instances;
+use crate::normalize::{self, Checked, Normalize, bad, count, usages};
+use memhost_types::{ExtractionJob, RecordHandle, Scope, Usage, limits};
+
+/// What `run-job`, `get-job` or `cancel-job` answered.
+#[derive(Debug)]
+pub struct JobAnswer {
+    /// The job in its present state; none where the provider does not know it.
+    pub job: Option<ExtractionJob>,
+    /// The records that the job made.
+    pub records: Vec<RecordHandle>,
+    /// What it used.
+    pub usage: Vec<Usage>,
+}
+
+impl Instances {
+    /// Works on a job, as far as one call gets.
+    ///
+    /// # Errors
+    /// As [`CallError`](crate::CallError) says; the same for the calls below.
+    pub async fn run_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
+        self.call(
+            async |extraction: &wire::Guest, store: &mut GuestStore| {
+                extraction.call_run_job(store, provider_job_id).await
+            },
+            |normalize, answer| ran_job(normalize, answer, provider_job_id),
+        )
+        .await
+    }
+
+    /// Asks how far a job is, without working on it.
+    ///
+    /// # Errors
+    /// As [`Instances::run_job`].
+    pub async fn get_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
+        self.call(
+            async |extraction: &wire::Guest, store: &mut GuestStore| {
+                extraction.call_get_job(store, provider_job_id).await
+            },
+            |_, answer| job(answer, provider_job_id),
+        )
+        .await
+    }
+
+    /// The newest jobs of a scope, at most `limit`, 1 to 1,000.
+    ///
+    /// # Errors
+    /// As [`Instances::run_job`].
+    pub async fn list_jobs(&self, scope: &Scope, limit: u32) -> Result<Answer<Vec<ExtractionJob>>, Failure> {
+        let scope = convert::scope(scope);
+        self.call(
+            async |extraction: &wire::Guest, store: &mut GuestStore| {
+                extraction.call_list_jobs(store, &scope, None, limit).await
+            },
+            |_, answer| jobs(answer, limit),
+        )
+        .await
+    }
+
+    /// Tells the provider that a job is no longer wanted.
+    ///
+    /// # Errors
+    /// As [`Instances::run_job`].
+    pub async fn cancel_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
+        self.call(
+            async |extraction: &wire::Guest, store: &mut GuestStore| {
+                extraction.call_cancel_job(store, provider_job_id).await
+            },
+            |_, answer| job(Some(answer), provider_job_id),
+        )
+        .await
+    }
+}
+
+fn ran_job(normalize: &Normalize, answer: wire::JobResult, asked: &str) -> Checked<JobAnswer> {
+    count("records", answer.records.len(), limits::MAX_ITEMS)?;
+    let JobAnswer { job, .. } = job(Some(answer.job), asked)?;
+    Ok(JobAnswer { job, records: normalize.handles(&answer.records)?, usage: usages(answer.usage)? })
+}
+
+fn job(answer: Option<wit::ExtractionJob>, asked: &str) -> Checked<JobAnswer> {
+    if answer.as_ref().is_some_and(|found| found.provider_job_id != asked) {
+        return bad("it answers another job than the one asked for");
+    }
+    let job = answer.map(normalize::job).transpose()?;
+    Ok(JobAnswer { job, records: Vec::new(), usage: Vec::new() })
+}
+
+fn jobs(answer: wire::JobPage, limit: u32) -> Checked<Vec<ExtractionJob>> {
+    count("jobs", answer.jobs.len(), limit as usize)?;
+    answer.jobs.into_iter().map(normalize::job).collect()
+}

@@ -1,0 +1,21 @@
+//! The interface `migration`: bringing forward what another version stored.
+
+use crate::contract::migration as wire;
+use crate::error::Failure;
+use crate::imports::GuestStore;
+use crate::instances::Instances;
+
+impl Instances {
+    /// Brings what another version stored into the form that this version reads. Meant for instances whose storage
+    /// keeps its writes back.
+    ///
+    /// # Errors
+    /// As [`CallError`](crate::CallError) says.
+    pub async fn migrate(&self, from_version: &str) -> Result<(), Failure> {
+        let migrated = self.call(
+            async |migration: &wire::Guest, store: &mut GuestStore| migration.call_migrate(store, from_version).await,
+            |_, ()| Ok(()),
+        );
+        migrated.await.map(drop)
+    }
+}
