@@ -74,12 +74,8 @@ macro_rules! interfaces {
 
         /// The types of all interfaces.
         pub mod types {
-<<<<<<< HEAD
-            $(#[allow(unused_imports, unreachable_pub, reason = "an interface may have no types of its own")] pub use super::$module::types::*;)+
-=======
             $(#[allow(unused_imports, unreachable_pub, reason = "an interface may have no types of its own")]
               pub use super::$module::types::*;)+
->>>>>>> h/sandbox
         }
     };
 }

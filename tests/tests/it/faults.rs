@@ -31,7 +31,7 @@ async fn host(policy: &Value) -> (TestHost, Api, Arc<Faults>) {
 }
 
 /// The record of an operation that must have failed by the host's fault after the provider had answered.
-fn failed_after_the_answer<T: std::fmt::Debug>(host: &TestHost, answer: Result<T, ServiceError>) -> Operation {
+async fn failed_after_the_answer<T: std::fmt::Debug>(host: &TestHost, answer: Result<T, ServiceError>) -> Operation {
     let ServiceError::Operation { operation_id, outcome, error } = answer.unwrap_err() else {
         panic!("it is no operation's error");
     };
@@ -52,7 +52,8 @@ async fn calls(host: &TestHost) -> String {
 async fn a_queue_that_cannot_be_written_leaves_usage_log_and_records() {
     let (host, _, faults) = host(&json!({"review": {"all": true}})).await;
     faults.break_table(Table::Reviews);
-    let operation = failed_after_the_answer(&host, host.service().capture(&caller(), capture("acme", "paid 3")).await);
+    let operation =
+        failed_after_the_answer(&host, host.service().capture(&caller(), capture("acme", "paid 3")).await).await;
     assert_eq!((operation.records.len(), operation.record_count), (1, 1));
     assert_eq!(operation.usage[0].provider, "expensive");
     assert_eq!(operation.cost_event_ids.len(), 1, "the provider bills it all the same");
@@ -60,7 +61,8 @@ async fn a_queue_that_cannot_be_written_leaves_usage_log_and_records() {
     let show = format!("memhost operation show {}", operation.id);
     assert!(operation.error.unwrap().message.contains(&show));
     // Records that are written as they are need an approval in the queue.
-    let operation = failed_after_the_answer(&host, host.service().upsert(&caller(), upsert("acme", &["a fact"])).await);
+    let operation =
+        failed_after_the_answer(&host, host.service().upsert(&caller(), upsert("acme", &["a fact"])).await).await;
     assert_eq!(operation.records.len(), 1);
     faults.repair();
     host.service().capture(&caller(), capture("acme", "paid 3")).await.unwrap();
@@ -75,8 +77,8 @@ async fn reads_that_cannot_be_judged_return_nothing() {
     faults.break_table(Table::Reviews);
     let service = host.service();
     let operations = [
-        failed_after_the_answer(&host, service.query(&caller(), query("acme", "fact")).await),
-        failed_after_the_answer(&host, service.list(&caller(), list("acme", 10, None)).await),
+        failed_after_the_answer(&host, service.query(&caller(), query("acme", "fact")).await).await,
+        failed_after_the_answer(&host, service.list(&caller(), list("acme", 10, None)).await).await,
     ];
     assert!(operations.iter().all(|operation| operation.records.is_empty() && operation.record_count == 0));
     // It is hidden from here on, whether or not the queue has it.
@@ -87,7 +89,8 @@ async fn reads_that_cannot_be_judged_return_nothing() {
 async fn what_cannot_be_charged_is_still_in_the_record() {
     let (host, _, faults) = host(&json!({})).await;
     faults.break_table(Table::Sums);
-    let operation = failed_after_the_answer(&host, host.service().capture(&caller(), capture("acme", "paid 3")).await);
+    let operation =
+        failed_after_the_answer(&host, host.service().capture(&caller(), capture("acme", "paid 3")).await).await;
     assert_eq!((operation.usage.len(), operation.records.len()), (1, 1));
     assert!(operation.cost_event_ids.is_empty(), "no cost event was written");
     faults.repair();
@@ -100,9 +103,11 @@ async fn what_cannot_be_charged_is_still_in_the_record() {
 async fn jobs_that_cannot_be_registered_are_named() {
     let (host, _, faults) = host(&json!({})).await;
     faults.break_table(Table::JobIndex);
-    let operation = failed_after_the_answer(&host, host.service().capture(&caller(), capture("acme", "job x")).await);
+    let operation =
+        failed_after_the_answer(&host, host.service().capture(&caller(), capture("acme", "job x")).await).await;
     assert_eq!(operation.jobs.len(), 1);
-    let operation = failed_after_the_answer(&host, host.service().upsert(&caller(), upsert("acme", &["a fact"])).await);
+    let operation =
+        failed_after_the_answer(&host, host.service().upsert(&caller(), upsert("acme", &["a fact"])).await).await;
     assert_eq!(operation.records.len(), 1, "the provider was asked for its jobs");
 }
 
