@@ -5,9 +5,9 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use memhost_types::BindingLimits;
 use memhost_core::Audit;
 use memhost_tests::{TestHost, caller, query};
+use memhost_types::BindingLimits;
 use tokio::runtime::Runtime;
 
 fn host() -> &'static (Runtime, TestHost) {
