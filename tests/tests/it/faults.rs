@@ -86,13 +86,16 @@ async fn reads_that_cannot_be_judged_return_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_charged_is_still_in_the_record() {
+async fn what_was_spent_must_be_known_before_the_provider_is_called() {
     let (host, _, faults) = host(&json!({})).await;
     faults.break_table(Table::Sums);
-    let operation =
-        failed_after_the_answer(&host, host.service().capture(&caller(), capture("acme", "paid 3")).await).await;
-    assert_eq!((operation.usage.len(), operation.records.len()), (1, 1));
-    assert!(operation.cost_event_ids.is_empty(), "no cost event was written");
+    let answer = host.service().capture(&caller(), capture("acme", "paid 3")).await;
+    let ServiceError::Operation { operation_id, outcome, error } = answer.unwrap_err() else {
+        panic!("it is no operation's error");
+    };
+    assert_eq!((outcome, error.code), (Outcome::Refused, OperationErrorCode::Host));
+    let refused = host.service().operation(&parse("acme"), operation_id).await.unwrap();
+    assert!(refused.usage.is_empty() && refused.provider_us.is_none(), "the provider was not called");
     faults.repair();
     let charged = host.service().capture(&caller(), capture("acme", "paid 3")).await.unwrap();
     let charged = host.service().operation(&parse("acme"), charged.operation_id).await.unwrap();
