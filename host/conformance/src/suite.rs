@@ -13,7 +13,7 @@ use super::subject::{Candidate, Subject};
 use super::verdict::{Stop, Verdict};
 use super::{CheckError, rules};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
-use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret, schema_problem};
+use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret};
 use memhost_sandbox::{AdmissionError, Component};
 use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, TextId,
@@ -136,7 +136,8 @@ impl Suite {
         selected: &[&Rule],
     ) -> Result<(), CheckError> {
         let schema = component.description().config_schema.as_ref();
-        if !selected.iter().any(|rule| matches!(rule.run, Run::Binding(_))) || schema.and_then(schema_problem).is_some()
+        if !selected.iter().any(|rule| matches!(rule.run, Run::Binding(_)))
+            || schema.and_then(memhost_config_schema::problem).is_some()
         {
             return Ok(());
         }

@@ -12,7 +12,7 @@ pub use abilities::Abilities;
 pub use activity::NewActivity;
 pub use control::{
     AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView,
-    WaitingView, schema_problem,
+    WaitingView,
 };
 pub use error::BindingError;
 pub use registry::{Bindings, NewBinding, Resolution, ResolutionStep, Why};

@@ -19,7 +19,7 @@ pub mod work;
 pub use access::{Act, Authentication, Caller, CreateToken};
 pub use bindings::{
     Abilities, AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding,
-    UsageView, WaitingView, schema_problem,
+    UsageView, WaitingView,
 };
 pub use companies::{Erased, Imported, Retention, Tombstone};
 pub use error::{OpenError, ServiceError};

@@ -16,7 +16,7 @@ const ROWS: &[&[&str]] = &[
     &["core"],
     &["store", "sandbox", "embeddings", "pii", "builtin"],
     &["ports"],
-    &["types", "tokens"],
+    &["types", "tokens", "config-schema"],
 ];
 
 /// Libraries that these crates alone may use.
@@ -26,7 +26,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("wasmtime-wasi-http", &["sandbox"]),
     ("hyper", &["sandbox"]),
     ("prometheus-client", &["core"]),
-    ("jsonschema", &["core"]),
+    ("boon", &["config-schema"]),
     ("regex", &["pii", "tokens"]),
     ("sled", &["store"]),
     ("rusqlite", &["bridge"]),
@@ -134,4 +134,32 @@ fn plugins_do_not_know_the_host() {
         }
     }
     assert!(seen > 0);
+}
+
+/// The crate that awaits an `async fn` compiles its body, so each surface would compile the operations again
+/// (`host/docs/decisions/0029-build-time.md`).
+#[test]
+fn operations_return_boxed_futures() {
+    let mut files = Vec::new();
+    sources(&repository().join("host/core/src"), &mut files);
+    let (mut plain, mut boxed) = (Vec::new(), 0);
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        let mut is_service = false;
+        let mut before = "";
+        for line in text.lines() {
+            if line.starts_with("impl") {
+                is_service = line.starts_with("impl Service {");
+            }
+            if is_service && line.starts_with("    pub async fn ") {
+                match before.trim() {
+                    "#[boxed]" => boxed += 1,
+                    _ => plain.push(format!("{}: {}", path.display(), line.trim())),
+                }
+            }
+            before = line;
+        }
+    }
+    assert!(plain.is_empty(), "put #[boxed] above these functions:\n{}", plain.join("\n"));
+    assert!(boxed > 50, "only {boxed} operations were found");
 }

@@ -3,7 +3,6 @@
 use crate::rule::{Rule, Run, provider, world};
 use crate::subject::Candidate;
 use crate::verdict::{Verdict, failed, holds, skipped};
-use memhost_core::schema_problem;
 use memhost_sandbox::AdmissionError;
 
 pub(super) const RULES: &[Rule] = &[
@@ -118,7 +117,7 @@ async fn schema(candidate: &Candidate) -> Verdict {
     let Some(schema) = &candidate.component.description().config_schema else {
         return skipped("it has no configuration");
     };
-    match schema_problem(schema) {
+    match memhost_config_schema::problem(schema) {
         None => Ok(()),
         Some(problem) => failed(problem),
     }

@@ -11,6 +11,7 @@ use crate::bindings::NewActivity;
 use crate::error::Refusal;
 use crate::error::ServiceError;
 use crate::operations::record::Opened;
+use async_recursion::async_recursion as boxed;
 use memhost_store::{Change, Transacted};
 use memhost_types::{
     ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token, TokenId,
@@ -30,6 +31,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the refusal cannot be recorded.
+    #[boxed]
     pub async fn authenticate(&self, token: &str) -> Result<Authentication, ServiceError> {
         match self.tokens.find(token) {
             Some(Known::Valid(caller)) => Ok(Authentication::Caller(caller)),
@@ -54,6 +56,7 @@ impl Service {
     ///
     /// # Errors
     /// Where it may not, or the refusal cannot be recorded.
+    #[boxed]
     pub async fn allow(&self, caller: &Caller, act: Act, company: Option<&CompanyId>) -> Result<(), ServiceError> {
         match caller.may(act, company) {
             Ok(()) => match company.and_then(|company| self.closed(company)) {
@@ -73,6 +76,7 @@ impl Service {
     ///
     /// # Errors
     /// Where an agent asks for another agent.
+    #[boxed]
     pub async fn own_agent(
         &self,
         caller: &Caller,
@@ -140,6 +144,7 @@ impl Service {
     ///
     /// # Errors
     /// Where a field is not valid.
+    #[boxed]
     pub async fn create_token(
         &self,
         caller: &Caller,
@@ -155,6 +160,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is no such token, or it was revoked.
+    #[boxed]
     pub async fn rotate_token(
         &self,
         caller: &Caller,
@@ -170,6 +176,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is no such token.
+    #[boxed]
     pub async fn revoke_token(
         &self,
         caller: &Caller,

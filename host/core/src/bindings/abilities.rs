@@ -8,6 +8,7 @@ use crate::error::ServiceError;
 use crate::plugins::LOCAL_MARKDOWN_KEY;
 use crate::plugins::Plugin;
 use crate::versions::choice::choose;
+use async_recursion::async_recursion as boxed;
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{
     Binding, BindingKey, McpPolicy, OperationKind, ProviderCapabilities, ProviderKey, Scope, VersionChoice,
@@ -35,6 +36,7 @@ impl Service {
     /// # Errors
     /// Where the caller may not ask for this scope; recorded as a refusal of the `kind` that it is asked for. Where the
     /// company was erased or is being imported.
+    #[boxed]
     pub async fn abilities(
         &self,
         caller: &Caller,

@@ -1,5 +1,6 @@
 //! The control plane of bindings: making and changing them, what their providers may reach, and how they are doing.
 
+use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -11,7 +12,6 @@ use crate::bindings::NewActivity;
 use crate::bindings::NewBinding;
 use crate::bindings::Resolution;
 use crate::bindings::control::check::check_grants;
-pub use crate::bindings::control::schema::problem as schema_problem;
 pub use crate::bindings::control::view::AskedView;
 pub use crate::bindings::control::view::BindingView;
 pub use crate::bindings::control::view::BuildView;
@@ -30,7 +30,6 @@ use memhost_types::{
 };
 
 mod check;
-mod schema;
 mod view;
 
 /// A request to make a binding.
@@ -97,6 +96,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the provider is not loaded or does not accept the configuration, or the key is taken.
+    #[boxed]
     pub async fn create_binding(
         &self,
         caller: &Caller,
@@ -135,6 +135,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this key, it was changed meanwhile, or the provider does not accept the configuration.
+    #[boxed]
     pub async fn update_binding(
         &self,
         caller: &Caller,
@@ -173,6 +174,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this key or it was changed meanwhile.
+    #[boxed]
     pub async fn delete_binding(
         &self,
         caller: &Caller,
@@ -196,6 +198,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this key or a grant is no grant.
+    #[boxed]
     pub async fn set_grants(
         &self,
         caller: &Caller,
@@ -220,6 +223,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this key or the store fails.
+    #[boxed]
     pub async fn reset_binding(
         &self,
         caller: &Caller,
@@ -271,6 +275,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is no such binding.
+    #[boxed]
     pub async fn set_target(
         &self,
         caller: &Caller,

@@ -1,5 +1,6 @@
 //! Events of sessions and tools: accepted once, found by project, session and tool.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::HashSet;
 
 use uuid::Uuid;
@@ -18,6 +19,7 @@ impl Service {
     ///
     /// # Errors
     /// Where a field is not valid; the error names it with the event's position.
+    #[boxed]
     pub async fn emit(
         &self,
         caller: &Caller,
@@ -89,6 +91,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor or the limit is not valid.
+    #[boxed]
     pub async fn events(
         &self,
         company: &CompanyId,

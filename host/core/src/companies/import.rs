@@ -1,5 +1,6 @@
 //! Import of a company that another host exported: all of it or nothing. Nobody else can use the company meanwhile.
 
+use async_recursion::async_recursion as boxed;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -53,6 +54,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the company exists already, a line is not valid, or a provider is missing or refuses a record.
+    #[boxed]
     pub async fn import(
         &self,
         caller: &Caller,

@@ -1,5 +1,6 @@
 //! A company as a whole: how long its operations are kept, and its erasure.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -132,6 +133,7 @@ impl Service {
     ///
     /// # Errors
     /// Where a number is 0 or the store fails.
+    #[boxed]
     pub async fn set_retention(
         &self,
         caller: &Caller,
@@ -178,6 +180,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the store fails. What a provider does not forget is named in the tombstone and is no error.
+    #[boxed]
     pub async fn erase_company(&self, caller: &Caller, company: &CompanyId) -> Result<Arc<Erased>, ServiceError> {
         if let Some(erased) = self.tombstone(company)
             && erased.tombstone.removed_keys > 0

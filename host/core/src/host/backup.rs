@@ -3,6 +3,7 @@
 //! The backup has the store as of one moment. Files of providers are copied before it and compared again at that moment. A
 //! file that a provider was writing at that moment is as after a crash, which every provider must survive.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,6 +65,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the directory exists already or cannot be written. An incomplete backup is left in place, without a manifest.
+    #[boxed]
     pub async fn backup(&self, request: BackupRequest) -> Result<BackupView, ServiceError> {
         if !request.directory.is_absolute() {
             return Err(FieldError::new("directory", "is no absolute path of the host's machine").into());

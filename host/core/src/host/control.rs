@@ -1,5 +1,6 @@
 //! The control plane: the operation log, the activity log, the providers, and the store itself.
 
+use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -56,6 +57,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the company has none of this id.
+    #[boxed]
     pub async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Operation, ServiceError> {
         self.store.operation(company, id).await?.ok_or(ServiceError::NoOperation { id })
     }
@@ -64,6 +66,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the limit or the cursor is not valid.
+    #[boxed]
     pub async fn operations(
         &self,
         company: &CompanyId,
@@ -93,6 +96,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor is not of this list or the log cannot be read.
+    #[boxed]
     pub async fn activity(&self, company: &CompanyId, cursor: Option<&str>) -> Result<ActivityPage, ServiceError> {
         let digest = QueryDigest::new([b"activity".as_slice(), company.as_str().as_bytes()]);
         let from = cursor
@@ -109,6 +113,7 @@ impl Service {
     }
 
     /// Reads the plugins directory now. Waits a few seconds at most for files that are being written.
+    #[boxed]
     pub async fn scan_plugins(&self) {
         for _ in 0..50 {
             if self.plugins.scan().await {
@@ -122,6 +127,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the disk fails.
+    #[boxed]
     pub async fn flush(&self) -> Result<(), ServiceError> {
         Ok(self.store.commit().await?)
     }
@@ -130,6 +136,7 @@ impl Service {
     ///
     /// # Errors
     /// Where it cannot be read.
+    #[boxed]
     pub async fn verify_store(&self) -> Result<Vec<String>, ServiceError> {
         Ok(self.store.verify().await?)
     }

@@ -4,6 +4,7 @@
 //! The last notices are kept in memory, so that a follower that lost its connection continues where it was. A follower
 //! that was away for longer, or during a restart, gets a reset and the operations that ended meanwhile, from the log.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -226,6 +227,7 @@ impl Service {
     ///
     /// # Errors
     /// Where `after` is not the id of a notice, or the log cannot be read.
+    #[boxed]
     pub async fn follow(&self, company: Option<&CompanyId>, after: Option<&str>) -> Result<Follower, ServiceError> {
         let place = after.map(|id| {
             let advice = "is no id of a notice; leave it out to begin with what happens from now on";

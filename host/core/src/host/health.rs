@@ -1,5 +1,6 @@
 //! Health checks: whether the host can do its work, and advice where it cannot.
 
+use async_recursion::async_recursion as boxed;
 use std::path::Path;
 use std::time::Duration;
 
@@ -60,6 +61,7 @@ impl Check {
 
 impl Service {
     /// Whether the host can accept operations: the disk accepts writes.
+    #[boxed]
     pub async fn readiness(&self) -> Check {
         match tokio::time::timeout(PROBE, self.store.commit()).await {
             Ok(Ok(())) => Check::good("store", "the disk takes what is written"),
@@ -72,6 +74,7 @@ impl Service {
     }
 
     /// All checks. They change nothing.
+    #[boxed]
     pub async fn doctor(&self) -> Vec<Check> {
         let mut all = vec![self.readiness().await];
         all.push(check_log(&*self.store).await);

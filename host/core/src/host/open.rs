@@ -1,5 +1,6 @@
 //! Opening a host on its data directory.
 
+use async_recursion::async_recursion as boxed;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -71,6 +72,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the directory is not usable, not one of memhost, from a newer version or in use; it is left unchanged.
+    #[boxed]
     pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = options.data_dir;
         std::fs::create_dir_all(&data_dir).map_err(|error| OpenError::Directory {

@@ -1,6 +1,7 @@
 //! A company's secrets: set by an operator, kept encrypted, put into outgoing requests by the sandbox, and shown to
 //! nobody. A stored secret opens only as what it was set as: its company, its name, where it may go.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -139,6 +140,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the name, the value or the origins will not do.
+    #[boxed]
     pub async fn set_secret(
         &self,
         caller: &Caller,
@@ -170,6 +172,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this name.
+    #[boxed]
     pub async fn remove_secret(&self, caller: &Caller, company: &CompanyId, name: &str) -> Result<(), ServiceError> {
         let Some(stored) = self.secrets.read(company, name).await? else {
             return Err(ServiceError::NoSecret { name: name.chars().take(64).collect() });
@@ -183,6 +186,7 @@ impl Service {
     ///
     /// # Errors
     /// Where they cannot be read.
+    #[boxed]
     pub async fn secrets(&self, company: &CompanyId) -> Result<Vec<SecretView>, ServiceError> {
         Ok(self.secrets.list(company).await?)
     }

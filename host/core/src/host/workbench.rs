@@ -4,6 +4,7 @@ use crate::Service;
 use crate::error::Refusal;
 use crate::error::ServiceError;
 use crate::versions::serving::Serving;
+use async_recursion::async_recursion as boxed;
 use memhost_sandbox::{Component, Instances, Sandbox};
 use memhost_types::{BindingKey, CompanyId, Digest};
 
@@ -23,6 +24,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is no such binding or no build may serve it.
+    #[boxed]
     pub async fn workbench(&self, company: &CompanyId, key: &BindingKey) -> Result<Workbench, ServiceError> {
         let binding = self.bindings.get(company, key)?;
         let host = |refusal: Refusal| ServiceError::Host(refusal.error.message);

@@ -1,5 +1,6 @@
 //! Metrics of how good memory is, computed from the operation log.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::{HashMap, HashSet};
 
 use jiff::civil::Date;
@@ -76,6 +77,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the days are not valid or the records cannot be read.
+    #[boxed]
     pub async fn evaluation(&self, company: &CompanyId, query: &SumsQuery) -> Result<EvaluationReport, ServiceError> {
         let (since, until) = days(query, self.clock.now())?;
         let mut sums: HashMap<Option<BindingKey>, Rollup> = HashMap::new();

@@ -1,5 +1,6 @@
 //! What memory costs: budgets, cost and finance events, and sums in groups.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
@@ -161,6 +162,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the days are not valid or the sums cannot be read.
+    #[boxed]
     pub async fn sums(&self, company: &CompanyId, query: &SumsQuery) -> Result<Sums, ServiceError> {
         let (since, until) = days(query, self.clock.now())?;
         let mut total = Rollup::default();
@@ -185,6 +187,7 @@ impl Service {
     ///
     /// # Errors
     /// Where what was spent cannot be read.
+    #[boxed]
     pub async fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, ServiceError> {
         Ok(self.recorder.ledger.budgets(company).await?)
     }
@@ -193,6 +196,7 @@ impl Service {
     ///
     /// # Errors
     /// Where a field is not valid, there is no such binding, or there is nothing to remove.
+    #[boxed]
     pub async fn set_budget(
         &self,
         caller: &Caller,
@@ -243,6 +247,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor or the limit is not valid.
+    #[boxed]
     pub async fn cost_events(
         &self,
         company: &CompanyId,
@@ -258,6 +263,7 @@ impl Service {
     ///
     /// # Errors
     /// Where a field is not valid.
+    #[boxed]
     pub async fn add_finance_event(
         &self,
         caller: &Caller,
@@ -275,6 +281,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor or the limit is not valid.
+    #[boxed]
     pub async fn finance_events(
         &self,
         company: &CompanyId,

@@ -1,5 +1,6 @@
 //! Browse: the provider's own tree.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -18,6 +19,7 @@ impl Service {
     /// # Errors
     /// As [`ServiceError`] says; `not_found` for a path that is gone; `unsupported` as with [`Service::explain`], for
     /// the interface `browse`; a cursor that is not of this node is an invalid `cursor`.
+    #[boxed]
     pub async fn browse(&self, caller: &Caller, request: BrowseRequest) -> Result<BrowsePage, ServiceError> {
         self.operate(caller, &mut Browse { request, cursor: None }).await
     }

@@ -1,5 +1,6 @@
 //! Capture: the one operation that may be tried again with the same effect, be held back, and leave jobs.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -59,6 +60,7 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says; the same for every operation.
+    #[boxed]
     pub async fn capture(&self, caller: &Caller, request: CaptureRequest) -> Result<CaptureResponse, ServiceError> {
         self.capture_as(caller, request, &Once).await
     }

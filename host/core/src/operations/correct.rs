@@ -1,5 +1,6 @@
 //! Correct: changes a record that is there.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -18,6 +19,7 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says; `unsupported` where the provider does not export `correction`.
+    #[boxed]
     pub async fn correct(&self, caller: &Caller, request: CorrectRequest) -> Result<CorrectResponse, ServiceError> {
         self.operate(caller, &mut Correct(request)).await
     }

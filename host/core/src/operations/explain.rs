@@ -1,5 +1,6 @@
 //! Explain: how a query came to its answer.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -18,6 +19,7 @@ impl Service {
     /// # Errors
     /// As [`ServiceError`] says; `unsupported` where the provider does not export `explain`, or where the binding holds
     /// records for a person: the way to an answer would tell of them.
+    #[boxed]
     pub async fn explain(&self, caller: &Caller, request: QueryRequest) -> Result<Explanation, ServiceError> {
         self.operate(caller, &mut Explain(request)).await
     }

@@ -1,6 +1,7 @@
 //! Export: everything that a binding holds, in the provider's own lines. `record_upsert` would lose when a record was
 //! made and what else only the provider knows of it; these lines lose nothing.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -19,6 +20,7 @@ impl Service {
     /// # Errors
     /// As [`ServiceError`] says; `unsupported` where the provider does not export `transfer`, or where the host holds
     /// records of the binding for a person; a cursor that is not of this export is an invalid `cursor`.
+    #[boxed]
     pub async fn export_records(&self, caller: &Caller, request: ExportRequest) -> Result<ExportPage, ServiceError> {
         self.operate(caller, &mut Export { request, cursor: None, shows_hidden: false }).await
     }

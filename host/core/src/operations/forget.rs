@@ -1,5 +1,6 @@
 //! Forget: makes records unreachable.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -17,6 +18,7 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says. A record that is not there is no error but an outcome.
+    #[boxed]
     pub async fn forget(&self, caller: &Caller, request: ForgetRequest) -> Result<ForgetResponse, ServiceError> {
         self.operate(caller, &mut Forget(request)).await
     }

@@ -1,5 +1,6 @@
 //! Get: one record.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -17,6 +18,7 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says.
+    #[boxed]
     pub async fn get(&self, caller: &Caller, request: GetRequest) -> Result<GetResponse, ServiceError> {
         self.operate(caller, &mut Get(request)).await
     }

@@ -3,6 +3,7 @@
 //! The key is durable before anything is done. Whoever comes while the first one is at work waits for it; after a crash in
 //! the middle nobody knows whether it was done, and that is what is said.
 
+use async_recursion::async_recursion as boxed;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -71,6 +72,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the store fails.
+    #[boxed]
     pub async fn idempotent(
         &self,
         caller: &Caller,
@@ -107,14 +109,15 @@ impl Service {
     ///
     /// # Errors
     /// Where the store fails.
-    pub async fn answered(&self, mut ticket: Ticket, answer: Option<KeptAnswer>) -> Result<(), ServiceError> {
+    #[boxed]
+    pub async fn answered(&self, ticket: Ticket, answer: Option<KeptAnswer>) -> Result<(), ServiceError> {
         // What is too large to be kept was done all the same.
         let kept = answer.map(|answer| match answer.body.len() <= MAX_ANSWER {
             true => answer,
             false => KeptAnswer { body: String::new(), ..answer },
         });
         let written = self.write_ticket(&ticket, kept.map(Some)).await;
-        ticket.in_flight = None;
+        drop(ticket);
         self.idempotency.lock().retain(|_, lock| Arc::strong_count(lock) > 1);
         written
     }

@@ -1,5 +1,6 @@
 //! Import: takes in the lines of an export.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -17,6 +18,7 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says; `unsupported` where the provider does not export `transfer`.
+    #[boxed]
     pub async fn import_records(
         &self,
         caller: &Caller,

@@ -1,5 +1,6 @@
 //! List: one page of all records.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -17,6 +18,7 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says; a cursor that is not of this list is an invalid `cursor`.
+    #[boxed]
     pub async fn list(&self, caller: &Caller, request: ListRequest) -> Result<ListPage, ServiceError> {
         self.operate(caller, &mut List { request, cursor: None, shows_hidden: false }).await
     }

@@ -1,5 +1,6 @@
 //! Query: what fits, best first, without the records that wait for a person.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -17,6 +18,7 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says.
+    #[boxed]
     pub async fn query(&self, caller: &Caller, request: QueryRequest) -> Result<ContextBundle, ServiceError> {
         self.query_for(caller, request, None).await
     }

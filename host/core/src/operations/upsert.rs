@@ -1,5 +1,6 @@
 //! Upsert: records as the caller writes them.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -17,6 +18,7 @@ impl Service {
     ///
     /// # Errors
     /// As [`ServiceError`] says.
+    #[boxed]
     pub async fn upsert(&self, caller: &Caller, request: UpsertRequest) -> Result<UpsertResponse, ServiceError> {
         self.operate(caller, &mut Upsert { request, is_curated: true }).await
     }

@@ -1,6 +1,7 @@
 //! Admitted and refused components. A file that is refused is kept out with its reason until it changes; the others
 //! serve.
 
+use async_recursion::async_recursion as boxed;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -129,6 +130,7 @@ impl Plugins {
     ///
     /// # Errors
     /// Where the built-in provider is not admitted or a directory cannot be read. A bad file is no error.
+    #[boxed]
     pub async fn open(sandbox: &Sandbox, cache: CacheKey, options: PluginsOptions) -> Result<Self, PluginError> {
         // Later a directory that is away for a moment is waited for; at the start it is a wrong option.
         files::list(&options.directory)?;
@@ -323,6 +325,7 @@ impl Plugins {
     ///
     /// # Errors
     /// Where there is no such build, or its copy is not admitted.
+    #[boxed]
     pub async fn build(&self, digest: Digest) -> Result<Plugin, PluginError> {
         let known = self.admitted.read().values().flatten().find(|build| build.digest() == digest).cloned();
         if let Some(build) = known {
@@ -361,6 +364,7 @@ impl Plugins {
     ///
     /// # Errors
     /// Why it is kept out.
+    #[boxed]
     pub async fn inspect(sandbox: &Sandbox, path: &Path) -> Result<Component, PluginError> {
         let (bytes, _) = read_file(Arc::default(), path).await?;
         Ok(Component::admit(sandbox, bytes, None).await?)

@@ -9,6 +9,7 @@ use crate::paging::Page;
 use crate::review;
 use crate::review::ReviewError;
 use crate::review::Verdict;
+use async_recursion::async_recursion as boxed;
 use memhost_ports::new_id;
 use memhost_store::StoreError;
 use memhost_types::{
@@ -211,6 +212,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor or the limit will not do.
+    #[boxed]
     pub async fn reviews(
         &self,
         company: &CompanyId,
@@ -227,6 +229,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the company has none of this id.
+    #[boxed]
     pub async fn review(&self, company: &CompanyId, id: ReviewId) -> Result<ReviewItem, ServiceError> {
         Ok(self.reviews.get(company, id).await?)
     }
@@ -235,6 +238,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this id, it was decided otherwise, or the provider fails to do it.
+    #[boxed]
     pub async fn decide(
         &self,
         caller: &Caller,

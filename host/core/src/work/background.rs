@@ -1,6 +1,7 @@
 //! Background work: due deliveries, due jobs, and the removal of old operations. It calls operations as every caller
 //! does, so it is admitted, metered and audited in the same way.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub(crate) fn start(service: &Arc<Service>) {
 impl Service {
     /// Starts no more background work; due work waits for the next start. Resolves when the work in progress has ended,
     /// or after `most`.
+    #[boxed]
     pub async fn shutdown(&self, most: Duration) {
         self.is_shutting_down.store(true, Ordering::Relaxed);
         self.wake.notify_one();

@@ -1,5 +1,6 @@
 //! Hooks: accepting events, calling the bindings that take them, and trying again.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,12 @@ impl Service {
     /// # Errors
     /// Where the event is invalid, or names a binding that is not there. A provider's failure is no error here: the
     /// delivery says it.
-    pub async fn deliver(self: &Arc<Self>, caller: &Caller, mut event: HookEvent) -> Result<HookReceipt, ServiceError> {
+    #[boxed]
+    pub async fn deliver(
+        self: Arc<Self>,
+        caller: &Caller,
+        mut event: HookEvent,
+    ) -> Result<HookReceipt, ServiceError> {
         if let Err(denied) = caller.may_in(Act::Deliver, &mut event.scope) {
             let company = event.scope.company_id.clone();
             return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);

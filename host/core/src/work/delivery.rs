@@ -6,6 +6,7 @@ use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use crate::work::hooks::HookError;
+use async_recursion::async_recursion as boxed;
 use memhost_types::{ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus};
 
 impl Service {
@@ -13,6 +14,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor or the limit is not valid.
+    #[boxed]
     pub async fn deliveries(
         &self,
         company: &CompanyId,
@@ -29,6 +31,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the company has none of this id.
+    #[boxed]
     pub async fn delivery_of(&self, company: &CompanyId, id: DeliveryId) -> Result<Delivery, ServiceError> {
         Ok(self.hooks.get(company, id).await?)
     }
@@ -37,6 +40,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this id, or it is not dead.
+    #[boxed]
     pub async fn replay_delivery(
         &self,
         caller: &Caller,

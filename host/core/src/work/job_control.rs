@@ -1,5 +1,6 @@
 //! The operator's view of extraction jobs: lists, cancelling, queueing again.
 
+use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
@@ -16,6 +17,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the cursor or the limit will not do.
+    #[boxed]
     pub async fn jobs(
         &self,
         company: &CompanyId,
@@ -32,6 +34,7 @@ impl Service {
     ///
     /// # Errors
     /// Where the company has none of this id.
+    #[boxed]
     pub async fn job(&self, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
         Ok(self.jobs.get(company, id).await?)
     }
@@ -40,8 +43,9 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this id, or it has ended otherwise.
+    #[boxed]
     pub async fn cancel_job(
-        self: &Arc<Self>,
+        self: Arc<Self>,
         caller: &Caller,
         company: &CompanyId,
         id: JobId,
@@ -60,10 +64,10 @@ impl Service {
             self.change_job(caller, &before, &after).await?;
             after
         };
-        let (service, job) = (Arc::clone(self), cancelled.clone());
+        let job = cancelled.clone();
         // The job is cancelled whether or not the provider can be told.
         tokio::spawn(async move {
-            if let Err(error) = service.send_cancellation(&job).await {
+            if let Err(error) = self.send_cancellation(&job).await {
                 tracing::warn!(%error, job = %job.id.0, "the provider could not be told that a job was cancelled");
             }
         });
@@ -74,6 +78,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this id, or it has not ended, or succeeded.
+    #[boxed]
     pub async fn retry_job(&self, caller: &Caller, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
         let _decided = self.jobs.decide(id).await;
         let before = self.jobs.get(company, id).await?;

@@ -1,12 +1,12 @@
 //! Whether a binding can be as somebody wants it.
 
 use crate::Service;
-use crate::bindings::control::schema;
 use crate::error::ServiceError;
 use crate::plugins::Plugin;
 use memhost_sandbox::{Component, InstanceSetup, Instances};
 use memhost_types::limits::MAX_JSON_BYTES;
-use memhost_types::{BindingLimits, FieldError, Grants, JsonObject};
+use memhost_types::{BindingLimits, FieldError, Grants, JsonObject, ProviderDescription};
+use serde_json::Value;
 
 impl Service {
     /// Asks the provider, in a sandbox without grants, whether it accepts the configuration.
@@ -17,7 +17,7 @@ impl Service {
         limits: &BindingLimits,
     ) -> Result<(), ServiceError> {
         limits.check(self.sandbox.options().max_memory_bytes)?;
-        schema::check(plugin.component.description(), config)?;
+        check_schema(plugin.component.description(), config)?;
         let config = serde_json::to_string(config).unwrap_or_default();
         if config.len() > MAX_JSON_BYTES {
             let message = format!("is larger than {MAX_JSON_BYTES} bytes");
@@ -70,4 +70,19 @@ pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
 
 fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+/// Checks a configuration against the provider's JSON Schema, if it has one.
+fn check_schema(description: &ProviderDescription, config: &JsonObject) -> Result<(), ServiceError> {
+    let Some(schema) = &description.config_schema else { return Ok(()) };
+    let found = memhost_config_schema::errors(schema, &Value::Object(config.clone())).map_err(|message| {
+        let key = &description.provider_key;
+        let message = format!("the schema of the provider `{key}` cannot be used: {message}; tell its author");
+        ServiceError::Config { errors: vec![(String::new(), message)] }
+    })?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let errors = found.into_iter().map(|error| (error.path, memhost_types::cut_message(error.message))).collect();
+    Err(ServiceError::Config { errors })
 }

@@ -1,5 +1,6 @@
 //! Bindings as they are shown: what serves, what waits, what somebody should look at.
 
+use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -134,6 +135,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is none of this key.
+    #[boxed]
     pub async fn binding(&self, company: &CompanyId, key: &BindingKey) -> Result<BindingView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
         let state = self.serving.state(&binding).await.map_err(host)?;
@@ -194,6 +196,7 @@ impl Service {
     ///
     /// # Errors
     /// None that a caller could cause.
+    #[boxed]
     pub async fn bindings(&self, company: &CompanyId) -> Result<Vec<BindingView>, ServiceError> {
         let mut views = Vec::new();
         for binding in self.bindings.list(company) {
@@ -229,6 +232,7 @@ impl Service {
     ///
     /// # Errors
     /// Where none would.
+    #[boxed]
     pub async fn resolve_binding(
         &self,
         company: &CompanyId,
