@@ -90,7 +90,7 @@ async fn a_new_project_is_tested_and_built_offline_and_serves() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_is_measured_and_the_measure_is_the_same_each_time() {
     let home = tempfile::tempdir().unwrap();
-    let file = guest_file("keeper");
+    let file = guest_file("reference");
     let line =
         format!("plugin run {} -o json -- upsert 'one gate' 'two gates' -- query gate -- describe", file.display());
     let (first, second) = (json(home.path(), &line).await, json(home.path(), &line).await);
@@ -105,7 +105,7 @@ async fn a_call_is_measured_and_the_measure_is_the_same_each_time() {
         assert!(one["took"]["memoryBytes"].as_u64().unwrap() >= 1 << 16, "{one}");
     }
     assert_eq!(calls(&first)[1]["answer"]["snippets"].as_array().unwrap().len(), 2);
-    assert_eq!(calls(&first)[2]["answer"]["description"]["providerKey"], "keeper");
+    assert_eq!(calls(&first)[2]["answer"]["description"]["providerKey"], "reference");
     // More work takes more.
     let much = format!("plugin run {} -o json -- upsert {} -- query gate", file.display(), "'a gate' ".repeat(50));
     let much = json(home.path(), &much).await;
@@ -116,7 +116,7 @@ async fn a_call_is_measured_and_the_measure_is_the_same_each_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_call_leaves_is_thrown_away_or_kept() {
     let home = tempfile::tempdir().unwrap();
-    let file = guest_file("keeper").display().to_string();
+    let file = guest_file("reference").display().to_string();
     let count = async |line: String| {
         let told = json(home.path(), &line).await;
         told["calls"].as_array().unwrap().last().unwrap()["answer"]["items"].as_array().unwrap().len()
@@ -129,7 +129,7 @@ async fn what_a_call_leaves_is_thrown_away_or_kept() {
     }
     let other = guest_file("echo").display().to_string();
     let foreign = bare(home.path(), &format!("plugin run {other} --keep here -- describe")).await;
-    assert_eq!((foreign.code, foreign.err.contains("`keeper`")), (2, true), "{foreign:?}");
+    assert_eq!((foreign.code, foreign.err.contains("`reference`")), (2, true), "{foreign:?}");
     // The job that a capture leaves is run, and its operation is shown.
     let capture = r#"'{"payload":{"text":"residue"},"mode":"capture_residue"}'"#;
     let told = fine(home.path(), &format!("plugin run {file} -- capture {capture} -- list")).await;
@@ -248,9 +248,9 @@ async fn against_a_running_host_the_record_is_compared_with() {
     t.fine(&format!("binding create notes --policy '{FULL}'")).await;
     t.fine("note 'the gate is green' --binding notes").await;
     let asked = t.json("search gate --binding notes").await["operationId"].as_str().unwrap().to_owned();
-    let keeper = guest_file("keeper").display().to_string();
+    let reference = guest_file("reference").display().to_string();
     let (own, foreign) =
-        (t.fine(&format!("operation show {asked}")).await, t.json(&format!("plugin replay {asked} {keeper}")).await);
+        (t.fine(&format!("operation show {asked}")).await, t.json(&format!("plugin replay {asked} {reference}")).await);
     assert!(own.contains("local-markdown"), "{own}");
     assert_eq!(foreign["after"]["answer"]["recordCount"], 1, "{foreign}");
 }
@@ -271,10 +271,10 @@ async fn a_record_that_kept_nothing_says_how_to_keep_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_memory_operation_keeps_what_it_asked() {
-    let terminal = Terminal::open(&["keeper"]).await;
+    let terminal = Terminal::open(&["reference"]).await;
     let t = &terminal;
     let grants = r#"--grants '{"storageBytes":1048576}'"#;
-    t.fine(&format!("binding create default --provider keeper {grants} --policy '{FULL}' --default")).await;
+    t.fine(&format!("binding create default --provider reference {grants} --policy '{FULL}' --default")).await;
     let id = t.json("note 'the gate is green'").await["records"][0]["providerRecordId"].as_str().unwrap().to_owned();
     t.fine("capture 'the door is blue'").await;
     t.fine("search gate").await;
@@ -289,7 +289,7 @@ async fn every_memory_operation_keeps_what_it_asked() {
         }
         let id = operation["id"].as_str().unwrap();
         assert!(operation["payload"]["text"].is_string(), "{operation}");
-        let told = t.run(&format!("plugin replay {id} {}", guest_file("keeper").display())).await;
+        let told = t.run(&format!("plugin replay {id} {}", guest_file("reference").display())).await;
         assert_eq!(told.code, 0, "{}: {told:?}", operation["kind"]);
     }
 }

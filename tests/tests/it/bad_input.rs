@@ -56,7 +56,7 @@ async fn a_directory_of_a_newer_version_is_left_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_process_on_the_same_directory_is_refused() {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
+    let host = TestHost::new(&["reference"]).await.unwrap();
     let worker = std::process::Command::new(env!("CARGO_BIN_EXE_crash-worker"))
         .args([host.data_dir(), &host.directory().join("plugins")])
         .arg("0")

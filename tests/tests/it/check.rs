@@ -148,7 +148,7 @@ async fn the_example_of_the_sdk_keeps_every_rule() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guest_that_keeps_records_keeps_every_rule() {
-    let report = checked(Source::File(guest_file("keeper")), &CheckOptions::default(), &all(Mode::Quick)).await;
+    let report = checked(Source::File(guest_file("reference")), &CheckOptions::default(), &all(Mode::Quick)).await;
     assert!(broken(&report).is_empty(), "{:?}", broken(&report));
     assert_eq!(report.status, Status::Passed);
 }

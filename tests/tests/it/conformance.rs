@@ -1,5 +1,5 @@
 //! The contract, as a provider's users see it, through the real host. Run against the built-in provider and against
-//! `keeper`, which keeps its records in `storage`.
+//! `reference`, which keeps its records in `storage`.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ macro_rules! for_each_provider {
                 super::$name(super::ready("local-markdown").await, "local-markdown").await;
             })+
         }
-        mod keeper {
+        mod reference {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(super::ready("keeper").await, "keeper").await;
+                super::$name(super::ready("reference").await, "reference").await;
             })+
         }
     };
@@ -44,7 +44,7 @@ for_each_provider!(
 );
 
 async fn ready(provider: &str) -> TestHost {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
+    let host = TestHost::new(&["reference"]).await.unwrap();
     for company in ["acme", "zeta"] {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
     }
@@ -286,22 +286,22 @@ async fn several_records_are_written_or_none(host: TestHost, _: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_correction_needs_a_provider_that_corrects() {
-    let host = TestHost::new(&["keeper", "echo"]).await.unwrap();
-    host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+    let host = TestHost::new(&["reference", "echo"]).await.unwrap();
+    host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
     host.bind_as("acme", "plain", "echo", BindingLimits::default()).await.unwrap();
     let mut write = upsert("acme", &["the demo is on monday"]);
-    write.binding_key = at("keeper");
+    write.binding_key = at("reference");
     let handle = host.service().upsert(&caller(), write).await.unwrap().records[0].clone();
     let record = RecordWrite { id: None, text: "the demo is on tuesday".to_owned(), summary: None, metadata: None };
     let mut request = CorrectRequest {
-        binding_key: at("keeper"),
+        binding_key: at("reference"),
         scope: scope("acme"),
         handle: handle.clone(),
         patch: CorrectionPatch { instruction: None, record: Some(record) },
     };
     let corrected = host.service().correct(&caller(), request.clone()).await.unwrap();
     let mut wanted = get("acme", &corrected.record);
-    wanted.binding_key = at("keeper");
+    wanted.binding_key = at("reference");
     let found = host.service().get(&caller(), wanted).await.unwrap().record.unwrap();
     assert_eq!(found.text, "the demo is on tuesday");
     request.binding_key = at("plain");

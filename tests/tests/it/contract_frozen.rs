@@ -70,6 +70,7 @@ async fn a_frozen_component_serves_and_is_found_whole() {
         std::fs::copy(&file, host.directory().join("plugins/frozen.wasm")).unwrap();
         host.service().scan_plugins().await;
         let status = host.service().plugins();
+        // The frozen build has the name that the guest `reference` had.
         let admitted = status.admitted.iter().find(|one| one.inspection.description.provider_key.as_str() == "keeper");
         let inspection = &admitted.unwrap_or_else(|| panic!("{version}: {:?}", status.refused)).inspection;
         assert_eq!(inspection.contract_version, version);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::support::Api;
 
-const COMPANIES: [(&str, &str); 2] = [("files", "local-markdown"), ("storage", "keeper")];
+const COMPANIES: [(&str, &str); 2] = [("files", "local-markdown"), ("storage", "reference")];
 
 /// What the workers of all rounds were told.
 #[derive(Default)]
@@ -105,7 +105,7 @@ fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Dur
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_or_doubled() {
     let rounds: usize = std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
-    let mut host = TestHost::new(&["keeper"]).await.unwrap();
+    let mut host = TestHost::new(&["reference"]).await.unwrap();
     for (company, provider) in COMPANIES {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
     }
@@ -127,7 +127,7 @@ async fn nothing_acknowledged_is_lost_or_doubled() {
 /// A file that may not grow stands for a disk that is full: the system refuses the write in the same place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_loses_nothing_that_was_acknowledged() {
-    let mut host = TestHost::new(&["keeper"]).await.unwrap();
+    let mut host = TestHost::new(&["reference"]).await.unwrap();
     for (company, provider) in COMPANIES {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
     }

@@ -6,8 +6,8 @@ use memhost_types::{BindingLimits, OperationErrorCode, OperationFilter, Operatio
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_is_recorded_with_its_provenance() {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
-    host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+    let host = TestHost::new(&["reference"]).await.unwrap();
+    host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
     let service = host.service();
     let mut request = capture("acme", "the launch is on friday");
     request.scope = agent_scope("acme", "ada");
@@ -26,7 +26,7 @@ async fn every_operation_is_recorded_with_its_provenance() {
     assert_eq!(first.outcome, Outcome::Succeeded);
     assert_eq!(first.records, captured.records);
     assert_eq!(first.scope.issue_id.as_deref(), Some("issue-7"));
-    assert_eq!(first.provider_key.as_ref().unwrap().as_str(), "keeper");
+    assert_eq!(first.provider_key.as_ref().unwrap().as_str(), "reference");
     assert!(first.latency_us.is_some() && first.finished_at.is_some());
     let found = service.operation(&parse("acme"), captured.operation_id).await.unwrap();
     assert_eq!(&found, first);

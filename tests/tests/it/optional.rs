@@ -10,10 +10,10 @@ use super::support::{Api, bind_provider};
 const RUNTIME: &str = "/runtime/v1/companies/acme";
 const REVIEWS: &str = "/control/v1/companies/acme/reviews";
 
-async fn keeper() -> (TestHost, Api) {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
+async fn reference() -> (TestHost, Api) {
+    let host = TestHost::new(&["reference"]).await.unwrap();
     let api = Api::new(&host);
-    bind_provider(&api, "acme", "keeper").await;
+    bind_provider(&api, "acme", "reference").await;
     (host, api)
 }
 
@@ -29,12 +29,12 @@ async fn preamble(api: &Api, intent: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_start_of_a_run_gets_the_summary() {
-    let (_host, api) = keeper().await;
+    let (_host, api) = reference().await;
     note(&api, "the gate is green", &json!({})).await;
     assert_eq!(preamble(&api, "agent_preamble").await["profileSummary"], "Number of records: 1");
     assert_eq!(preamble(&api, "answer").await["profileSummary"], Value::Null, "only the start of a run does");
     // What nobody has approved may be in a summary: nobody can tell out of which records it was made.
-    let binding = "/control/v1/companies/acme/bindings/keeper";
+    let binding = "/control/v1/companies/acme/bindings/reference";
     api.patch(binding, &json!({"policy": {"review": {"all": true}}})).await.fine();
     assert_eq!(preamble(&api, "agent_preamble").await["profileSummary"], Value::Null);
 }
@@ -49,7 +49,7 @@ async fn decide(api: &Api, item: &Value, decision: &Value) -> super::support::An
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_provider_holds_is_decided_in_the_hosts_queue() {
-    let (mut host, api) = keeper().await;
+    let (mut host, api) = reference().await;
     let held = json!({"hold": true, "kind": "fact", "confidence": 0.4, "rule": "fact.may"});
     for text in ["the deadline may be Sunday", "the gate may be red", "the wall may be grey", "the door may be blue"] {
         note(&api, text, &held).await;
@@ -122,16 +122,16 @@ async fn export(api: &Api, company: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_goes_out_and_comes_in_once() {
-    let (host, api) = keeper().await;
+    let (host, api) = reference().await;
     for number in 0..20 {
         note(&api, &format!("fact {number} is {}", "x".repeat(100)), &json!({"n": number})).await;
     }
     note(&api, "this waits", &json!({"hold": true})).await;
     let parts = export(&api, "acme").await;
     assert!(parts.len() > 2, "{} parts", parts.len());
-    let other = TestHost::new(&["keeper"]).await.unwrap();
+    let other = TestHost::new(&["reference"]).await.unwrap();
     let there = Api::new(&other);
-    bind_provider(&there, "acme", "keeper").await;
+    bind_provider(&there, "acme", "reference").await;
     let import = |lines: String| {
         let there = there.with_same();
         async move {
@@ -160,7 +160,7 @@ async fn everything_goes_out_and_comes_in_once() {
     let first = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await.fine();
     let elsewhere = json!({"scope": {"companyId": "acme", "subjectId": "u"}, "cursor": first["nextCursor"]});
     assert_eq!(api.post(&format!("{RUNTIME}/export"), &elsewhere).await.json["field"], "cursor");
-    let binding = "/control/v1/companies/acme/bindings/keeper";
+    let binding = "/control/v1/companies/acme/bindings/reference";
     api.patch(binding, &json!({"policy": {"review": {}}})).await.fine();
     let refused = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await;
     assert_eq!(refused.json["code"], "unsupported", "{}", refused.text);
@@ -168,13 +168,13 @@ async fn everything_goes_out_and_comes_in_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_company_that_moves_keeps_what_only_its_provider_knows() {
-    let (_host, api) = keeper().await;
+    let (_host, api) = reference().await;
     note(&api, "the gate is green", &json!({})).await;
     note(&api, "this waits", &json!({"hold": true})).await;
     let lines = export(&api, "acme").await;
     let all = api.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
     assert!(all.contains(r#""type":"own""#), "{all}");
-    let other = TestHost::new(&["keeper"]).await.unwrap();
+    let other = TestHost::new(&["reference"]).await.unwrap();
     let there = Api::new(&other);
     let done = there.send(Method::Post, "/control/v1/companies/acme/import", Some(all), &[]).await.fine();
     assert_eq!(done["records"], 2);
@@ -183,6 +183,6 @@ async fn a_company_that_moves_keeps_what_only_its_provider_knows() {
     decide(&there, &waits[0], &json!({"decision": "approve"})).await.fine();
     assert_eq!(there.query("acme", "waits").await.len(), 1);
     // What came in is changed like anything else: it was written in another order of its fields.
-    let binding = "/control/v1/companies/acme/bindings/keeper";
+    let binding = "/control/v1/companies/acme/bindings/reference";
     assert_eq!(there.patch(binding, &json!({"enabled": false})).await.fine()["enabled"], false);
 }

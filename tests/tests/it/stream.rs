@@ -159,8 +159,8 @@ async fn a_stream_over_http_is_live_resumable_and_keeps_nobody_from_stopping() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_of_captures_has_a_result_for_each_line() {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
-    host.bind("acme", "keeper", Default::default()).await.unwrap();
+    let host = TestHost::new(&["reference"]).await.unwrap();
+    host.bind("acme", "reference", Default::default()).await.unwrap();
     let api = Api::new(&host);
     let line = |company: &str, text: &str| {
         json!({"scope": {"companyId": company}, "source": {"kind": "run", "companyId": company}, "payload": {"text": text}, "mode": "capture_record"})

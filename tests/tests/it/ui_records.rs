@@ -48,7 +48,7 @@ async fn stored(api: &Api) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_are_listed_and_shown_whole() {
-    let (_host, api) = keeping("keeper").await;
+    let (_host, api) = keeping("reference").await;
     let hostile = "<script>alert(1)</script>\n  & <img src=x onerror=alert(2)>";
     let metadata = json!({"kind": "<b>fact</b>", "tags": ["a", "b"]});
     let id = write(
@@ -92,7 +92,7 @@ async fn records_are_listed_and_shown_whole() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_list_has_pages() {
-    let (_host, api) = keeping("keeper").await;
+    let (_host, api) = keeping("reference").await;
     let records: Vec<Value> = (0..60).map(|n| json!({"text": format!("number <{n}>")})).collect();
     let body = json!({"scope": {"companyId": "acme"}, "records": records});
     api.post("/runtime/v1/companies/acme/records", &body).await.fine();

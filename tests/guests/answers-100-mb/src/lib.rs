@@ -2,14 +2,14 @@
 //! results, and the host must not hold the text.
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct Answers100Mb;
 
 impl Guest for Answers100Mb {
     const KEY: &str = "answers-100-mb";
 
-    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
         Ok(answer([("large", "x".repeat(100_000_000))]))
     }
 }

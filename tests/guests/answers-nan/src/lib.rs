@@ -2,14 +2,14 @@
 //! `negative` -0.5. The query must fail with an error that names the score.
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper};
+use well_behaved::{Guest, Reference};
 
 struct AnswersNan;
 
 impl Guest for AnswersNan {
     const KEY: &str = "answers-nan";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let score = match request.query.as_str() {
             "infinite" => f64::INFINITY,
             "large" => 1.5,

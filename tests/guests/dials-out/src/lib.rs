@@ -5,14 +5,14 @@ use std::io::{Error as IoError, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct DialsOut;
 
 impl Guest for DialsOut {
     const KEY: &str = "dials-out";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let asked = if request.query.contains(':') { request.query.as_str() } else { "127.0.0.1:80" };
         let port = asked.rsplit(':').next().unwrap_or_default();
         Ok(answer([

@@ -5,7 +5,7 @@
 use wasip2::filesystem::preopens::get_directories;
 use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct EscapesDirectory;
 
@@ -16,11 +16,11 @@ impl Guest for EscapesDirectory {
         well_behaved::describe(Self::KEY).require(Permission::Directory(16 << 20), "To get out of it")
     }
 
-    fn capture(_: &mut Keeper, _: CaptureRequest) -> Result<CaptureResponse, Error> {
+    fn capture(_: &mut Reference, _: CaptureRequest) -> Result<CaptureResponse, Error> {
         Ok(attempts()?.into_iter().map(|(id, _)| id).collect::<Vec<_>>().into())
     }
 
-    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
         attempts().map(answer)
     }
 }

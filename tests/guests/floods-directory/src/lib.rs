@@ -6,7 +6,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct FloodsDirectory;
 
@@ -60,7 +60,7 @@ impl Guest for FloodsDirectory {
         Description { permissions: Vec::new(), ..description }.require(Permission::Directory(8 << 20), "To be flooded")
     }
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let (got, error) = flood(&request.query);
         Ok(answer([("got", got.to_string()), ("refused", error.to_string())]))
     }

@@ -2,14 +2,14 @@
 //! gets an answer out.
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct FloodsHeaders;
 
 impl Guest for FloodsHeaders {
     const KEY: &str = "floods-headers";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let fields = wasip2::http::types::Fields::new();
         let mut value = vec![b'x'; 100];
         for n in 0..1_000_000_u32 {

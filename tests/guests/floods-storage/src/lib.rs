@@ -3,7 +3,7 @@
 
 use well_behaved::sdk::storage::Batch;
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct FloodsStorage;
 
@@ -15,7 +15,7 @@ impl Guest for FloodsStorage {
         Description { permissions: Vec::new(), ..description }.require(Permission::Storage(8 << 20), "To be flooded")
     }
 
-    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
         let value = vec![b'x'; 256 << 10];
         for n in 0_u64.. {
             let mut batch = Batch::new();

@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "the instruction comes from an object file, see build.rs")]
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 unsafe extern "C" {
     /// The size before, or -1 where growing was refused.
@@ -16,7 +16,7 @@ struct GrowsTable;
 impl Guest for GrowsTable {
     const KEY: &str = "grows-table";
 
-    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
         let mut grown: u64 = 0;
         while grow_table(1_000) != -1 {
             grown += 1_000;

@@ -5,14 +5,14 @@ use std::fmt::Debug;
 use std::fs;
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct ReadsEnvironment;
 
 impl Guest for ReadsEnvironment {
     const KEY: &str = "reads-environment";
 
-    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
         let names = |path| fs::read_dir(path).map(|all| all.flatten().map(|entry| entry.path()).collect::<Vec<_>>());
         Ok(answer([
             ("variables", format!("{:?}", std::env::vars_os().collect::<Vec<_>>())),

@@ -4,14 +4,14 @@
 use std::time::{Duration, Instant};
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct SpinsCpu;
 
 impl Guest for SpinsCpu {
     const KEY: &str = "spins-cpu";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let millis = request.query.trim().parse().map_err(|_| Error::invalid("query", "milliseconds are needed"))?;
         let (start, time) = (Instant::now(), Duration::from_millis(millis));
         while start.elapsed() < time {

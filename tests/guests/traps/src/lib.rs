@@ -2,16 +2,16 @@
 //! with an error that does not hold the text; the next query must get a fresh instance and succeed.
 
 use well_behaved::sdk::{Provider, types::*};
-use well_behaved::{Guest, Keeper};
+use well_behaved::{Guest, Reference};
 
 struct Traps;
 
 impl Guest for Traps {
     const KEY: &str = "traps";
 
-    fn query(keeper: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(reference: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         assert_ne!(request.query, "trap", "a secret in a panic");
-        keeper.query(request)
+        reference.query(request)
     }
 }
 

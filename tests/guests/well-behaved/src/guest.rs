@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use memhost_sdk::types::*;
 use memhost_sdk::{NoConfig, Provider};
 
-use crate::Keeper;
+use crate::Reference;
 
-/// A guest that does what [`Keeper`] does, except for what it overrides.
+/// A guest that does what [`Reference`] does, except for what it overrides.
 pub trait Guest: 'static {
     /// The provider key: the name of the guest's folder.
     const KEY: &'static str;
@@ -16,29 +16,29 @@ pub trait Guest: 'static {
     fn describe() -> Description {
         describe(Self::KEY)
     }
-    /// As [`Keeper`], but in every mode the payload becomes a record at once.
-    fn capture(keeper: &mut Keeper, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        keeper.capture(CaptureRequest { mode: CaptureMode::CaptureRecord, ..request })
+    /// As [`Reference`], but in every mode the payload becomes a record at once.
+    fn capture(reference: &mut Reference, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+        reference.capture(CaptureRequest { mode: CaptureMode::CaptureRecord, ..request })
     }
-    /// As [`Keeper`].
-    fn upsert_records(keeper: &mut Keeper, request: UpsertRequest) -> Result<UpsertResponse, Error> {
-        keeper.upsert_records(request)
+    /// As [`Reference`].
+    fn upsert_records(reference: &mut Reference, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+        reference.upsert_records(request)
     }
-    /// As [`Keeper`].
-    fn query(keeper: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
-        keeper.query(request)
+    /// As [`Reference`].
+    fn query(reference: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
+        reference.query(request)
     }
-    /// As [`Keeper`].
-    fn list_records(keeper: &mut Keeper, request: ListRequest) -> Result<ListPage, Error> {
-        keeper.list_records(request)
+    /// As [`Reference`].
+    fn list_records(reference: &mut Reference, request: ListRequest) -> Result<ListPage, Error> {
+        reference.list_records(request)
     }
-    /// As [`Keeper`].
-    fn get_record(keeper: &mut Keeper, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        keeper.get_record(id, scope)
+    /// As [`Reference`].
+    fn get_record(reference: &mut Reference, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
+        reference.get_record(id, scope)
     }
-    /// As [`Keeper`].
-    fn forget(keeper: &mut Keeper, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
-        keeper.forget(ids, scope)
+    /// As [`Reference`].
+    fn forget(reference: &mut Reference, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+        reference.forget(ids, scope)
     }
 }
 
@@ -55,9 +55,9 @@ pub fn answer<I: Into<String>, T: Into<String>>(records: impl IntoIterator<Item 
     snippets.into()
 }
 
-/// The provider that a guest makes of [`Keeper`].
+/// The provider that a guest makes of [`Reference`].
 #[derive(Debug)]
-pub struct Wrapped<G>(Keeper, PhantomData<G>);
+pub struct Wrapped<G>(Reference, PhantomData<G>);
 
 impl<G: Guest> Provider for Wrapped<G> {
     type Config = NoConfig;
@@ -66,7 +66,7 @@ impl<G: Guest> Provider for Wrapped<G> {
         G::describe()
     }
     fn open(config: NoConfig) -> Result<Self, Error> {
-        Ok(Self(Keeper::open(config)?, PhantomData))
+        Ok(Self(Reference::open(config)?, PhantomData))
     }
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         G::capture(&mut self.0, request)

@@ -1,17 +1,17 @@
-//! The interfaces `review` and `transfer`. Only `keeper` and `complete` export them.
+//! The interfaces `review` and `transfer`. Only `reference` and `complete` export them.
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
 use memhost_sdk::{Review, Transfer};
 use serde::{Deserialize, Serialize};
 
-use crate::Keeper;
+use crate::Reference;
 use crate::record::{Record, Standing, now};
 
 /// A part of an export, in bytes: small, so that a few records make several parts.
 const PART: usize = 1_024;
 
-impl Review for Keeper {
+impl Review for Reference {
     fn list_pending(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<ListPage, Error> {
         let mut pending = Vec::new();
         for entry in self.all(&scope) {
@@ -58,7 +58,7 @@ struct Line {
     record: Record,
 }
 
-impl Transfer for Keeper {
+impl Transfer for Reference {
     fn export_records(&mut self, scope: Scope, cursor: Option<String>) -> Result<Chunk, Error> {
         let (mut lines, mut last) = (String::new(), cursor);
         for entry in self.all(&scope) {

@@ -10,7 +10,7 @@ use crate::record::{Filter, Partition, Record, Source, Standing, name, now};
 
 /// A provider that keeps all rules of the contract and is good at nothing else.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Reference {
     pub(crate) records: Collection<Record>,
     pub(crate) jobs: Collection<Job>,
     /// What was answered to an operation or a hook.
@@ -28,7 +28,7 @@ pub(crate) fn operation_key(id: &str) -> String {
     format!("operation {id}")
 }
 
-impl Keeper {
+impl Reference {
     /// The records that a scope may see and that count, in the order of their ids.
     pub(crate) fn visible(&self, scope: &Scope) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
         self.all(scope).filter(|entry| entry.as_ref().map_or(true, |(_, record)| record.standing.counts()))
@@ -81,11 +81,12 @@ pub(crate) fn terms(query: &str) -> Vec<String> {
     query.split(|c: char| !c.is_alphanumeric()).filter(|term| !term.is_empty()).map(str::to_lowercase).collect()
 }
 
-impl Provider for Keeper {
+impl Provider for Reference {
     type Config = NoConfig;
 
     fn describe() -> Description {
-        let description = Description::new("keeper", env!("CARGO_PKG_VERSION"), "Keeps records as the contract says");
+        let description =
+            Description::new("reference", env!("CARGO_PKG_VERSION"), "Keeps records as the contract says");
         let capabilities =
             Capabilities { multimodal: false, provider_managed_extraction: true, async_extraction: true };
         Description { capabilities, max_concurrency: 4, ..description }
