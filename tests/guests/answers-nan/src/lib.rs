@@ -1,4 +1,4 @@
-//! `answers-nan` answers a query with a score that is no number; for `infinite` it is infinite, for `large` 1.5, for
+//! `answers-nan` answers a query with the score NaN; for `infinite` it is infinite, for `large` 1.5, for
 //! `negative` -0.5. The query must fail with an error that names the score.
 
 use well_behaved::sdk::types::*;

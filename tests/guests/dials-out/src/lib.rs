@@ -1,5 +1,5 @@
 //! `dials-out` tries to reach the network in a query, at the address in the query's text or else 127.0.0.1:80, and
-//! answers what happened: a snippet for each try, its text `done` or the error after `refused: `. All must be refused.
+//! answers one snippet for each attempt, with the text `done` or the error after `refused: `. All must be refused.
 
 use std::io::{Error as IoError, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};

@@ -1,4 +1,4 @@
-//! `eats-memory` takes and touches memory in a query until it gets no more, and dies of that. The query must end with
+//! `eats-memory` allocates and writes memory in a query until that fails, and aborts. The query must end with
 //! an error that names the memory limit; the host and other guests must keep their memory.
 
 use well_behaved::sdk::types::*;

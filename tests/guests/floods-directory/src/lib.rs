@@ -1,5 +1,6 @@
 //! `floods-directory` writes files in a query until it is refused: `bytes` in one growing file, `files` in many empty
-//! ones, `links` in many names of one, `sparse` by asking for a size, `holes` by one byte far behind the end. It answers what it got and what it was told. It must be refused at its grant.
+//! ones, `links` in many names of one, `sparse` by asking for a size, `holes` by one byte far after the end. It
+//! answers how much it wrote and the error. It must be refused at its grant.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};

@@ -1,5 +1,5 @@
-//! `floods-headers` puts a million headers into one list in a query: small ones, or for `large` ones that double. It never
-//! gets an answer out.
+//! `floods-headers` puts a million headers into one list in a query: small ones, or for `large` ones that double. It
+//! never answers.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference, answer};
@@ -16,7 +16,7 @@ impl Guest for FloodsHeaders {
             if request.query == "large" {
                 value.extend_from_within(..);
             }
-            // Whatever the host says, it goes on.
+            // It ignores errors of the host.
             let _ = fields.append(&format!("x-{n}"), &value);
         }
         Ok(answer([("flooded", "a million".to_owned())]))

@@ -1,5 +1,5 @@
-//! `floods-storage` writes to storage in a query until it is refused, and answers how much it wrote and what it was
-//! told. It must be refused at its grant, other bindings must not feel it, and deleting must still be possible.
+//! `floods-storage` writes to storage in a query until it is refused, and answers how much it wrote and the
+//! error. It must be refused at its grant, other bindings must not be affected, and deleting must still be possible.
 
 use well_behaved::sdk::storage::Batch;
 use well_behaved::sdk::types::*;

@@ -1,5 +1,5 @@
-//! `hoards-handles` takes one resource of the host after the other in a query and gives none back: pollables, or for
-//! `fields` header lists, or for `streams` standard output again and again. It never gets an answer out.
+//! `hoards-handles` takes one resource of the host after the other in a query and releases none: pollables, or for
+//! `fields` header lists, or for `streams` standard output again and again. It never answers.
 
 use well_behaved::sdk::types::*;
 use well_behaved::{Guest, Reference, answer};

@@ -1,4 +1,5 @@
-//! `large-arguments` hands the host more than a call may hand over, in a query: a value of 64 MiB for `storage`, or for
+//! `large-arguments` passes more to the host than a call may transfer, in a query: a value of 64 MiB for `storage`, or
+//! for
 //! `list` a batch of a million deletions.
 
 use well_behaved::sdk::storage::Batch;

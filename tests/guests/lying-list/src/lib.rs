@@ -1,4 +1,4 @@
-//! `lying-list` lists seven records more than asked for, and answers an upsert with one id less than it got records.
+//! `lying-list` lists seven records more than the limit, and answers an upsert with one id fewer than records.
 //! Both calls must fail with an error that says what was wrong.
 
 use well_behaved::sdk::{Provider, types::*};

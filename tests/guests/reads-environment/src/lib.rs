@@ -1,5 +1,5 @@
-//! `reads-environment` answers a query with all that it can find out of where it runs: a snippet for each look, its
-//! text the finding, or the error after `refused: `. Nothing of the host's own environment may be in it.
+//! `reads-environment` answers a query with all that it finds out about its environment: one snippet for each attempt,
+//! with the result, or the error after `refused: `. It must contain nothing of the host's environment.
 
 use std::fmt::Debug;
 use std::fs;

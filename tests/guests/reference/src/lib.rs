@@ -1,6 +1,6 @@
-//! `reference` does nothing wrong: it keeps records as the contract says, and exports the optional interfaces
-//! `correction`, `profile`, `explain`, `browse`, `extraction`, `review` and `transfer`, which the host must find. Everything
-//! is in `well-behaved`.
+//! `reference` follows the contract: it stores records in `storage`, and exports the optional interfaces
+//! `correction`, `profile`, `explain`, `browse`, `extraction`, `review` and `transfer`, which the host must find. Its
+//! code is in `well-behaved`.
 
 use well_behaved::Reference;
 

@@ -1,5 +1,5 @@
-//! `remembers` keeps in memory how many queries it got and the last one's text, and answers with both. Memory must never
-//! go from one binding to another: a binding's first query is number 1 and finds no last text.
+//! `remembers` keeps the number of its queries and the last one's text in memory, and answers both. Memory must not be
+//! passed from one binding to another: a binding's first query is number 1 and finds no last text.
 
 use std::sync::Mutex;
 

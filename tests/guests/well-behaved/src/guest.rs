@@ -12,7 +12,7 @@ pub trait Guest: 'static {
     /// The provider key: the name of the guest's folder.
     const KEY: &'static str;
 
-    /// Storage is optional, so that a test can bind the guest with no grant when it does not care for records.
+    /// Storage is optional, so that a test can bind the guest without a grant if it does not need records.
     fn describe() -> Description {
         describe(Self::KEY)
     }
@@ -42,20 +42,19 @@ pub trait Guest: 'static {
     }
 }
 
-/// How a guest describes itself unless it says otherwise: four instances at once, storage if it is granted.
+/// The default description of a guest: four instances at once, and optional storage.
 pub fn describe(key: &str) -> Description {
     let description = Description::new(key, env!("CARGO_PKG_VERSION"), "A guest of memhost's test suite");
-    Description { max_concurrency: 4, ..description }
-        .prefer(Permission::Storage(64 << 20), "What the guest is told is kept there")
+    Description { max_concurrency: 4, ..description }.prefer(Permission::Storage(64 << 20), "Records are stored in it")
 }
 
-/// An answer of records that do not exist, as pairs of id and text: how a guest tells what happened to it.
+/// An answer of records that do not exist, as pairs of id and text: how a guest reports what happened.
 pub fn answer<I: Into<String>, T: Into<String>>(records: impl IntoIterator<Item = (I, T)>) -> ContextBundle {
     let snippets: Vec<Snippet> = records.into_iter().map(|(id, text)| Snippet::new(id, text)).collect();
     snippets.into()
 }
 
-/// The provider that a guest makes of [`Reference`].
+/// The provider of a guest: [`Reference`] with the guest's calls.
 #[derive(Debug)]
 pub struct Wrapped<G>(Reference, PhantomData<G>);
 

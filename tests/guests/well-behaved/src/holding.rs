@@ -32,7 +32,7 @@ impl Review for Reference {
 
     fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error> {
         let Some(mut record) = self.find(&id, &scope)?.filter(|record| record.standing != Standing::Free) else {
-            return Err(Error::NotFound(format!("no record {id} waits or waited")));
+            return Err(Error::NotFound(format!("there is no record {id} that waits or waited")));
         };
         let after = match decision {
             Decision::Approve => Standing::Approved,
@@ -46,7 +46,7 @@ impl Review for Reference {
             (record.standing, record.updated_at) = (after, now());
             self.records.put(&id, &record)?;
         } else if record.standing != after || matches!(decision, Decision::Edit(edited) if edited.text != record.text) {
-            return Err(Error::invalid("decision", format!("something else was decided about {id} already")));
+            return Err(Error::invalid("decision", format!("another decision about {id} was made before")));
         }
         Ok(after.counts().then(|| record.snippet(id, Score::None)))
     }
@@ -85,7 +85,7 @@ impl Transfer for Reference {
             if !record.partition.is_visible_in(&scope) {
                 return Err(wrong("belongs to another partition than the scope".to_owned()));
             }
-            // Another company took it in: whatever it came from, it is that company's now.
+            // The source belongs to the importing company.
             if let Some(source) = &mut record.source {
                 source.0.company_id = scope.company_id.clone();
             }

@@ -7,7 +7,7 @@ use memhost_sdk::types::*;
 use crate::Reference;
 
 impl Migration for Reference {
-    /// Nothing has another form in another version; what came before is written down.
+    /// All versions have the same stored form. The version before is recorded.
     fn migrate(&mut self, from_version: &str) -> Result<(), Error> {
         Ok(Collection::new("migrated").put("from", &from_version.to_owned())?)
     }

@@ -1,4 +1,4 @@
-//! The optional interfaces. Only `reference` exports them; in the other guests the linker drops them.
+//! Optional interfaces. Only `reference`, `complete` and `wrong` use them; in the other guests the linker drops them.
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
@@ -13,7 +13,7 @@ use crate::reference::{Answered, operation_key, terms};
 impl Correction for Reference {
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         let Patch::Replacement(write) = request.patch else {
-            return Err(Error::unsupported("reference takes replacements only; it does not understand instructions"));
+            return Err(Error::unsupported("reference accepts replacements only, not instructions"));
         };
         let operation = operation_key(&request.operation_id);
         if self.answered.get(&operation)?.is_none() {
@@ -96,7 +96,7 @@ impl Extraction for Reference {
         if let State::Queued(draft) = &job.state {
             let mut batch = Batch::new();
             let mut records = Vec::new();
-            // Nothing worth keeping is an outcome too.
+            // A job may make no record.
             if !draft.text.trim().is_empty() {
                 let id = name('r', &[&provider_job_id]);
                 batch.put(&self.records, &id, draft)?;

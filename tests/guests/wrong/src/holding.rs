@@ -76,7 +76,7 @@ impl Review for Wrong {
 impl Transfer for Wrong {
     fn export_records(&mut self, mut scope: Scope, cursor: Option<String>) -> Result<Chunk, Error> {
         match self.breaks.as_str() {
-            // It goes on where the last one has ended.
+            // It continues where the last one ended.
             "TRF-03" if cursor.is_none() && self.marks.get("exported")?.is_some() => {
                 return Ok(Chunk { lines: String::new(), next_cursor: None });
             }
@@ -114,7 +114,7 @@ impl Transfer for Wrong {
             }
             Err(Error::InvalidRequest(mut invalid)) => {
                 match self.breaks.as_str() {
-                    // One after the other, as far as it goes.
+                    // One line after the other, until one fails.
                     "TRF-09" => {
                         for line in lines.lines() {
                             let _ = self.reference.import_records(scope.clone(), format!("{line}\n"));

@@ -1,6 +1,6 @@
-//! `wrong` keeps every rule of the conformance kit but the one that it is told to break: by its configuration,
-//! `{"break": "CAP-03"}`, or by a mark in its own bytes where there is no configuration, as in `describe`. Without either
-//! it breaks none.
+//! `wrong` keeps every rule of the conformance suite except one: by its configuration,
+//! `{"break": "CAP-03"}`, or by a mark in its own bytes where there is no configuration, as in `describe`. Without
+//! either it breaks none.
 
 mod holding;
 mod mark;
@@ -26,19 +26,19 @@ struct Config {
     strange: Map<String, Value>,
 }
 
-/// `well-behaved`, with a rule that it breaks.
+/// The reference provider, with a rule that it breaks.
 #[derive(Debug)]
 struct Wrong {
     reference: Reference,
     breaks: String,
-    /// Tells this instance from others.
+    /// Distinguishes this instance from others.
     nonce: u64,
     count: u64,
-    /// What the first query saw.
+    /// The records that the first query saw.
     snapshot: Option<HashSet<RecordId>>,
-    /// Of the last capture.
+    /// The scope of the last capture.
     scope: Scope,
-    /// What a wrong behaviour has to remember.
+    /// Data that a wrong behaviour needs.
     marks: Collection<String>,
 }
 
@@ -46,7 +46,7 @@ fn random() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-/// The scope without what keeps records apart.
+/// The scope without its partitions.
 fn everywhere(scope: Scope) -> Scope {
     Scope { agent_id: None, subject_id: None, namespace: None, ..scope }
 }
@@ -60,7 +60,7 @@ impl Wrong {
         self.breaks == rule
     }
 
-    /// An id that was never given before.
+    /// A new id.
     fn fresh(&mut self) -> String {
         self.count += 1;
         format!("{:x}-{}", self.nonce, self.count)
@@ -76,7 +76,7 @@ impl Wrong {
         self.reference.forget(ids, scope.clone()).map(drop)
     }
 
-    /// A record that nobody asked for.
+    /// Writes a record that the caller did not ask for.
     fn add(&mut self, scope: &Scope, record: RecordWrite) -> Result<RecordId, Error> {
         let operation_id = self.fresh();
         let request = UpsertRequest { operation_id, scope: scope.clone(), source: None, records: vec![record] };
@@ -191,7 +191,7 @@ impl Provider for Wrong {
         let mut answer = match self.reference.upsert_records(request) {
             Err(error) => {
                 for record in asked.records.into_iter().filter(|_| self.breaks == "UPS-05").collect::<Vec<_>>() {
-                    // One after the other, as far as it goes.
+                    // One record after the other, until one fails.
                     let _ = self.add(&asked.scope, record);
                 }
                 return Err(self.refused(error));
@@ -224,7 +224,7 @@ impl Provider for Wrong {
         if self.is("FGT-05") {
             scope = everywhere(scope);
         }
-        // Its text is kept, for those who tell it none the less.
+        // The text is kept for the calls that still return it.
         if ["FGT-02", "PRF-06", "TRF-06"].contains(&self.breaks.as_str()) {
             for id in &ids {
                 if let Some(snippet) = self.reference.get_record(id.clone(), scope.clone())?.snippet {

@@ -62,7 +62,7 @@ impl Wrong {
         let scope = request.scope.clone();
         match self.breaks.as_str() {
             "LST-02" => {
-                // A list that begins again when somebody has written.
+                // A list that begins again after a write.
                 let count = self.everything(&scope)?.len().to_string();
                 let before = self.marks.get("count")?.filter(|_| request.cursor.is_some());
                 let is_again = self.marks.get("again")?.is_none() && before.is_some_and(|before| before != count);
