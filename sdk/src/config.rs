@@ -14,7 +14,7 @@ pub struct NoConfig {}
 /// Reads a configuration into the author's own type.
 ///
 /// # Errors
-/// One complaint with a JSON Pointer to the value at fault, such as `/limits/maxRecords`.
+/// One error with a JSON Pointer to the value at fault, such as `/limits/maxRecords`.
 pub fn parse_config<C: DeserializeOwned>(json: &str) -> Result<C, ConfigError> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     let config = serde_path_to_error::deserialize(&mut deserializer)
@@ -26,14 +26,14 @@ pub fn parse_config<C: DeserializeOwned>(json: &str) -> Result<C, ConfigError> {
 /// Reads and checks a configuration as the host's `validate-config` does.
 ///
 /// # Errors
-/// Every complaint of [`parse_config`] and [`Provider::check_config`].
+/// Every error of [`parse_config`] and [`Provider::check_config`].
 pub fn check_config<P: Provider>(json: &str) -> Result<P::Config, Vec<ConfigError>> {
     let config = parse_config(json).map_err(|error| vec![error])?;
     P::check_config(&config)?;
     Ok(config)
 }
 
-/// serde's message without the position in a text that the operator may never have seen in that form.
+/// serde's message without the position, because the operator may have written the text in another form.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

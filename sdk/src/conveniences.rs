@@ -53,12 +53,12 @@ impl Error {
         Self::Unsupported(message.into())
     }
 
-    /// Something broke that the caller cannot mend.
+    /// Something failed that the caller cannot correct.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Internal(message.into())
     }
 
-    /// Not now.
+    /// The provider cannot do it at present.
     pub fn unavailable(message: impl Into<String>, retry_after_ms: Option<u64>) -> Self {
         Self::Unavailable(RetryLater { message: message.into(), retry_after_ms })
     }

@@ -1,7 +1,7 @@
 //! The `embeddings` import: text to vectors, by a model that the operator chose.
 //!
-//! Most providers work with and without it. [`model`] answers none where there is nothing to embed with, so that the
-//! two cases are one `match`:
+//! Most providers work with and without it. [`model`] answers none if nothing can be embedded, so that both cases are
+//! one `match`:
 //!
 //! ```
 //! # memhost_sdk::testing::reset(serde_json::json!({}));
@@ -63,11 +63,11 @@ impl From<Error> for types::Error {
     }
 }
 
-/// The model, or none where the binding has no grant or the host no model. Vectors of models with different names
+/// The model, or none if the binding has no grant or the host has no model. Vectors of models with different names
 /// must not be compared: keep the name beside what you store.
 ///
 /// # Errors
-/// Where the host has a model and cannot say which.
+/// If the host has a model but cannot name it.
 pub fn model() -> Result<Option<Model>, Error> {
     match raw::get_model() {
         Ok(model) => Ok(Some(model)),
@@ -79,7 +79,7 @@ pub fn model() -> Result<Option<Model>, Error> {
 /// One vector of unit length for each text, in their order; at most [`MAX_TEXTS`] texts of [`MAX_TEXT_BYTES`].
 ///
 /// # Errors
-/// Where there is no model, a limit is passed or the model fails.
+/// If there is no model, a limit is exceeded or the model fails.
 pub fn embed(texts: &[String]) -> Result<Embedded, Error> {
     Ok(raw::embed(texts)?)
 }
@@ -89,7 +89,7 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn a_test_has_the_model_that_it_brings_and_none_before() {
+    fn a_test_has_a_model_only_after_embed_with() {
         testing::reset(serde_json::json!({}));
         assert!(super::model().unwrap().is_none());
         assert!(matches!(super::embed(&["a".to_owned()]), Err(super::Error::Denied(_))));

@@ -9,7 +9,7 @@ use crate::bindings;
 use crate::types::*;
 use crate::{Provider, host};
 
-/// Stands for the provider in the generated code. Only the export macros name it.
+/// Represents the provider in the generated code. Only the export macros name it.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Adapter<P>(PhantomData<P>);

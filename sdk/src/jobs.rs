@@ -1,8 +1,8 @@
 //! Jobs that a provider keeps in storage: the rows behind [`Extraction`](crate::Extraction).
 //!
-//! What a job does is the provider's; this keeps its state, its times and what it made, shows it as the contract wants
-//! it, and lists jobs newest first. A job that has ended stays, so that it is done once, until [`Jobs::leave_one`] or the
-//! provider forgets it.
+//! The provider does the work of a job. This module stores its state, its times and its records, converts it into the
+//! contract's type, and lists jobs newest first. A job that has ended stays stored, so that it is done once, until
+//! [`Jobs::leave_one`] or the provider removes it.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::storage::{Batch, Collection};
 use crate::types::{Error, ExtractionJob, JobPage, JobResult, JobStatus, RecordId};
 
-/// A job that has waited or gone on for so long was given up by the host: it runs a job for an hour unless its binding
-/// says otherwise (`jobTimeoutMs`).
+/// The host has stopped running a job that is this old: it runs a job for an hour unless the binding says otherwise
+/// (`jobTimeoutMs`).
 const GIVEN_UP: Duration = Duration::from_secs(3_600);
-/// Jobs that one page looks at. Where few are let through, it is short, and the next one goes on.
+/// How many jobs one page reads. If few of them fit, the page is short, and the next page continues.
 const LOOKED_AT: usize = 512;
 /// The last time that RFC 3339 can write.
 const YEAR_9999: Duration = Duration::from_secs(253_402_300_799);
@@ -25,24 +25,24 @@ const YEAR_9999: Duration = Duration::from_secs(253_402_300_799);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Job<T> {
-    /// Unique within the binding, for ever.
+    /// Unique within the binding, and never used again.
     pub id: String,
-    /// How far it is.
+    /// Its state.
     pub state: State,
-    /// When it was left.
+    /// When it was created.
     pub submitted_at: SystemTime,
     /// When it was first worked on.
     pub started_at: Option<SystemTime>,
     /// When it ended.
     pub finished_at: Option<SystemTime>,
-    /// What it made so far.
+    /// The records that it has made so far.
     pub records: Vec<RecordId>,
-    /// What the provider has to know to do it.
+    /// What the provider needs to do it.
     pub work: T,
 }
 
-/// The states of a job; the last three are ends. There is no `running`: a job that an answer calls so runs by itself, and
-/// the host asks how far it is instead of running it.
+/// The states of a job; in the last three it has ended. There is no `running`: the host does not run a job with that
+/// status, it only asks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
@@ -50,7 +50,7 @@ pub enum State {
     Queued,
     /// It is done.
     Succeeded,
-    /// It cannot be done; why, for people.
+    /// It cannot be done, with the reason for people.
     Failed(String),
     /// It was cancelled.
     Cancelled,
@@ -68,23 +68,23 @@ impl<T> Job<T> {
         self.finished_at.is_some()
     }
 
-    /// Says that a call did a part of it, and that it waits for the next one.
+    /// Records that a call did a part of it. It waits for the next call.
     pub fn go_on(&mut self, now: SystemTime) {
         self.started_at.get_or_insert(now);
     }
 
-    /// Ends it as done. One that has ended stays as it is.
+    /// Ends it as done. A job that has ended does not change.
     pub fn succeed(&mut self, now: SystemTime) {
         self.started_at.get_or_insert(now);
         self.end(State::Succeeded, now);
     }
 
-    /// Ends it: it cannot be done, for this reason. One that has ended stays as it is.
+    /// Ends it as failed, with the reason. A job that has ended does not change.
     pub fn fail(&mut self, reason: impl Into<String>, now: SystemTime) {
         self.end(State::Failed(reason.into()), now);
     }
 
-    /// Stops it. One that has ended stays as it is.
+    /// Cancels it. A job that has ended does not change.
     pub fn cancel(&mut self, now: SystemTime) {
         self.end(State::Cancelled, now);
     }
@@ -95,7 +95,7 @@ impl<T> Job<T> {
         }
     }
 
-    /// As the contract wants it. The hook and the source of it are for the provider to add where it knows them.
+    /// The job as the contract's type. The provider adds hook and source if it knows them.
     pub fn shown(&self) -> ExtractionJob {
         let time = |time: SystemTime| {
             humantime::format_rfc3339_millis(time.clamp(SystemTime::UNIX_EPOCH, SystemTime::UNIX_EPOCH + YEAR_9999))
@@ -127,11 +127,11 @@ impl<T> Job<T> {
     }
 }
 
-/// The jobs of a binding. Making it costs nothing and touches nothing.
+/// The jobs of a binding. Creating this value does not access storage.
 #[derive(Debug)]
 pub struct Jobs<T> {
     rows: Collection<Job<T>>,
-    /// Which job is the newer one, so that a page need not read all of them.
+    /// The order of the jobs by time, so that a page need not read all of them.
     order: Collection<()>,
 }
 
@@ -144,31 +144,31 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
     /// A job, if it is known.
     ///
     /// # Errors
-    /// Where storage fails.
+    /// If storage fails.
     pub fn find(&self, id: &str) -> Result<Option<Job<T>>, Error> {
         Ok(self.rows.get(id)?)
     }
 
-    /// A job that has to be known.
+    /// A job that must exist.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where it is not, and where storage fails.
+    /// [`Error::NotFound`] if it does not exist, or if storage fails.
     pub fn get(&self, id: &str) -> Result<Job<T>, Error> {
         let missing = || Error::NotFound(format!("there is no job `{id}`; list the jobs to see which there are"));
         self.find(id)?.ok_or_else(missing)
     }
 
-    /// Writes a job, at once. Where it made something, write both in one [`batch`](Self::write).
+    /// Writes a job at once. If it made records, write both in one [`batch`](Self::write).
     ///
     /// # Errors
-    /// Where storage fails.
+    /// If storage fails.
     pub fn put(&self, job: &Job<T>) -> Result<(), Error> {
         let mut batch = Batch::new();
         self.write(&mut batch, job)?;
         Ok(batch.apply()?)
     }
 
-    /// Stops a job, at once, and answers it. One that has ended stays as it is.
+    /// Cancels a job at once, and answers it. A job that has ended does not change.
     ///
     /// # Errors
     /// As [`Jobs::get`].
@@ -179,10 +179,10 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
         Ok(job)
     }
 
-    /// Writes a job with a batch. When it was submitted does not change.
+    /// Writes a job with a batch. The time at which it was submitted does not change.
     ///
     /// # Errors
-    /// Where the job cannot be written as JSON.
+    /// If the job cannot be written as JSON.
     pub fn write(&self, batch: &mut Batch, job: &Job<T>) -> Result<(), Error> {
         batch.put(&self.rows, &job.id, job)?;
         Ok(batch.put(&self.order, place_of(job), &())?)
@@ -202,17 +202,17 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
         })
     }
 
-    /// Leaves a job that does all that there is to do, or answers the one that waits already. Where the host has given that
-    /// one up, it is cancelled and another takes its place. Of the jobs before, the `most` newest stay.
+    /// Creates a job for everything that waits to be done, or answers the one that waits already. If the host has
+    /// stopped running that one, it is cancelled and replaced. Of the older jobs the `most` newest stay.
     ///
     /// # Errors
-    /// Where storage fails.
+    /// If storage fails.
     pub fn leave_one(&self, now: SystemTime, work: T, most: usize) -> Result<Job<T>, Error> {
         let mut batch = Batch::new();
         let mut submitted = now;
         for (number, job) in self.newest_first().enumerate() {
             let mut job = job?;
-            // Clocks stand still for a while, and an id is used once.
+            // The clock advances in steps, and an id must not be used twice.
             submitted = submitted.max(job.submitted_at + Duration::from_micros(1));
             if !job.has_ended() {
                 let since = job.started_at.unwrap_or(job.submitted_at);
@@ -233,11 +233,11 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
         Ok(job)
     }
 
-    /// One page of the jobs that `fits` lets through, newest first, each as `shown` makes it: mostly [`Job::shown`]. A page
-    /// may be short, and even empty, and yet have another one behind it.
+    /// One page of the jobs that `fits` accepts, newest first, each converted by `shown` (mostly [`Job::shown`]). A
+    /// page may be short, even empty, although another page follows.
     ///
     /// # Errors
-    /// An invalid request at `cursor` where it is none of these jobs', and where storage fails.
+    /// An invalid request at `cursor` if it is not a cursor of this list, or if storage fails.
     pub fn page(
         &self,
         cursor: Option<&str>,
@@ -245,12 +245,14 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
         fits: impl Fn(&Job<T>) -> bool,
         shown: impl Fn(&Job<T>) -> ExtractionJob,
     ) -> Result<JobPage, Error> {
-        // The job of a cursor may be gone since: its time says where to go on.
+        // The job of a cursor may have been removed meanwhile: its time says where to continue.
         let read = |cursor: &str| {
             let (age, id) = cursor.split_once(' ')?;
             Some(place(age.parse().ok()?, id))
         };
-        let invalid = |cursor| Error::invalid("cursor", format!("`{cursor}` is no cursor of a list of jobs"));
+        let invalid = |cursor| {
+            Error::invalid("cursor", format!("`{cursor}` is not a cursor of this list; begin again without a cursor"))
+        };
         let behind = cursor.map(|cursor| read(cursor).ok_or_else(|| invalid(cursor))).transpose()?;
         let (mut page, mut last) = (JobPage { jobs: Vec::new(), next_cursor: None }, None);
         let mut looked_at = 0;
@@ -272,7 +274,7 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
     }
 }
 
-/// Where a job stands in the order: newest first; of one time the smaller id first.
+/// The place of a job in the order: newest first, and at the same time the smaller id first.
 fn place_of<T>(job: &Job<T>) -> Vec<u8> {
     let since = job.submitted_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     place(u128::MAX - since.as_nanos(), &job.id)
@@ -282,7 +284,7 @@ fn place(age: u128, id: &str) -> Vec<u8> {
     [age.to_be_bytes().as_slice(), id.as_bytes()].concat()
 }
 
-/// Back from [`place`].
+/// The inverse of [`place`].
 fn read_place(place: &[u8]) -> (u128, Cow<'_, str>) {
     let (age, id) = place.split_first_chunk().unwrap_or((&[0; 16], place));
     (u128::from_be_bytes(*age), String::from_utf8_lossy(id))

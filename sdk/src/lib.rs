@@ -1,10 +1,10 @@
-//! What a memory provider author depends on.
+//! The SDK for authors of memory providers.
 //!
 //! Implement [`Provider`] and write `memhost_sdk::export!(MyProvider);`. Each optional interface of the contract is
-//! another trait and another line: [`Correction`] with `export_correction!`, and so on. Nothing else has to be learned:
-//! the types in [`types`] are the contract's own, [`storage`] keeps values between calls and [`jobs`] what is left to do,
-//! [`directory`] is the granted directory, [`embeddings`] are vectors by the operator's model, `log`'s macros reach the
-//! operator, and [`testing`] runs a provider natively under `cargo test`.
+//! another trait and another line: [`Correction`] with `export_correction!`, and so on. The types in [`types`] are the
+//! contract's own. [`storage`] keeps values between calls, [`jobs`] keeps work for later, [`directory`] is the granted
+//! directory, [`embeddings`] are vectors by the operator's model, `log`'s macros reach the operator, and [`testing`] runs
+//! a provider natively under `cargo test`.
 //!
 //! ```
 //! use memhost_sdk::{types::*, Provider};

@@ -20,10 +20,10 @@ pub trait Provider: Sized + 'static {
     /// What this provider is. Must not touch storage or files.
     fn describe() -> Description;
 
-    /// Complaints that the types cannot express, such as a range. Must not touch storage or files.
+    /// Errors that the types cannot express, such as a value out of range. Must not touch storage or files.
     ///
     /// # Errors
-    /// Every complaint, each with a JSON Pointer to the value.
+    /// Every error, each with a JSON Pointer to the value.
     fn check_config(_config: &Self::Config) -> Result<(), Vec<ConfigError>> {
         Ok(())
     }
@@ -34,7 +34,7 @@ pub trait Provider: Sized + 'static {
     /// The first call fails with the error, and the next call opens again.
     fn open(config: Self::Config) -> Result<Self, Error>;
 
-    /// Takes in something that happened.
+    /// Captures something that happened.
     ///
     /// # Errors
     /// As the contract says of `capture`.
@@ -46,7 +46,7 @@ pub trait Provider: Sized + 'static {
     /// As the contract says of `upsert-records`.
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error>;
 
-    /// Finds what fits, best first.
+    /// Finds the records that fit the query, best first.
     ///
     /// # Errors
     /// As the contract says of `query`.

@@ -80,7 +80,7 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     /// The value at a key.
     ///
     /// # Errors
-    /// Where storage fails or the value is of another type.
+    /// If storage fails or the value is of another type.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<T>, Error> {
         let key = key.as_ref();
         raw::get(&self.key(key))?.map(|value| Self::decode(key, &value)).transpose()
@@ -89,7 +89,7 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     /// Sets one value, at once.
     ///
     /// # Errors
-    /// Where storage fails or a limit is reached.
+    /// If storage fails or a limit is reached.
     pub fn put(&self, key: impl AsRef<[u8]>, value: &T) -> Result<(), Error> {
         let mut batch = Batch::new();
         batch.put(self, key, value)?;
@@ -99,7 +99,7 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     /// Deletes one value, at once. Deleting what is not there is no error.
     ///
     /// # Errors
-    /// Where storage fails.
+    /// If storage fails.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         let mut batch = Batch::new();
         batch.delete(self, key);
@@ -109,7 +109,7 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     /// Replaces a value if it is still the expected one (`None`: absent) and answers whether it was.
     ///
     /// # Errors
-    /// Where storage fails or a limit is reached.
+    /// If storage fails or a limit is reached.
     pub fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -141,7 +141,7 @@ fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Error> {
 /// Raw bytes at a key that no collection owns: for providers with their own encoding.
 ///
 /// # Errors
-/// Where storage fails.
+/// If storage fails.
 pub fn get(key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
     Ok(raw::get(key.as_ref())?)
 }
@@ -150,7 +150,7 @@ pub fn get(key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, Error> {
 /// whether they were.
 ///
 /// # Errors
-/// Where storage fails or a limit is reached.
+/// If storage fails or a limit is reached.
 pub fn compare_and_swap(key: impl AsRef<[u8]>, expected: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool, Error> {
     Ok(raw::compare_and_swap(key.as_ref(), expected, new)?)
 }
@@ -200,7 +200,7 @@ impl Batch {
     /// Sets a value of a collection.
     ///
     /// # Errors
-    /// Where the value cannot be written as JSON.
+    /// If the value cannot be written as JSON.
     pub fn put<T: Serialize + DeserializeOwned>(
         &mut self,
         collection: &Collection<T>,
@@ -239,7 +239,7 @@ impl Batch {
     /// Does all of it or nothing.
     ///
     /// # Errors
-    /// Where storage fails or a limit is reached.
+    /// If storage fails or a limit is reached.
     pub fn apply(self) -> Result<(), Error> {
         Ok(raw::apply(&self.writes)?)
     }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_bytes_are_swapped_where_they_are_as_expected() {
+    fn raw_bytes_are_swapped_if_they_are_as_expected() {
         testing::reset(serde_json::json!({}));
         assert!(compare_and_swap("key", None, Some(b"one")).unwrap());
         assert!(!compare_and_swap("key", None, Some(b"two")).unwrap());

@@ -1,5 +1,5 @@
-//! What a hook costs the agent tool that runs it, from the start of the program to its end: with a host, without one, and
-//! beside `memhost --version`.
+//! The time of a hook, from the start of the program to its end: with a host, without one, and beside `memhost
+//! --version`.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -17,7 +17,7 @@ use memhost_tests::{TestHost, caller, upsert};
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 const COUNT: usize = 200;
 
-/// Serves on two threads of its own.
+/// Serves on two separate threads.
 fn listen(host: &TestHost) -> SocketAddr {
     let router = router(
         Arc::clone(host.service()),

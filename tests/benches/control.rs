@@ -1,7 +1,7 @@
-//! The control plane: who may and which binding answers, hooks that come many times, and the explorer's pages over ten
-//! million operations.
+//! The control plane: authorization and resolution, repeated hooks, and the explorer's pages over ten million
+//! operations.
 //!
-//! `MEMHOST_OPERATIONS` sets how many operations the explorer's data set has; 10,000,000 where it is not set.
+//! `MEMHOST_OPERATIONS` sets how many operations the explorer's data set has; the default is 10,000,000.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -36,7 +36,7 @@ async fn main() {
     }
 }
 
-/// 1,000 companies with ten bindings and a token each. The floor is a look into a map by the same key.
+/// 1,000 companies with ten bindings and a token each. The lower bound is a lookup in a map by the same key.
 async fn access() {
     const COMPANIES: usize = 1_000;
     const CALLS: usize = 200_000;
@@ -88,9 +88,9 @@ async fn access() {
     });
     let row = |name: &str, timings: &Timings| vec![name.to_owned(), show(timings.p50()), show(timings.p99())];
     table(
-        "Who may, and which binding answers: 1,000 companies, 10,000 bindings",
+        "Authorization and resolution: 1,000 companies, 10,000 bindings",
         &["what", "p50", "p99"],
-        &[row("floor: one look into a map", &floor), row("token, authorization, scope and resolution", &whole)],
+        &[row("floor: one lookup in a map", &floor), row("token, authorization, scope and resolution", &whole)],
     );
 }
 

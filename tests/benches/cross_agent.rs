@@ -1,5 +1,5 @@
-//! Recall of `cross-agent` by size, in the sandbox and through the whole host. The floor is the same question to the same
-//! provider with ten items: what the pipeline and ten answers cost before anything is looked for.
+//! Recall of `cross-agent` by size, in the sandbox and through the whole host. The lower bound is the same question to
+//! the same provider with ten items: the cost of the pipeline and of ten answers without a search.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 

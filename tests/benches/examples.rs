@@ -1,5 +1,5 @@
 //! The same small provider in several languages: size, admission, start and calls, with the one in Rust as the floor.
-//! `just examples` builds them; what is not built is left out.
+//! `just examples` builds them; those that are not built are left out.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -9,7 +9,7 @@ use memhost_tests::measure::{Timings, ratio, repeat, show, table};
 use memhost_tests::{TestHost, example_file, guest_file};
 use memhost_types::BindingLimits;
 
-/// Notes that a query has to look through.
+/// How many notes a query searches.
 const NOTES: usize = 20;
 const STARTS: usize = 15;
 const CALLS: usize = 300;
@@ -18,9 +18,9 @@ struct Measured {
     bytes: usize,
     /// With `describe`, and with writing the compiled form.
     admission: Duration,
-    /// The same out of the cache of compiled components: a host's start.
+    /// The same from the cache of compiled components, as at a host's start.
     cached: Duration,
-    /// A call whose instance is made for it.
+    /// A call on a fresh instance.
     fresh: Duration,
     warm: Duration,
 }
@@ -37,7 +37,7 @@ async fn measure(key: &str, file: &std::path::Path) -> Measured {
     for n in 0..NOTES {
         host.write("acme", &format!("note {n} about the harbour and its lanterns")).await.unwrap();
     }
-    // The built-in provider is loaded in both; what a host without plugins takes is taken off.
+    // The built-in provider is loaded in both, so the time of a host without plugins is subtracted.
     let mut starts = [Vec::new(), Vec::new()];
     let mut fresh = Vec::new();
     let mut empty = TestHost::new(&[]).await.unwrap();

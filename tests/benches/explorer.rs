@@ -1,6 +1,6 @@
-//! The explorer's page of operations over a million of them: the host's time and what goes over the wire.
+//! The explorer's page of operations over a million of them: the host's time and the bytes sent.
 //!
-//! `MEMHOST_OPERATIONS` sets how many there are; 1,000,000 where it is not set.
+//! `MEMHOST_OPERATIONS` sets how many there are; the default is 1,000,000.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 

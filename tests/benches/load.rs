@@ -1,6 +1,6 @@
 //! The release binary under a load generator, `wrk`: reads, writes and both, with durability on, beside a bare axum
-//! handler in the same run. `just load` builds what it needs; `MEMHOST_BIN` names another binary, `MEMHOST_LOAD_SECONDS`
-//! the seconds of each row (10), `MEMHOST_LOAD_CONNECTIONS` the connections (64).
+//! handler in the same run. `just load` builds what it needs; `MEMHOST_BIN` names another binary,
+//! `MEMHOST_LOAD_SECONDS` the seconds of each row (10), `MEMHOST_LOAD_CONNECTIONS` the connections (64).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -17,17 +17,17 @@ use memhost_tests::measure::{ratio, show, table};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
-/// Records that are there before anything is measured.
+/// How many records are stored before the measurement.
 const RECORDS: usize = 1_000;
 
-/// A process that goes when the benchmark does.
+/// A process that is ended with the benchmark.
 struct Server {
     child: Child,
     url: String,
 }
 
 impl Server {
-    /// Starts a program and reads its address off the first line that has one.
+    /// Starts a program and reads its address from the first line that has one.
     fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -43,7 +43,7 @@ impl Drop for Server {
     }
 }
 
-/// What `wrk` measured.
+/// The results of `wrk`.
 struct Load {
     per_second: f64,
     p50: Duration,
@@ -92,7 +92,7 @@ fn send(url: &str, path: &str, body: &Value) -> Vec<u8> {
     answer.body_mut().read_to_vec().unwrap()
 }
 
-/// A handler that reads JSON and answers the bytes that stand in a file.
+/// A handler that reads JSON and answers the bytes of a file.
 fn bare(answer: Vec<u8>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async move {
@@ -168,7 +168,7 @@ fn main() {
     ];
     let mut measured = Vec::new();
     for (name, url, requests) in rows {
-        // The first seconds of a process are its own.
+        // The first seconds of a process are not measured.
         measured.push((name, load(url, directory.path(), &requests)));
     }
     let floor = &measured[0].1;

@@ -1,4 +1,4 @@
-//! What an innocent binding feels while another one's guest misbehaves.
+//! The latency of one binding while another one's guest misbehaves.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on has failed")]
 
@@ -11,7 +11,7 @@ use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, caller, query};
 use memhost_types::BindingLimits;
 
-/// Every guest that misbehaves in a query; the others do not get that far.
+/// Every guest that misbehaves in a query; the others are refused before.
 const GUESTS: [&str; 22] = [
     "answers-100-mb",
     "answers-foreign",

@@ -57,7 +57,7 @@ impl Raw {
             .unwrap()
             .func_wrap("config", |_, (): ()| Ok(("{}".to_owned(),)))
             .unwrap();
-        // Of our other imports `echo` calls none.
+        // `echo` calls none of the other imports.
         linker.define_unknown_imports_as_traps(&component).unwrap();
         let pre = raw::MemoryProviderPre::new(linker.instantiate_pre(&component).unwrap()).unwrap();
         let request = raw::exports::paperclip::memory::provider::QueryRequest {
@@ -123,13 +123,13 @@ async fn pipeline(host: &TestHost, count: usize) -> Timings {
 }
 
 fn main() {
-    // The caller's own thread is no worker: what it awaits is the call and not a hand-over between threads.
+    // The calls run on a worker, so that they do not include a hand-over between threads.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let raw = Raw::new();
         let relaxed_host = host(Audit::Relaxed).await;
         let durable_host = host(Audit::Durable).await;
-        // In turn, so that a machine that changes its speed changes it for all.
+        // In turn, so that a change of the machine's speed affects all of them.
         let mut rounds = Vec::new();
         for _ in 0..5 {
             let floor = warm_raw(&raw, 20_000).await;
@@ -175,7 +175,7 @@ fn main() {
     });
 }
 
-/// The peer's p50 and p99, where `MEMHOST_PEER_EXTISM` names its program and its plug-in, with a space between them.
+/// The peer's p50 and p99, if `MEMHOST_PEER_EXTISM` names its program and its plug-in, with a space between them.
 fn extism(count: usize) -> Option<(Duration, Duration)> {
     let peer = std::env::var("MEMHOST_PEER_EXTISM").ok()?;
     let (program, plugin) = peer.split_once(' ').unwrap();
@@ -186,7 +186,7 @@ fn extism(count: usize) -> Option<(Duration, Duration)> {
     Some((nanos.next().unwrap(), nanos.next().unwrap()))
 }
 
-/// Every call on an instance of its own.
+/// Every call on a fresh instance.
 async fn fresh(raw: &Raw) {
     let floor = repeat(2_000, || async {
         let (mut store, provider) = raw.instance().await;

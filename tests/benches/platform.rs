@@ -21,7 +21,7 @@ fn admission() -> Vec<Vec<String>> {
     let mut config = wasmtime::Config::new();
     config.epoch_interruption(true).max_wasm_stack(512 << 10).async_stack_size(1 << 20);
     let engine = wasmtime::Engine::new(&config).unwrap();
-    ["keeper", "stamped"]
+    ["reference", "stamped"]
         .into_iter()
         .map(|guest| {
             let bytes = std::fs::read(guest_file(guest)).unwrap();

@@ -69,7 +69,7 @@ async fn measure(records: usize) -> Vec<String> {
         }
     })
     .await;
-    let usage = host.service().binding(&parse("acme"), &parse("default")).await.unwrap().usage.unwrap();
+    let usage = host.usage("acme", "default").await.unwrap();
     let memory = format!("{} MiB", usage.memory_bytes >> 20);
     vec![records.to_string(), show(loading), show(opening), show(timings.p50()), show(timings.p99()), memory]
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use memhost_tests::measure::{Timings, ratio, show, table};
 use memhost_tests::{TestHost, stamped};
 
-/// Different providers out of one guest.
+/// Different providers from one guest.
 fn copies(directory: &std::path::Path, count: usize) {
     for n in 0..count {
         let bytes = stamped(serde_json::json!({"key": format!("stamped-{n}"), "version": "1.0.0"})).unwrap();

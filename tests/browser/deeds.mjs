@@ -1,4 +1,4 @@
-// What a person does in the explorer, and that it was done: the API is asked, not only the page.
+// Actions in the explorer. Each one is checked through the API, not only on the page.
 
 import * as memory from './memory.mjs';
 import { expecting } from './watch.mjs';
@@ -31,7 +31,7 @@ export const signOut = async ({ page, origin }) => {
   const before = await page.context().cookies();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.waitForURL('**/sign-in');
-  // Neither the browser nor somebody who kept the cookie gets in again.
+  // After signing out, neither the browser nor a copy of its cookie is accepted.
   await page.context().addCookies(before);
   await page.goto(`${origin}/plugins`);
   is(new URL(page.url()).pathname, '/sign-in', 'after signing out one is led to');
@@ -64,7 +64,7 @@ const retryJob = async ({ page, host, ...rest }) => {
   await page.getByRole('button', { name: 'Retry' }).click();
   is(await said(page), 'The job is queued again.', 'the page says');
   await host.until(`jobs/${job.id}`, (now) => now.attempts > job.attempts && now.status === 'failed');
-  // The page shows how it ended without being asked again, where it is live.
+  // A live page shows the outcome without being loaded again.
   await page.locator('#state').getByText('failed', { exact: true }).waitFor();
 };
 

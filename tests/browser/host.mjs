@@ -1,4 +1,4 @@
-// The host by its API: what the pages are compared with, and what happens beside the browser.
+// The host through its API: the data that pages are compared with, and changes that are made beside the browser.
 
 /** A company of the host that was started for this run. */
 export class Company {

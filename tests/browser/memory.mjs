@@ -26,7 +26,7 @@ const listed = async (host, list, name, value) => {
   try {
     return (await host.control(`${list}?limit=50${asked}`)).items.map(({ id }) => id);
   } catch (error) {
-    // The API has no such filter: the items themselves say which of them have the value.
+    // The API has no such filter, so the items with the value are counted here.
     if (!/unknown field/.test(error.message)) throw error;
     return (await host.control(`${list}?limit=50`)).items.filter((item) => String(item[name]) === value).map(({ id }) => id);
   }
@@ -169,10 +169,10 @@ export const live = async ({ page, open, origin, host }) => {
   await page.locator(`#rows tr.new[data-key="${operationId}"]`).waitFor();
   is((await keys(page))[0], operationId, 'the newest row is');
   is(await page.evaluate(() => window.isSamePage), true, 'it is the same page');
-  // Whoever pauses it is left alone.
+  // A paused page does not change.
   await page.locator('[data-live-switch]').click();
   await page.locator('[data-live-switch][data-state=off]').waitFor();
-  // Another page that is live shows when a paused one would have the row.
+  // A second, live page shows when the row would appear on the paused one.
   const other = await open();
   await other.goto(`${origin}/c/${host.company}/operations`);
   await other.locator('[data-live-switch][data-state=on]').waitFor();

@@ -1,10 +1,10 @@
-// Every page of the explorer, and how each looks: read by axe in both lights, measured where it is narrow, photographed.
+// Every page of the explorer: checked by axe in light and dark, measured at a narrow width, with a screenshot.
 
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-// What the light decides; everything else was looked at before.
+// Rules that depend on the colours. The others were checked before.
 const COLOURS = ['color-contrast', 'link-in-text-block'];
 const WIDE = { width: 1440, height: 900 };
 const NARROW = { width: 360, height: 780 };

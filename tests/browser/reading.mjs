@@ -1,4 +1,4 @@
-// Those who have no mouse, and those who have no script.
+// The explorer without a mouse, and without scripts.
 
 import { is } from './deeds.mjs';
 
@@ -54,7 +54,7 @@ export const withoutScript = async ({ browser, watch, origin, host }, token, pat
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
   let count = 0;
   for (const path of paths) {
-    // What an earlier step has deleted is not a page any more.
+    // An earlier step has deleted this thing, so it has no page.
     if (path.includes('undecided')) continue;
     const answer = await page.goto(origin + path);
     is(answer.status(), 200, path);

@@ -1,11 +1,11 @@
-// What no page may do: complain, ask somebody else for something, ask for what is not there, break its own policy.
+// What no page may do: log errors, load from other hosts, request what does not exist, or violate its content policy.
 
 /** Everything that went wrong, in the order in which it did. */
 export const errors = [];
 
 const expected = new WeakMap();
 
-// Whatever was expected is also said on the console, sometimes after the page is there.
+// Expected errors also appear on the console, sometimes after the page has loaded.
 const stillToBeSaid = new WeakMap();
 
 /** The answers with this status that a step means to provoke on a page. */
@@ -19,7 +19,7 @@ export const expecting = async (page, status, step) => {
   }
 };
 
-// A stream or a question that ends because the page goes away did not fail.
+// A stream or request that ends because the page is left did not fail.
 const isLeft = (request) => request.failure()?.errorText === 'net::ERR_ABORTED';
 
 /** From here on whatever goes wrong on the page is written down. */

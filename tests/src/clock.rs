@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::{SignedDuration, Timestamp};
 use memhost_ports::{Clock, SystemClock};
 
-/// The system's clock, set forward by as much as a test says.
+/// The system's clock plus an offset that tests set.
 #[derive(Debug, Default)]
 pub struct TestClock {
     ahead_ms: AtomicI64,

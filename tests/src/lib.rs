@@ -1,16 +1,17 @@
-//! A host in a temporary directory, and short ways to ask it something.
+//! A host in a temporary directory, and helpers to call it.
 
 pub mod clock;
 pub mod faults;
 pub mod measure;
 pub mod operations;
+mod serving;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use memhost_core::{Caller, CreateBinding, Service, ServiceError, ServiceOptions};
+use memhost_core::{Caller, CreateBinding, Service, ServiceError, ServiceOptions, UsageView};
 use memhost_server::{InProcess, ServerOptions};
 use memhost_types::{
     AgentId, BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, ForgetRequest,
@@ -19,12 +20,14 @@ use memhost_types::{
 };
 use tempfile::TempDir;
 
+pub use serving::Serving;
+
 /// The repository's root.
 pub fn repository() -> &'static Path {
     Path::new(env!("REPOSITORY"))
 }
 
-/// What `MEMHOST_CACHE_DIR` is for the commands of tests: what one test compiled, the next one loads.
+/// The value of `MEMHOST_CACHE_DIR` for the commands of tests. What one test compiled, the next one loads.
 pub fn cache_dir() -> &'static Path {
     Path::new(env!("CACHE"))
 }
@@ -34,11 +37,11 @@ pub fn compiled_dir() -> PathBuf {
     cache_dir().join("compiled")
 }
 
-/// What a test needs beside the toolchain: a browser, an interpreter, a package. Where it is missing, the test says so and
-/// ends. With `MEMHOST_TESTS_NEED_TOOLS` set, as `.ci/run` sets it, a missing tool fails the test.
+/// A tool that a test needs beside the toolchain: a browser, an interpreter, a package. If it is missing, the test says
+/// so and ends. With `MEMHOST_TESTS_NEED_TOOLS`, which `.ci/run` sets, a missing tool fails the test.
 ///
 /// # Panics
-/// Where the tool is missing and the environment demands it.
+/// If the tool is missing and `MEMHOST_TESTS_NEED_TOOLS` is set.
 pub fn needed<T>(found: std::result::Result<T, impl std::fmt::Display>) -> Option<T> {
     match found {
         Ok(tool) => Some(tool),
@@ -55,11 +58,11 @@ pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
 }
 
-/// The component of an example in another language, by its folder's name in `plugins/examples`. They are looked for in
-/// `target/examples`, or where `MEMHOST_EXAMPLES` says.
+/// The component of an example in another language, by its folder's name in `plugins/examples`. They are in
+/// `target/examples`, or in the directory `MEMHOST_EXAMPLES`.
 ///
 /// # Errors
-/// That it was not built, in a sentence.
+/// A sentence that says how to build it, if it was not built.
 pub fn example_file(language: &str) -> std::result::Result<PathBuf, String> {
     let directory = std::env::var_os("MEMHOST_EXAMPLES").map(PathBuf::from);
     let directory = directory.unwrap_or_else(|| repository().join("target/examples"));
@@ -75,10 +78,10 @@ pub fn provider_file(name: &str) -> PathBuf {
     Path::new(env!("PROVIDERS")).join(format!("memhost_{}.wasm", name.replace('-', "_")))
 }
 
-/// The guest `stamped` with another stamp: its provider key, its version, and whatever else its source reads.
+/// The guest `stamped` with another stamp: its provider key, its version and its behaviour.
 ///
 /// # Errors
-/// Where the guest is missing or the stamp does not fit.
+/// If the guest is missing or the stamp does not fit.
 pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     const BEGIN: &[u8] = br#"{"stamp":"memhost""#;
     const BYTES: usize = 512;
@@ -93,10 +96,10 @@ pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The guest `wrong` with a mark that says which rule of the conformance kit it breaks.
+/// The guest `wrong` with a mark that says which rule of the conformance suite it breaks.
 ///
 /// # Errors
-/// Where the guest is missing or has no mark.
+/// If the guest is missing or has no mark.
 pub fn marked(rule: &str) -> Result<Vec<u8>> {
     const BEGIN: &[u8] = b"memhost breaks a rule:";
     let mut bytes = std::fs::read(guest_file("wrong"))?;
@@ -116,7 +119,7 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// A host with the built-in provider and these guests, or providers of `plugins` where no guest has the name.
+    /// A host with the built-in provider and these guests, or providers of `plugins` if no guest has the name.
     pub async fn new(guests: &[&str]) -> Result<Self> {
         Self::with(guests, |_| {}).await
     }
@@ -141,7 +144,7 @@ impl TestHost {
         Ok(host)
     }
 
-    /// The same host with its surfaces set up.
+    /// The same host with other options of its surfaces.
     #[must_use]
     pub fn surfaces(mut self, change: impl FnOnce(&mut ServerOptions)) -> Self {
         change(&mut self.surfaces);
@@ -153,13 +156,13 @@ impl TestHost {
         InProcess::with(Arc::clone(self.service()), &self.surfaces)
     }
 
-    /// Opens the host on what its directory holds.
+    /// Opens the host on its directory.
     pub async fn start(&mut self) -> Result<()> {
         self.service = Some(Service::open(self.options.clone()).await?);
         Ok(())
     }
 
-    /// Closes the host in good order: what it does by itself has ended when this returns.
+    /// Stops the host. Its background work has ended when this returns.
     pub async fn stop(&mut self) {
         let Some(service) = self.service.take() else { return };
         service.shutdown(Duration::from_secs(10)).await;
@@ -187,12 +190,12 @@ impl TestHost {
         self.directory.path()
     }
 
-    /// A binding named after its provider, the default of its company, with everything granted that matters.
+    /// Creates a binding named after its provider, the company's default, with storage and a directory granted.
     pub async fn bind(&self, company: &str, provider: &str, limits: BindingLimits) -> Result<(), ServiceError> {
         self.bind_as(company, provider, provider, limits).await
     }
 
-    /// A binding of this key.
+    /// Creates a binding with this key.
     pub async fn bind_as(
         &self,
         company: &str,
@@ -213,6 +216,11 @@ impl TestHost {
         self.service().create_binding(&caller(), &parse(company), request).await.map(drop)
     }
 
+    /// What a binding uses of its limits; none before the first call of its provider.
+    pub async fn usage(&self, company: &str, key: &str) -> Option<UsageView> {
+        self.service().binding(&parse(company), &parse(key)).await.ok()?.usage
+    }
+
     /// Asks a company's default binding.
     pub async fn query(&self, company: &str, text: &str) -> Result<Vec<memhost_types::Snippet>, ServiceError> {
         Ok(self.service().query(&caller(), query(company, text)).await?.snippets)
@@ -231,10 +239,10 @@ impl TestHost {
     }
 }
 
-/// Waits until it is so, for at most two minutes: machines that test have other things to do.
+/// Waits until the condition holds, for at most two minutes, because test machines may be busy.
 ///
 /// # Panics
-/// Where it does not become so.
+/// If the condition does not hold in time.
 pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let until = std::time::Instant::now() + Duration::from_secs(120);
     while !is_so().await {
@@ -243,8 +251,8 @@ pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// What a host that was stopped left in its store. A program that another test begins at that moment has the lock for as
-/// long as it takes to begin: it is waited for.
+/// Opens the store of a stopped host. A process that another test starts at that moment can hold the lock until it
+/// runs, so this waits for it.
 pub fn open_store(data_dir: &Path) -> sled::Db {
     for _ in 0..500 {
         if let Ok(store) = sled::open(data_dir.join("store")) {
@@ -260,7 +268,7 @@ pub fn caller() -> Caller {
     Caller::operator()
 }
 
-/// An id of a test, which is known to be one.
+/// A valid id.
 pub fn parse<T: TextId>(text: &str) -> T {
     T::parse(text).unwrap_or_else(|error| unreachable!("{text}: {error}"))
 }
@@ -319,12 +327,12 @@ pub fn get(company: &str, handle: &RecordHandle) -> GetRequest {
     GetRequest { binding_key: None, scope: scope(company), handle: handle.clone() }
 }
 
-/// The end of records.
+/// A request to forget records.
 pub fn forget(company: &str, handles: &[RecordHandle]) -> ForgetRequest {
     ForgetRequest { binding_key: None, scope: scope(company), handles: handles.to_vec() }
 }
 
-/// The same request at a named binding.
+/// A binding key for a request.
 pub fn at(key: &str) -> Option<BindingKey> {
     Some(parse(key))
 }

@@ -1,4 +1,4 @@
-//! Numbers for people: repeated timings, percentiles, and a table that can be pasted.
+//! Repeated timings, percentiles, and Markdown tables.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A log of many operations, for benchmarks that look at it.
+//! A log of many operations, for benchmarks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,10 +62,10 @@ fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
     })
 }
 
-/// Writes so many operations of the company `acme`, and waits until they are indexed.
+/// Writes this many operations of the company `acme`, and waits until they are indexed and the store is idle.
 ///
 /// # Errors
-/// Where the disk fails.
+/// If the disk fails.
 pub fn fill(store: &SledStore, count: u64) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let company = parse("acme");

@@ -239,7 +239,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_waits_for_a_slow_model_no_longer_than_it_should_and_a_batch_does() {
-        let model = Embeddings::with(Some(counting(Duration::from_millis(300))));
+        let model = Embeddings::with(Some(counting(Duration::from_millis(100))));
         let embeddings = Embeddings { patience: Duration::from_millis(20), ..model };
         let one = Arc::new(embeddings).for_binding(binding(1));
         let texts = |count: usize| vec!["text".to_owned(); count];

@@ -1,4 +1,4 @@
-//! What a binding may set. No default knows anything of a text.
+//! The configuration of a binding. The defaults do not depend on the text.
 
 use memhost_sdk::types::ConfigError;
 use serde::Deserialize;
@@ -8,20 +8,21 @@ use crate::text::LANGUAGES;
 
 /// The longest half-life, in days: a hundred years.
 const MAX_HALF_LIFE: f64 = 36_500.0;
-/// The largest weight of a leg of relevance; only their ratio counts.
+/// The largest weight of a part of relevance; only their ratio matters.
 const MAX_LEG: f64 = 100.0;
 
 /// The configuration of a binding. All of it is optional.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// Whose word forms are one word: an English name such as `english` or `german`, or `none`.
+    /// The stemmer: an English name such as `english` or `german`, or `none`.
     pub language: String,
-    /// Whether agents of the company see what was written in another agent's scope. README.md says when it is needed.
+    /// Whether agents of the company see what was written in another agent's scope. README.md explains when this is
+    /// needed.
     pub shared_across_agents: bool,
     /// Days after which an item's recency is half of what it was.
     pub half_life_days: f64,
-    /// What each part of a score is worth.
+    /// The weights of the ranking.
     pub weights: Weights,
 }
 
@@ -36,17 +37,17 @@ impl Default for Config {
     }
 }
 
-/// The weights of the ranking: `relevance × recency factor × confidence factor`, as README.md has it.
+/// The weights of the ranking: `relevance × recency factor × confidence factor`, see README.md.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Weights {
     /// The share of words in relevance, beside `meaning`. 0 to 100.
     pub words: f64,
-    /// The share of meaning in relevance, beside `words`, where the binding has a model. 0 to 100.
+    /// The share of meaning in relevance, beside `words`, if the binding has a model. 0 to 100.
     pub meaning: f64,
-    /// What an item that is infinitely old loses of its score. 0 to 1.
+    /// The share of its score that an infinitely old item loses. 0 to 1.
     pub recency: f64,
-    /// What an item of confidence 0 loses of its score. 0 to 1.
+    /// The share of its score that an item of confidence 0 loses. 0 to 1.
     pub confidence: f64,
 }
 
@@ -57,10 +58,10 @@ impl Default for Weights {
 }
 
 impl Config {
-    /// Complaints about ranges and names.
+    /// Errors about ranges and names.
     ///
     /// # Errors
-    /// One error for each value that will not do.
+    /// One error for each wrong value.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
         let mut errors = Vec::new();
         let mut complain =
@@ -85,7 +86,10 @@ impl Config {
             }
         }
         if weights.words == 0.0 {
-            complain("/weights/words", "is 0; without a model words are all there is, so give them some".to_owned());
+            complain(
+                "/weights/words",
+                "is 0; without a model items are found by words only, so choose more than 0".to_owned(),
+            );
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
@@ -103,7 +107,7 @@ pub(crate) fn schema() -> String {
         "additionalProperties": false,
         "properties": {
             "language": {"enum": names, "default": default.language,
-                "description": "Whose forms of a word are found by one another"},
+                "description": "The stemmer: the language whose word forms count as one word"},
             "sharedAcrossAgents": {"type": "boolean", "default": default.shared_across_agents,
                 "description": "Whether agents of the company see what was written in another agent's scope"},
             "halfLifeDays": {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_HALF_LIFE,

@@ -1,5 +1,5 @@
-//! The index in memory: which items have a term, and what is known of each item without reading it. It is a cache of the
-//! pages in storage.
+//! The index in memory: which items have a term, and the index entry of each item. It is a cache of the pages in
+//! storage.
 
 mod page;
 mod places;
@@ -20,7 +20,7 @@ pub(crate) type Doc = u32;
 
 /// A posting has this many bits for the item's number; the rest is how often it has the term.
 const DOC_BITS: u32 = 24;
-/// Dead items below this are not worth reading everything again.
+/// With fewer dead items the index is not read again.
 const FEW: usize = 4_096;
 
 /// An item that has a term.
@@ -28,7 +28,7 @@ const FEW: usize = 4_096;
 pub(crate) struct Posting(u32);
 
 impl Posting {
-    /// Which.
+    /// Its number.
     pub(crate) fn doc(self) -> Doc {
         self.0 & ((1 << DOC_BITS) - 1)
     }
@@ -40,14 +40,14 @@ impl Posting {
     }
 }
 
-/// What is known of an item.
+/// An item of the index.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     /// Its id.
     pub(crate) id: Rc<str>,
     /// The page that its entry is stored in.
     pub(crate) page: u32,
-    /// Who may see it, by its number in [`Places`].
+    /// The number of its place in [`Places`].
     pub(crate) place: u32,
     /// 0 to 1.
     pub(crate) confidence: f32,
@@ -68,7 +68,7 @@ struct List {
 /// All items of the binding.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Who may see what.
+    /// The places of the items.
     pub(crate) places: Places,
     by_id: BTreeMap<Rc<str>, Doc>,
     docs: Vec<Known>,
@@ -85,7 +85,7 @@ impl Index {
         self.by_id.len()
     }
 
-    /// How many numbers there are for items, dead ones too.
+    /// How many numbers of items are in use, dead ones included.
     pub(crate) fn slots(&self) -> usize {
         self.docs.len()
     }
@@ -101,12 +101,12 @@ impl Index {
         self.by_id.get(id).map(|doc| (*doc, &self.docs[*doc as usize]))
     }
 
-    /// An item by its number, if it is still there.
+    /// An item by its number, unless it was removed.
     pub(crate) fn known(&self, doc: Doc) -> Option<&Known> {
         self.docs.get(doc as usize).filter(|known| known.is_alive)
     }
 
-    /// All items behind an id, in the order of ids.
+    /// All items after an id, in the order of ids.
     pub(crate) fn behind<'a>(&'a self, id: Option<&str>) -> impl Iterator<Item = (Doc, &'a Known)> + use<'a> {
         let from = id.map_or(Bound::Unbounded, |id| Bound::Excluded(Rc::from(id)));
         self.by_id.range::<Rc<str>, _>((from, Bound::Unbounded)).map(|(_, doc)| (*doc, &self.docs[*doc as usize]))
@@ -125,17 +125,17 @@ impl Index {
         wanted.iter().all(|member| own.contains(member))
     }
 
-    /// Whether there is room for so many more.
+    /// Whether there is room for this many more.
     pub(crate) fn has_room(&self, more: usize) -> bool {
         self.docs.len() + more < 1 << DOC_BITS
     }
 
-    /// Whether so much is dead that everything should be read again.
+    /// Whether so many items are dead that the index should be read again.
     pub(crate) fn is_worn(&self) -> bool {
         self.dead > FEW && self.dead * 4 > self.docs.len()
     }
 
-    /// Adds an item that is not there.
+    /// Adds a new item.
     pub(crate) fn add(&mut self, page: u32, entry: &Entry) {
         let doc = Doc::try_from(self.docs.len()).unwrap_or(Doc::MAX);
         let id: Rc<str> = Rc::from(entry.id.as_str());
@@ -165,7 +165,7 @@ impl Index {
         }
     }
 
-    /// Takes an item out, with the terms that it was added with. Its postings stay until everything is read again.
+    /// Removes an item, with the terms that it was added with. Its postings stay until the index is read again.
     pub(crate) fn remove(&mut self, entry: &Entry) {
         let Some(doc) = self.by_id.remove(entry.id.as_str()) else { return };
         self.docs[doc as usize].is_alive = false;

@@ -1,4 +1,4 @@
-//! An item: what is stored under its id, and what a line of an export is.
+//! An item, as it is stored and exported.
 
 mod fields;
 mod source;
@@ -10,7 +10,7 @@ use memhost_sdk::types::{Scope, Snippet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// An item as it was written. JSON in storage and in exports, so that there is one form of it.
+/// An item as it was written. Storage and exports have the same JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Item {
@@ -20,10 +20,10 @@ pub(crate) struct Item {
     pub(crate) content: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
-    /// As it came: type, agent kind, session, tags, visibility, confidence, source and whatever else.
+    /// Unchanged: type, agent kind, session, tags, visibility, confidence, source and other members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<Map<String, Value>>,
-    /// Where it was written, without the company.
+    /// The scope in which it was written, without the company.
     #[serde(default)]
     pub(crate) scope: Place,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub(crate) struct Item {
     pub(crate) operation_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hook_id: Option<String>,
-    /// What else a captured payload had.
+    /// The other parts of a captured payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mime_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ impl Item {
         self.scope.project_id.as_deref().or_else(|| fields::text(self.metadata.as_ref()?, "projectId"))
     }
 
-    /// The item as an answer to a company's call.
+    /// The item as a snippet for a company.
     pub(crate) fn into_snippet(self, company: &str) -> Snippet {
         Snippet {
             summary: self.summary,

@@ -1,5 +1,5 @@
 //! One memory for each project, whichever agent framework runs a session in it: typed items with confidence, tags and
-//! visibility, found by words and, where a model is granted, by meaning, and ranked by recency × relevance ×
+//! visibility, found by words and, if a model is granted, by meaning, and ranked by recency × relevance ×
 //! confidence. It is written with `memhost-sdk` only, like any other provider.
 
 mod config;

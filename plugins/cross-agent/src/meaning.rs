@@ -1,5 +1,5 @@
-//! Vectors of items, where the binding has a model: a bit for each dimension in memory, to find what is near, and a byte
-//! for each in storage, to say how near it is.
+//! Vectors of items, if the binding has a model: one bit for each dimension in memory, to find candidates, and one byte
+//! for each in storage, to compute the similarity.
 
 use memhost_sdk::embeddings::{self, Model};
 use memhost_sdk::storage::{self, Batch};
@@ -14,10 +14,10 @@ const MAX_TEXT: usize = 16 << 10;
 /// Bytes in front of a vector: the model's hash, and the scale.
 const HEAD: usize = 12;
 
-/// What is known of a model's vectors in this instance.
+/// The vectors of a model in this instance.
 #[derive(Debug, Default)]
 pub(crate) struct Meaning {
-    /// The model that they are of.
+    /// The name of the model.
     model: Option<u64>,
     /// The numbering of items that they were read for.
     numbering: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Question {
 }
 
 impl Meaning {
-    /// Reads the vectors of a model, unless they are here. Items that the index got meanwhile have none.
+    /// Reads the vectors of a model, unless this was done. Items that were added to the index meanwhile have none.
     pub(crate) fn refresh(&mut self, store: &Store, model: &Model) -> Result<(), Error> {
         let wanted = hash(b"model", model.name.as_bytes());
         if self.model == Some(wanted) && self.numbering == store.numbering() {
@@ -91,13 +91,13 @@ impl Meaning {
     /// A question's vector.
     pub(crate) fn question(&self, text: &str) -> Result<Question, Error> {
         let vectors = embeddings::embed(&[cut(text.to_owned())])?.vectors;
-        let vector = vectors.into_iter().next().ok_or_else(|| Error::internal("the host embedded nothing"))?;
+        let vector = vectors.into_iter().next().ok_or_else(|| Error::internal("the host returned no vector"))?;
         let mut sketch = vec![0; self.words];
         sketch_into(&mut sketch, vector.iter().map(|number| *number >= 0.0));
         Ok(Question { vector, sketch })
     }
 
-    /// The `most` items that look nearest, among those that `admits` lets through.
+    /// The `most` items with the most similar signs, among those that `admits` accepts.
     pub(crate) fn nearest(&self, question: &Question, most: usize, admits: impl Fn(Doc) -> bool) -> Vec<Doc> {
         let mut found: Vec<(u32, Doc)> = Vec::new();
         for (number, sketch) in self.sketches.chunks_exact(self.words.max(1)).enumerate() {
@@ -114,7 +114,7 @@ impl Meaning {
         found.into_iter().map(|(_, doc)| doc).collect()
     }
 
-    /// How near an item is to a question, from -1 to 1. None: it has no vector of this model.
+    /// The cosine of an item and a question, from -1 to 1. None: the item has no vector of this model.
     pub(crate) fn similarity(&self, question: &Question, id: &str) -> Result<Option<f32>, Error> {
         let Some(value) = storage::get(key(b'v', id))? else { return Ok(None) };
         Ok(self.stored(&value).map(|stored| {

@@ -17,7 +17,7 @@ use crate::meaning::Meaning;
 use crate::rank::Scratch;
 use crate::store::Store;
 
-/// An answer stays well below what may cross in one call, in bytes of text.
+/// The most bytes of text in an answer. This is well below the limit of a call.
 const ANSWER_BYTES: usize = 8 << 20;
 
 /// The provider.
@@ -39,8 +39,8 @@ impl Provider for CrossAgent {
         description.config_schema = Some(schema());
         description.capabilities.async_extraction = true;
         description
-            .require(Permission::Storage(1 << 30), "Items and their index are kept in it")
-            .prefer(Permission::Embeddings, "Items are found by what they mean, too")
+            .require(Permission::Storage(1 << 30), "Items and their index are stored in it")
+            .prefer(Permission::Embeddings, "Items are found by their meaning, too")
             .prefer(Permission::Clock, "The times of items are exact")
     }
 
@@ -131,7 +131,7 @@ impl Correction for CrossAgent {
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         self.store.refresh()?;
         let Patch::Replacement(write) = request.patch else {
-            let message = "cross-agent has no model to follow an instruction; send the record as it should be";
+            let message = "cross-agent cannot follow instructions; send the corrected record";
             return Err(Error::unsupported(message));
         };
         let Some(mut item) = self.visible(&request.id, &request.scope)? else {
@@ -145,7 +145,7 @@ impl Correction for CrossAgent {
         }
         item.updated_at = now().to_string();
         item.operation_id = Some(request.operation_id.clone());
-        // What was said of the last change is no longer so.
+        // The time of the last change is replaced.
         if let Some(said) = item.metadata.as_mut().and_then(|metadata| metadata.get_mut("updatedAt")) {
             *said = Value::String(item.updated_at.clone());
         }

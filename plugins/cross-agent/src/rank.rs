@@ -1,4 +1,4 @@
-//! Which items answer a question: `relevance × recency factor × confidence factor`, as README.md has it.
+//! Ranking: `relevance × recency factor × confidence factor`, see README.md.
 
 use std::cmp::Ordering;
 
@@ -11,26 +11,26 @@ use crate::store::Store;
 use crate::text::Term;
 
 /// Okapi BM25's constants, as its authors give them (Robertson and Zaragoza 2009): how soon a repeated word stops
-/// counting, and how much a long item is held against it.
+/// counting, and how much long items are penalized.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// How many items of each leg are compared with a question's vector, at least.
+/// How many items by words and by signs are compared with a question's vector, at least.
 const COMPARED: usize = 256;
 const DAY: f64 = 86_400e6;
 
-/// What is asked.
+/// A question.
 pub(crate) struct Ask<'a> {
-    /// Its words; none: the most useful items are meant.
+    /// Its terms. Without terms the most useful items are returned.
     pub(crate) terms: Vec<Term>,
     /// Its vector.
     pub(crate) question: Option<Question>,
-    /// Which places are seen, by number.
+    /// Which places are visible, by number.
     pub(crate) seen: Vec<bool>,
     /// Members that metadata must have.
     pub(crate) members: Vec<u64>,
     /// Microseconds since 1970.
     pub(crate) now: i64,
-    /// At most so many are answered.
+    /// The most items in the result.
     pub(crate) top: usize,
     /// The formula's weights.
     pub(crate) config: &'a Config,
@@ -39,11 +39,12 @@ pub(crate) struct Ask<'a> {
 /// An item that answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
-    /// Which.
+    /// Its number.
     pub(crate) doc: Doc,
     /// The product of the parts, 0 to 1.
     pub(crate) score: f32,
-    /// Both legs of relevance, 0 to 1 within the result. No meaning: no vector, of the question or of the item.
+    /// Both parts of relevance, 0 to 1 within the result. There is no meaning if the question or the item has no
+    /// vector.
     pub(crate) words: f32,
     pub(crate) meaning: Option<f32>,
     /// The factors.
@@ -53,10 +54,10 @@ pub(crate) struct Hit {
     when: i64,
 }
 
-/// Sums by item, kept between questions so that none has to ask for memory.
+/// Sums by item, kept between questions so that no question allocates memory.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// 0: not looked at; below: may not be seen.
+    /// 0: not visited; below 0: not visible.
     sums: Vec<f32>,
     touched: Vec<Doc>,
 }
@@ -69,7 +70,7 @@ impl Ask<'_> {
         })
     }
 
-    /// All that are seen, the most useful first.
+    /// All visible items, the most useful first.
     pub(crate) fn everything(&self, store: &Store) -> Vec<Hit> {
         let docs = 0..Doc::try_from(store.index.slots()).unwrap_or(Doc::MAX);
         let mut best = Best::new(self.top);
@@ -81,10 +82,10 @@ impl Ask<'_> {
         best.sorted()
     }
 
-    /// The best, best first.
+    /// The best items, best first.
     ///
     /// # Errors
-    /// Where storage cannot be read.
+    /// If storage cannot be read.
     pub(crate) fn best(&self, store: &Store, meaning: &Meaning, scratch: &mut Scratch) -> Result<Vec<Hit>, Error> {
         let mut worded = self.by_words(store, scratch);
         let most = worded.iter().map(|(_, sum)| *sum).fold(0.0, f32::max);
@@ -92,7 +93,7 @@ impl Ask<'_> {
         let mut best = Best::new(self.top);
         let Some(question) = &self.question else {
             for (doc, words) in worded {
-                // No factor is more than 1: what is worse by its words alone is not looked at.
+                // No factor is more than 1, so items whose relevance by words is too low are skipped.
                 if best.takes(words)
                     && let Some(known) = store.index.known(doc)
                 {
@@ -108,7 +109,7 @@ impl Ask<'_> {
         }
         let near = meaning.nearest(question, compared, |doc| self.admits(store, doc));
         worded.extend(near.into_iter().map(|doc| (doc, 0.0)));
-        // Of two of one item the one that has words holds.
+        // Of two entries for one item the one with words is kept.
         worded.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         worded.dedup_by_key(|(doc, _)| *doc);
         let mut found = Vec::with_capacity(worded.len());
@@ -123,14 +124,14 @@ impl Ask<'_> {
         let share = narrow(weights.words / (weights.words + weights.meaning));
         for (doc, known, words, similarity) in found {
             let meaning = similarity.map(|value| if most > least { (value - least) / (most - least) } else { 1.0 });
-            // What is not embedded yet is judged by its words alone.
+            // Items without a vector are judged by their words alone.
             let relevance = meaning.map_or(words, |meaning| share * words + (1.0 - share) * meaning);
             best.offer(self.hit(doc, known, words, meaning, relevance));
         }
         Ok(best.sorted())
     }
 
-    /// Items with some of the words, and how well they fit.
+    /// Items that have some of the terms, with their BM25 scores.
     fn by_words(&self, store: &Store, scratch: &mut Scratch) -> Vec<(Doc, f32)> {
         let index = &store.index;
         for doc in scratch.touched.drain(..) {
@@ -149,7 +150,7 @@ impl Ask<'_> {
                 let sum = &mut scratch.sums[doc as usize];
                 if *sum == 0.0 {
                     scratch.touched.push(doc);
-                    // Here, before the best are chosen: what may not be seen must not push out what may.
+                    // Before the best are chosen, so that invisible items do not displace visible ones.
                     if !self.admits(store, doc) {
                         *sum = -1.0;
                     }
@@ -167,8 +168,8 @@ impl Ask<'_> {
         seen.filter(|(_, sum)| *sum > 0.0).collect()
     }
 
-    /// The words without those that more than half of all items have, unless nothing else is left: they tell nothing
-    /// apart, in whatever language.
+    /// The terms without those that more than half of all items have, unless no others are left. Such terms distinguish
+    /// nothing, in any language.
     fn telling(&self, store: &Store) -> Vec<Term> {
         let is_common = |term: &Term| store.index.of(*term).1 as usize * 2 > store.index.len();
         let telling: Vec<Term> = self.terms.iter().filter(|term| !is_common(term)).copied().collect();
@@ -197,7 +198,7 @@ fn narrow(share: f64) -> f32 {
 struct Best {
     top: usize,
     found: Vec<Hit>,
-    /// What the worst of the best has, once there are enough.
+    /// The lowest score of the best, once there are enough.
     least: f32,
 }
 
@@ -206,7 +207,7 @@ impl Best {
         Self { top, found: Vec::new(), least: f32::MIN }
     }
 
-    /// Whether a score of this much could be among them.
+    /// Whether this score could be among them.
     fn takes(&self, score: f32) -> bool {
         score >= self.least
     }
@@ -216,7 +217,7 @@ impl Best {
             return;
         }
         self.found.push(hit);
-        // Many at once, so that each costs little.
+        // Many are removed at once, so that each costs little.
         if self.found.len() >= self.top * 2 + 64 {
             self.shrink();
         }
@@ -237,7 +238,7 @@ impl Best {
     }
 }
 
-/// The better one first; of two as good the newer one.
+/// The higher score first; of equal scores the newer item.
 fn order(a: &Hit, b: &Hit) -> Ordering {
     b.score.total_cmp(&a.score).then(b.when.cmp(&a.when)).then(a.doc.cmp(&b.doc))
 }

@@ -1,4 +1,4 @@
-//! Items and the index's pages in storage, and the index in memory that follows them.
+//! Items and index pages in storage, and the index in memory.
 //!
 //! | key | value |
 //! | --- | --- |
@@ -32,17 +32,17 @@ const PAGES_AT_ONCE: usize = 48;
 
 /// The binding's items.
 pub(crate) struct Store {
-    /// Everything that is known without reading.
+    /// The index in memory.
     pub(crate) index: Index,
-    /// From text to terms.
+    /// Converts text into terms.
     pub(crate) analyzer: Analyzer,
     sizes: Sizes,
-    /// The state of storage that the index shows. None: of nothing.
+    /// The generation of storage that the index shows. None: nothing was read.
     generation: Option<u64>,
     numbering: u64,
 }
 
-/// The key of something that belongs to an id.
+/// A storage key that ends in an id.
 pub(crate) fn key(kind: u8, id: &str) -> Vec<u8> {
     [&[kind, 0], id.as_bytes()].concat()
 }
@@ -56,7 +56,7 @@ fn corrupt(what: &str, error: &impl std::fmt::Display) -> Error {
 }
 
 impl Store {
-    /// Touches nothing yet.
+    /// Does not access storage.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             index: Index::default(),
@@ -67,7 +67,7 @@ impl Store {
         }
     }
 
-    /// Makes the index show what storage holds: at the first call, and where another instance wrote meanwhile.
+    /// Updates the index from storage: at the first call, and if another instance wrote meanwhile.
     pub(crate) fn refresh(&mut self) -> Result<(), Error> {
         let stored = stored_generation()?;
         if self.generation == Some(stored) && !self.index.is_worn() {
@@ -89,7 +89,7 @@ impl Store {
         self.finish()
     }
 
-    /// Another one each time that all items got new numbers.
+    /// A number that changes when all items get new numbers.
     pub(crate) fn numbering(&self) -> u64 {
         self.numbering
     }
@@ -106,10 +106,10 @@ impl Store {
         found.map(|id| String::from_utf8(id).map_err(|error| corrupt("an event's item", &error))).transpose()
     }
 
-    /// Writes items and takes others out, all or none; at most [`CHANGE_ITEMS`] in all, each id once.
+    /// Writes items and removes others, all or none; at most [`CHANGE_ITEMS`] in all, each id once.
     ///
     /// # Errors
-    /// Where storage fails or a limit is reached; then nothing has changed.
+    /// If storage fails or a limit is reached. Nothing has changed then.
     pub(crate) fn change(&mut self, puts: &[Item], gone: &[Item]) -> Result<(), Error> {
         if puts.is_empty() && gone.is_empty() {
             return Ok(());
@@ -123,7 +123,7 @@ impl Store {
 
     fn change_all(&mut self, puts: &[Item], gone: &[Item]) -> Result<(), Error> {
         if !self.index.has_room(puts.len()) {
-            let message = "a binding of cross-agent holds 16 million writes; make another binding";
+            let message = "a binding of cross-agent holds 16 million writes; create another binding";
             return Err(Error::QuotaExceeded(message.to_owned()));
         }
         let mut batch = Batch::new();
@@ -135,7 +135,7 @@ impl Store {
             if let Some(hook) = &item.hook_id {
                 batch.put_raw(key(b'h', hook), item.id.clone().into_bytes());
             }
-            // Its text may be another one.
+            // Its text may have changed.
             if self.index.find(&item.id).is_some() {
                 batch.delete_raw(key(b'v', &item.id));
             }
@@ -157,7 +157,7 @@ impl Store {
         if plan.len() <= PAGES_AT_ONCE {
             return self.rewrite(plan, batch);
         }
-        // So many pages that they are not written in one step: until they are, the ids say what is to be done again.
+        // Too many pages for one batch. Until all are written, the stored ids say what must be done again.
         let ids: Vec<&str> = puts.iter().map(|item| item.id.as_str()).chain(gone).collect();
         let ids = serde_json::to_vec(&ids).map_err(|error| Error::internal(error.to_string()))?;
         batch.put_raw(UNFINISHED.to_vec(), ids);
@@ -165,7 +165,7 @@ impl Store {
         self.rewrite_in_parts(plan)
     }
 
-    /// Does what a crash left of a change. The items are as they should be; their pages may not be.
+    /// Completes a change that a crash interrupted. Its items were written; its pages may not have been.
     fn finish(&mut self) -> Result<(), Error> {
         let Some(ids) = storage::get(UNFINISHED)? else { return Ok(()) };
         let ids: Vec<String> =
@@ -181,7 +181,7 @@ impl Store {
         self.rewrite_in_parts(plan)
     }
 
-    /// Rewrites pages batch by batch; the last one says that all are done.
+    /// Rewrites pages batch by batch. The last batch removes the ids of the change.
     fn rewrite_in_parts(&mut self, mut plan: Vec<pages::Change>) -> Result<(), Error> {
         while plan.len() > PAGES_AT_ONCE {
             let rest = plan.split_off(PAGES_AT_ONCE);
@@ -193,7 +193,7 @@ impl Store {
         self.rewrite(plan, last)
     }
 
-    /// Rewrites pages in one batch with what else is to be written, and the index after them.
+    /// Rewrites pages in one batch with other writes, and then updates the index.
     fn rewrite(&mut self, plan: Vec<pages::Change>, mut batch: Batch) -> Result<(), Error> {
         let (mut removed, mut written) = (Vec::new(), Vec::new());
         for change in plan {

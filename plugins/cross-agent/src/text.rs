@@ -1,4 +1,4 @@
-//! From text to terms.
+//! Converts text into terms.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashMap;
@@ -28,16 +28,16 @@ pub(crate) const LANGUAGES: [(&str, Option<Algorithm>); 18] = [
     ("none", None),
 ];
 
-/// A word after stemming, as 40 bits: the index and what is stored of it hold no word of anybody's text. Among a hundred
-/// thousand words the odds of any two being one are a half of a percent, and it costs a place in a ranking.
+/// A word after stemming, as a hash of 40 bits, so that the index contains no words of the texts. Among a hundred
+/// thousand words the probability of any collision is half a percent, and a collision only changes a ranking.
 pub(crate) type Term = u64;
 
 /// Bytes of a stored term.
 pub(crate) const TERM_BYTES: usize = 5;
 
-/// A word that is longer, in bytes, is data: a key, a hash, an encoded picture.
+/// Words with more bytes are left out: they are keys, hashes or encoded pictures.
 const MAX_WORD: usize = 64;
-/// Stems are remembered while a batch is written; beyond so many words the memory begins anew.
+/// How many stems are remembered while a batch is written. After that the memory is cleared.
 const REMEMBERED: usize = 50_000;
 
 /// Turns words into terms.
@@ -47,7 +47,7 @@ pub(crate) struct Analyzer {
 }
 
 impl Analyzer {
-    /// For a language of [`LANGUAGES`]; of one that is not there words are taken as they stand.
+    /// For a language of [`LANGUAGES`]. Words of other languages are not stemmed.
     pub(crate) fn new(language: &str) -> Self {
         let found = LANGUAGES.iter().find(|(name, _)| *name == language).and_then(|(_, algorithm)| *algorithm);
         Self { stemmer: found.map(Stemmer::create), known: FxHashMap::default() }
@@ -70,7 +70,7 @@ impl Analyzer {
         terms
     }
 
-    /// The terms of a question, each once, in their order.
+    /// The distinct terms of a question, in their order.
     pub(crate) fn question(&mut self, text: &str) -> Vec<Term> {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut terms = self.terms(text);
@@ -96,7 +96,7 @@ impl Analyzer {
     }
 }
 
-/// The parts of a name: at every sign, and where a capital letter follows a small one.
+/// Splits a name at every sign, and before a capital letter that follows a small one.
 fn parts(word: &str) -> impl Iterator<Item = &str> {
     word.split(|c: char| !c.is_alphanumeric()).flat_map(camel).filter(|part| !part.is_empty())
 }
@@ -114,8 +114,8 @@ fn camel(word: &str) -> Vec<&str> {
     found
 }
 
-/// A hash that is stored: SipHash 1-3 without a key. It keeps apart by chance, not against somebody who looks for two
-/// equal ones.
+/// A hash that is stored: SipHash 1-3 without a key. It is not safe against deliberate
+/// collisions.
 pub(crate) fn hash(kind: &[u8], bytes: &[u8]) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(kind);

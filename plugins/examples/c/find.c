@@ -1,4 +1,4 @@
-// `query` and `list-records`: both walk through all notes of the scope.
+// `query` and `list-records`: both read all notes of the scope.
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +30,12 @@ static bool check_filter(maybe_t filter, error_t *error) {
          invalid(error, TEXT("metadataFilter"), "it is not a JSON object; send one");
 }
 
-// A query at work.
+// A running query.
 
 typedef struct {
   hits_t hits;
   maybe_t filter;
-  // The folded question, and where its words are.
+  // The question in lower case, and the places of its words.
   text_t *words;
   size_t count;
 } search_t;
@@ -65,7 +65,7 @@ static bool look(text_t id, const note_t *note, void *context) {
   return true;
 }
 
-// The newest first among those that fit alike: what is worth knowing when nothing was asked.
+// Of equal hits the newest comes first, which is the order for an empty question.
 static int best_first(const void *one, const void *other) {
   const snippet_t *a = one, *b = other;
   double difference = b->score.val.similarity - a->score.val.similarity;
@@ -96,7 +96,7 @@ bool exports_paperclip_memory_provider_query(exports_paperclip_memory_provider_q
   return is_well;
 }
 
-// A list at work.
+// A running list.
 
 typedef struct {
   hits_t items;
@@ -107,7 +107,7 @@ typedef struct {
 
 static bool enter(text_t id, const note_t *note, void *context) {
   listing_t *listing = context;
-  // The cursor is the last id of the page before: it stays good when that note goes.
+  // The cursor is the last id of the page before: it stays valid when that note is removed.
   if (listing->cursor.is_some && compare(id, listing->cursor.val) <= 0) return true;
   if (!matches(note, listing->filter)) return true;
   listing->has_more = listing->items.len == listing->limit;

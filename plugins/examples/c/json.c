@@ -36,7 +36,7 @@ static bool skip_string(cursor_t *in) {
 
 static bool skip(cursor_t *in, int depth);
 
-// Begins with the opening bracket behind it. Answers whether there is one more element or member.
+// Begins after the opening bracket. Answers whether there is one more element or member.
 static bool has_more(cursor_t *in, char close, bool is_first, bool *is_broken) {
   if (eat(in, close)) return false;
   if (!is_first && !eat(in, ',')) *is_broken = true;
@@ -130,7 +130,7 @@ static bool find(cursor_t object, cursor_t name, member_t *found) {
   return false;
 }
 
-// How many members `part` has, or -1 where `whole` lacks one of them.
+// How many members `part` has, or -1 if `whole` lacks one of them.
 static int members_in(cursor_t whole, cursor_t part) {
   bool is_broken = false;
   int count = 0;
@@ -148,7 +148,7 @@ static bool are_scalars_equal(cursor_t a, cursor_t b) {
   skip(&b, 1);
   text_t one = {(uint8_t *)begin_a, a.at - begin_a}, other = {(uint8_t *)begin_b, b.at - begin_b};
   if (same(one, other)) return true;
-  // 1 and 1.0 are one number. Both end before a character that no number has, or at the end of the text.
+  // 1 and 1.0 are the same number. Both end before a character that no number has, or at the end of the text.
   char numbers[2][48] = {{0}};
   if (one.len >= 48 || other.len >= 48) return false;
   memcpy(numbers[0], one.ptr, one.len);

@@ -1,4 +1,4 @@
-// As much of JSON as metadata and its filter need.
+// The part of JSON that metadata and filters need.
 
 #ifndef JSON_H
 #define JSON_H
@@ -10,7 +10,7 @@ bool json_is_object(text_t json);
 // Whether the object `whole` has every member of the object `part` with an equal value.
 bool json_has(text_t whole, text_t part);
 
-// The members of both objects; those of `over` hold where both have one.
+// The members of both objects; those of `over` win.
 text_t json_merged(text_t under, text_t over);
 
 #endif

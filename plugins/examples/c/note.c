@@ -91,7 +91,7 @@ bytes_t key(const char *prefix, text_t rest) {
 }
 
 bool fail(error_t *error, uint8_t tag, text_t message) {
-  // All cases but three hold a message and nothing else.
+  // All cases except three contain only a message.
   *error = (error_t){.tag = tag};
   error->val.internal = copy(message);
   return false;

@@ -19,14 +19,14 @@ enum {
 };
 
 typedef struct {
-  // Which kind of source, or `NO_SOURCE`.
+  // The kind of source, or `NO_SOURCE`.
   uint8_t source;
   maybe_t field[NOTE_FIELDS];
 } note_t;
 
 #define NO_SOURCE 0xff
 
-// The fields of a new note. They point into what is given.
+// The fields of a new note. They point into the arguments.
 note_t note_of(const scope_t *scope, const source_t *source);
 
 bytes_t note_encode(const note_t *note);
@@ -34,15 +34,15 @@ bytes_t note_encode(const note_t *note);
 // The fields point into `value`.
 note_t note_decode(bytes_t value);
 
-// What was written with a field set is kept from scopes that have that field set to something else.
+// Whether a scope may see a note: it has no other value in a field that the note has set.
 bool note_is_visible(const note_t *note, const scope_t *scope);
 
 snippet_t note_snippet(const note_t *note, text_t id, score_t score);
 
-// `prefix` and `rest` in one new key.
+// A new key made of `prefix` and `rest`.
 bytes_t key(const char *prefix, text_t rest);
 
-// Storage. Each of these answers false and sets `error` where it fails.
+// Storage. Each of these answers false and sets `error` if it fails.
 
 bool store_get(bytes_t key, maybe_t *value, error_t *error);
 bool store_apply(write_t *writes, size_t count, error_t *error);

@@ -1,7 +1,7 @@
 // A memory provider in C: notes in the binding's storage, found by the words that they share with the question.
 //
-// What each function must do is stated in `wit/provider.wit`. What comes in belongs to the function and is freed by it;
-// what goes out is freed by the bindings. A function answers whether it went well.
+// What each function must do is stated in `wit/provider.wit`. A function frees its arguments; the bindings free its answer.
+// A function answers whether it succeeded.
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ void exports_paperclip_memory_provider_describe(exports_paperclip_memory_provide
       .name = copy(TEXT("Notes in C")),
       .version = copy(TEXT("0.1.0")),
       .summary = copy(TEXT("Notes, found by their words; an example in C")),
-      // A mark is looked up and then written: two instances at once could both find none.
+      // A mark is looked up and then written. Two instances at once could both find none.
       .max_concurrency = 1,
       .permissions = {storage, 1},
   };
@@ -65,7 +65,7 @@ static bytes_t marked(ids_t ids) {
   return (bytes_t){out.ptr, out.len};
 }
 
-// What an operation or event was answered when it came before; `ids->ptr` is NULL where it did not.
+// The answer to an earlier delivery of this operation or event; `ids->ptr` is NULL if there was none.
 static bool answered(bytes_t mark, ids_t *ids, error_t *error) {
   maybe_t value;
   if (!store_get(mark, &value, error)) return false;
@@ -89,7 +89,7 @@ static text_t new_id(text_t operation, uint32_t number) {
   return (text_t){out.ptr, out.len};
 }
 
-// A run's id is the id of several kinds of events, of each agent: the id alone would take two events for one.
+// The key of an event. It has the kind and the agent as well, because several events may use one run's id.
 static bytes_t hook_mark(const paperclip_memory_types_hook_context_t *hook, const scope_t *scope) {
   buffer_t out = {0};
   put(&out, HOOK, sizeof HOOK - 1);
@@ -117,7 +117,7 @@ static bool keep(exports_paperclip_memory_provider_capture_request_t *request, b
   note.field[NOTE_CREATED] = note.field[NOTE_UPDATED] = SOME(time);
   *ids = (ids_t){take(sizeof(text_t)), 1};
   ids->ptr[0] = new_id(request->operation_id, 0);
-  // One batch: after a crash there is the note with its marks, or neither.
+  // One batch, so that after a crash either the note and its marks exist or neither.
   write_t writes[3] = {writing(key(RECORD, ids->ptr[0]), note_encode(&note))};
   bytes_t value = marked(*ids);
   for (size_t n = 0; n < count; n++) writes[n + 1] = writing(marks[n], value);
@@ -146,7 +146,7 @@ bool exports_paperclip_memory_provider_capture(exports_paperclip_memory_provider
   return is_well;
 }
 
-// One record of an upsert, as a write.
+// The write for one record of an upsert.
 static bool prepare(exports_paperclip_memory_provider_upsert_request_t *request, size_t n, text_t id, text_t time,
                     write_t *write, error_t *error) {
   exports_paperclip_memory_provider_record_write_t *record = &request->records.ptr[n];
@@ -247,7 +247,7 @@ bool exports_paperclip_memory_provider_forget(exports_paperclip_memory_provider_
       is_there = note_is_visible(&note, scope);
       free(value.val.ptr);
     }
-    // The same id a second time in one call is gone already.
+    // An id that occurs twice in one call is gone the second time.
     for (size_t before = 0; before < count && is_there; before++) {
       bytes_t gone = writes[before].val.delete_;
       is_there = !same((text_t){gone.ptr, gone.len}, (text_t){place.ptr, place.len});

@@ -23,7 +23,7 @@ void put(buffer_t *buffer, const void *ptr, size_t len) {
 
 void put_text(buffer_t *buffer, text_t text) { put(buffer, text.ptr, text.len); }
 
-// At least so many digits. Smaller than what `printf` would bring.
+// Writes at least so many digits. This is smaller than `printf`.
 void put_number(buffer_t *buffer, uint32_t number, int digits) {
   char shown[10];
   int count = 0;
@@ -48,7 +48,7 @@ int compare(text_t a, text_t b) {
   return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-// What crosses the contract is UTF-8, so nothing is checked here.
+// Texts of the contract are UTF-8, so nothing is checked here.
 static uint32_t decode(const uint8_t **at) {
   uint8_t first = *(*at)++;
   int more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;

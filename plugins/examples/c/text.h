@@ -9,7 +9,7 @@ typedef memory_provider_string_t text_t;
 typedef memory_provider_option_string_t maybe_t;
 typedef memory_provider_list_u8_t bytes_t;
 
-// The bindings have a type of its own for each option of a text.
+// The bindings have a separate type for each option of a text.
 #define MAYBE(option) ((maybe_t){.is_some = (option).is_some, .val = (option).val})
 #define SOME(text) ((maybe_t){.is_some = true, .val = (text)})
 #define TEXT(literal) ((text_t){(uint8_t *)(literal), sizeof(literal) - 1})

@@ -7,7 +7,7 @@ const { component } = await componentize({
   sourcePath: 'notes.js',
   witPath: '../../../wit',
   worldName: 'memory-provider',
-  // Not asked for, so not imported. The clock stays: `new Date()` reads it.
+  // These are not used, so they are not imported. The clock stays, because `new Date()` reads it.
   disableFeatures: ['http', 'fetch-event'],
 });
 await writeFile(process.argv[2], component);

@@ -8,5 +8,5 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   npm ci --silent --no-fund --no-audit
   touch node_modules/.package-lock.json
 fi
-# The engine starts at build time: what the component holds is a snapshot of it with `notes.js` evaluated.
+# The engine starts at build time: the component contains a snapshot of it with `notes.js` evaluated.
 node build.mjs "$target/examples/notes-javascript.wasm"

@@ -45,7 +45,7 @@ function matches(note, wanted) {
   return members.every(([name, value]) => Object.hasOwn(metadata, name) && isEqual(metadata[name], value));
 }
 
-/** What was written with a field set is kept from scopes that have that field set to something else. */
+/** Whether a scope may see a note: it has no other value in a field that the note has set. */
 function isVisible(note, scope) {
   const fits = (own, asked) => own === undefined || asked === undefined || own === asked;
   const { agentId, subjectId, namespace } = note.partition;
@@ -63,7 +63,7 @@ function snippet(id, note, score) {
 
 // Storage. Everything that lasts is in it: an instance may be dropped after any call.
 
-/** Calls storage, with its errors told as the contract's. */
+/** Calls storage and converts its errors into the contract's. */
 function stored(call, ...args) {
   try {
     return call(...args);
@@ -109,12 +109,12 @@ function isAfter(id, last) {
 
 const operationMark = (operationId) => bytes(`o/${operationId}`);
 
-/** A run's id is the id of several kinds of events, of each agent: the id alone would take two events for one. */
+/** The key of an event. It has the kind and the agent as well, because several events may use one run's id. */
 function hookMark({ hookKind, hookId }, scope) {
   return bytes(`h/${[hookKind.tag, hookKind.val ?? '', scope.agentId ?? '', hookId].join('\0')}`);
 }
 
-/** What this operation or event was answered when it came before. */
+/** The answer to an earlier delivery of this operation or event. */
 function answered(marks) {
   for (const mark of marks) {
     const ids = read(mark);
@@ -133,7 +133,7 @@ function describe() {
     summary: 'Notes, found by their words; an example in JavaScript',
     configSchema: undefined,
     capabilities: { multimodal: false, providerManagedExtraction: false, asyncExtraction: false },
-    // A mark is looked up and then written: two instances at once could both find none.
+    // A mark is looked up and then written. Two instances at once could both find none.
     maxConcurrency: 1,
     permissions: [
       { permission: { tag: 'storage', val: 64n * MEGABYTE }, reason: 'The notes are kept in it', optional: false },
@@ -166,7 +166,7 @@ function capture({ operationId, scope, source, payload, hook, metadata }) {
       updatedAt: time,
     };
     ids = [`${operationId}.0`];
-    // One batch: after a crash there is the note with its marks, or neither.
+    // One batch, so that after a crash either the note and its marks exist or neither.
     stored(storage.apply, [put(recordKey(ids[0]), note), ...marks.map((mark) => put(mark, ids))]);
   }
   return { records: ids, jobs: [], usage: [] };
@@ -201,7 +201,7 @@ function query({ scope, query, topK, metadataFilter }) {
     const share = words.filter((word) => text.includes(word)).length / Math.max(words.length, 1);
     if ((share > 0 || words.length === 0) && matches(note, wanted)) found.push({ id, note, share });
   }
-  // The newest first among those that fit alike: what is worth knowing when nothing was asked.
+  // Of equal hits the newest comes first, which is the order for an empty question.
   const newer = (a, b) => (a < b ? 1 : a > b ? -1 : 0);
   found.sort((a, b) => b.share - a.share || newer(a.note.updatedAt, b.note.updatedAt));
   const snippets = found.slice(0, topK).map(({ id, note, share }) => snippet(id, note, { tag: 'similarity', val: share }));
@@ -212,7 +212,7 @@ function listRecords({ scope, cursor, limit, metadataFilter }) {
   const wanted = objectOf(metadataFilter, 'metadataFilter');
   const items = [];
   for (const [id, note] of notesOf(scope)) {
-    // The cursor is the last id of the page before: it stays good when that note goes.
+    // The cursor is the last id of the page before: it stays valid when that note is removed.
     if ((cursor !== undefined && !isAfter(id, cursor)) || !matches(note, wanted)) continue;
     if (items.length === limit) return { items, continuation: { tag: 'next', val: items.at(-1).id }, usage: [] };
     items.push(snippet(id, note, { tag: 'none' }));

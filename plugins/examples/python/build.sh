@@ -9,6 +9,6 @@ if ! "$tools/bin/pip" freeze 2>/dev/null | grep -qxf requirements.txt; then
   python3 -m venv "$tools"
   "$tools/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt
 fi
-# The interpreter starts at build time: what the component holds is a snapshot of it with `notes` imported.
+# The interpreter starts at build time: the component contains a snapshot of it with `notes` imported.
 VIRTUAL_ENV=$tools "$tools/bin/componentize-py" --quiet -d ../../../wit -w memory-provider \
   componentize notes -o "$target/examples/notes-python.wasm"

@@ -30,7 +30,7 @@ class Note:
     updated_at: str
 
     def is_visible_in(self, scope: types.Scope) -> bool:
-        """What was written with a field set is kept from scopes that have that field set to something else."""
+        """Whether a scope may see a note: it has no other value in a field that the note has set."""
         asked = partition_of(scope)
         return all(own is None or other is None or own == other for own, other in zip(self.partition, asked))
 
@@ -67,7 +67,7 @@ def object_of(text: Optional[str], field: str) -> dict:
 
 
 def is_equal(a: object, b: object) -> bool:
-    """As JSON has it: Python takes True for 1."""
+    """Equality as in JSON. In Python True equals 1."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, dict) and isinstance(b, dict):
@@ -88,7 +88,7 @@ def matches(note: Note, wanted: dict) -> bool:
 
 
 def stored(call, *arguments):
-    """Calls storage, with its errors told as the contract's."""
+    """Calls storage and converts its errors into the contract's."""
     try:
         return call(*arguments)
     except Err as error:
@@ -127,7 +127,7 @@ def notes_of(scope: types.Scope) -> Iterator[tuple[str, Note]]:
 
 
 def answered(marks: list[bytes]) -> Optional[list[str]]:
-    """What this operation or event was answered when it came before."""
+    """The answer to an earlier delivery of this operation or event."""
     for mark in marks:
         value = stored(storage.get, mark)
         if value is not None:
@@ -140,7 +140,7 @@ def operation_mark(operation_id: str) -> bytes:
 
 
 def hook_mark(hook: types.HookContext, scope: types.Scope) -> bytes:
-    """A run's id is the id of several kinds of events, of each agent: the id alone would take two events for one."""
+    """The key of an event. It has the kind and the agent as well, because several events may use one run's id."""
     kind = type(hook.hook_kind).__name__ + getattr(hook.hook_kind, "value", "")
     return b"h/" + "\0".join([kind, scope.agent_id or "", hook.hook_id]).encode()
 
@@ -156,7 +156,7 @@ class Provider(exports.Provider):
             summary="Notes, found by their words; an example in Python",
             config_schema=None,
             capabilities=provider.Capabilities(False, False, False),
-            # A mark is looked up and then written: two instances at once could both find none.
+            # A mark is looked up and then written. Two instances at once could both find none.
             max_concurrency=1,
             permissions=[
                 provider.PermissionRequest(
@@ -194,7 +194,7 @@ class Provider(exports.Provider):
                 updated_at=time,
             )
             ids = [f"{request.operation_id}.0"]
-            # One batch: after a crash there is the note with its marks, or neither.
+            # One batch, so that after a crash either the note and its marks exist or neither.
             writes = [put(record_key(ids[0]), vars(note)), *(put(mark, ids) for mark in marks)]
             stored(storage.apply, writes)
         return provider.CaptureResponse(ids, [], [])
@@ -232,7 +232,7 @@ class Provider(exports.Provider):
             share = sum(word in text for word in words) / len(words) if words else 0.0
             if (share > 0.0 or not words) and matches(note, wanted):
                 found.append((share, note.updated_at, id, note))
-        # The newest first among those that fit alike: what is worth knowing when nothing was asked.
+        # Of equal hits the newest comes first, which is the order for an empty question.
         found.sort(key=lambda hit: hit[:3], reverse=True)
         snippets = [note.snippet(id, types.Score_Similarity(share)) for share, _, id, note in found[: request.top_k]]
         return provider.ContextBundle(snippets, None, [])
@@ -241,7 +241,7 @@ class Provider(exports.Provider):
         wanted = object_of(request.metadata_filter, "metadataFilter")
         items: list[types.Snippet] = []
         for id, note in notes_of(request.scope):
-            # The cursor is the last id of the page before: it stays good when that note goes.
+            # The cursor is the last id of the page before: it stays valid when that note is removed.
             if (request.cursor is not None and id.encode() <= request.cursor.encode()) or not matches(note, wanted):
                 continue
             if len(items) == request.limit:

@@ -1,15 +1,15 @@
-//! What a binding may set.
+//! The configuration of a binding.
 
 use memhost_sdk::types::ConfigError;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The most that `maxFacts` may be: a scope's facts are one value of the storage, which has room for these at their
-/// longest.
+/// The largest `maxFacts`. A scope's facts are one value of the storage, which has room for this many of the longest
+/// facts.
 const MOST_FACTS: u32 = 200;
-/// The most that `maxCharacters` may be, for the same reason.
+/// The largest `maxCharacters`, for the same reason.
 const MOST_CHARACTERS: u32 = 1_000;
-/// What `tokenBudget` may be. Below it there is no room for a heading and a fact.
+/// The range of `tokenBudget`. With less there is no room for a heading and a fact.
 const BUDGETS: (u32, u32) = (50, 100_000);
 
 /// The configuration of a binding. All of it is optional.
@@ -22,9 +22,9 @@ pub struct Config {
     pub max_characters: u32,
     /// The most tokens of a preamble's lists.
     pub token_budget: u32,
-    /// Whether a fact that one agent saved is every agent's who serves that user or that workspace.
+    /// Whether a fact that one agent saved is visible to every agent that works for that user or in that workspace.
     pub shared_across_agents: bool,
-    /// Whether a fact that is there already is not written again.
+    /// Whether a fact that exists already is not written again.
     pub detect_duplicates: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Complaints about ranges.
+    /// Errors about values out of range.
     ///
     /// # Errors
     /// One error for each value that is out of its range.
@@ -77,10 +77,10 @@ pub(crate) fn schema() -> String {
             "tokenBudget": number(default.token_budget, BUDGETS, "The most tokens of a preamble's lists"),
             "sharedAcrossAgents": choice(
                 default.shared_across_agents,
-                "Whether a fact that one agent saved is every agent's who serves that user or that workspace"
+                "Whether a fact that one agent saved is visible to every agent that works for that user or in that workspace"
             ),
             "detectDuplicates":
-                choice(default.detect_duplicates, "Whether a fact that is there already is not written again")
+                choice(default.detect_duplicates, "Whether a fact that exists already is not written again")
         }
     })
     .to_string()

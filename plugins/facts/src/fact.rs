@@ -1,4 +1,4 @@
-//! A fact, as it is kept and as it is answered.
+//! A fact, as it is stored and as it is returned.
 
 use jiff::Timestamp;
 use memhost_sdk::types::{RecordId, Snippet, SourceKind, SourceRef};
@@ -9,7 +9,7 @@ use crate::tokens::Tokens;
 /// Who made a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum By {
-    /// A model, in passing. Gives way first.
+    /// A model. These facts are left out of a preamble first.
     Ai,
     /// A person.
     User,
@@ -19,7 +19,7 @@ pub(crate) enum By {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fact {
     pub(crate) id: RecordId,
-    /// Its place in its list for ever: facts are added at the end.
+    /// Its permanent number in its list: facts are added at the end.
     pub(crate) number: u64,
     pub(crate) text: String,
     pub(crate) summary: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Fact {
     /// Microseconds since 1970.
     pub(crate) created: i64,
     pub(crate) updated: i64,
-    /// Whether the id is of our making: then whoever writes it again is the same operation.
+    /// Whether this provider made the id. Then a write with the same id is the same operation.
     pub(crate) has_own_id: bool,
     pub(crate) hook: Option<String>,
     pub(crate) tokens: Tokens,
@@ -48,7 +48,7 @@ pub(crate) struct Source {
     external_ref: Option<String>,
 }
 
-/// In the order in which they are kept: a new one goes to the end.
+/// The order in the list: a new fact is the last.
 const KINDS: [SourceKind; 7] = [
     SourceKind::IssueComment,
     SourceKind::IssueDocument,
@@ -90,7 +90,7 @@ impl Source {
 }
 
 impl Fact {
-    /// As an answer.
+    /// The fact as a snippet.
     pub(crate) fn into_snippet(self, company: &str) -> Snippet {
         Snippet {
             source: self.source.and_then(|source| source.into_ref(company)),
@@ -112,7 +112,7 @@ fn time(micros: i64) -> Option<String> {
     Timestamp::from_microsecond(micros).ok().map(|time| time.to_string())
 }
 
-/// A fact as one line of a list: whatever blanks and line feeds are in it, it cannot look like a heading.
+/// A fact as one line of a list: blanks and line feeds are joined, so that it cannot look like a heading.
 pub(crate) fn line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     format!("- {}", words.join(" "))

@@ -1,5 +1,5 @@
-//! The facts of one place. They are one value of the storage, so that a limit on their number holds whoever writes at the
-//! same time: a value is replaced only if it is still what was read.
+//! The facts of one user or workspace. They are one value of the storage, which is replaced only if it is still what
+//! was read. So the limit on their number holds for concurrent writers, too.
 
 use memhost_sdk::storage::{Batch, compare_and_swap, get, scan};
 use memhost_sdk::types::Error;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::fact::Fact;
 use crate::place::Place;
 
-/// The first byte of every value; another one is another encoding.
+/// The first byte of every value: the version of the encoding.
 const FORMAT: u8 = 1;
-/// What begins the storage key that says in which list an id is.
+/// The prefix of the storage keys that say in which list an id is.
 const IDS: &[u8] = b"id\0";
-/// How often a write is tried anew that another one was faster than. Each time one of them has been done.
+/// How often a write is tried again after another one was faster. Each time one write has succeeded.
 const TRIES: usize = 100;
 
 /// A list.
@@ -57,7 +57,7 @@ impl List {
         self.facts.iter().find(|fact| fact.id == id)
     }
 
-    /// The same, to change it.
+    /// The fact of this id, to change it.
     pub(crate) fn fact_mut(&mut self, id: &str) -> Option<&mut Fact> {
         self.facts.iter_mut().find(|fact| fact.id == id)
     }
@@ -66,12 +66,12 @@ impl List {
 /// The list at a key.
 ///
 /// # Errors
-/// Where storage fails.
+/// If storage fails.
 fn load(key: &[u8]) -> Result<Option<List>, Error> {
     get(key)?.map(|value| List::decode(key, &value)).transpose()
 }
 
-/// The lists whose keys begin so, in the order of their keys.
+/// The lists whose keys have this prefix, in the order of their keys.
 pub(crate) fn below(prefix: Vec<u8>) -> impl Iterator<Item = Result<(Vec<u8>, List), Error>> {
     scan(prefix).map(|entry| {
         let (key, value) = entry?;
@@ -80,10 +80,10 @@ pub(crate) fn below(prefix: Vec<u8>) -> impl Iterator<Item = Result<(Vec<u8>, Li
     })
 }
 
-/// Changes the list at a key, or a new one of this place. `change` may run more than once; if it fails nothing is written.
+/// Changes the list at a key, or creates it. `change` may run more than once; if it fails, nothing is written.
 ///
 /// # Errors
-/// What `change` says, and where storage fails.
+/// What `change` answers, or if storage fails.
 pub(crate) fn update<T>(
     key: &[u8],
     place: &Place,
@@ -101,13 +101,13 @@ pub(crate) fn update<T>(
             return Ok(answer);
         }
     }
-    Err(Error::unavailable("too many write to this list at once; try again", Some(100)))
+    Err(Error::unavailable("too many calls write to this list at once; try again", Some(100)))
 }
 
 /// In which list an id is, or was.
 ///
 /// # Errors
-/// Where storage fails.
+/// If storage fails.
 pub(crate) fn list_of(id: &str) -> Result<Option<Vec<u8>>, Error> {
     Ok(get(id_key(id))?)
 }
@@ -115,17 +115,17 @@ pub(crate) fn list_of(id: &str) -> Result<Option<Vec<u8>>, Error> {
 /// The list that a fact of this id is in.
 ///
 /// # Errors
-/// Where storage fails.
+/// If storage fails.
 pub(crate) fn holder(id: &str) -> Result<Option<(Vec<u8>, List)>, Error> {
     let Some(key) = list_of(id)? else { return Ok(None) };
     let list = load(&key)?.filter(|list| list.fact(id).is_some());
     Ok(list.map(|list| (key, list)))
 }
 
-/// Takes an id for a list. `None`: another list has it. Else whether it was free.
+/// Reserves an id for a list, and answers whether it was free. `None`: another list has it.
 ///
 /// # Errors
-/// Where storage fails.
+/// If storage fails.
 pub(crate) fn claim(id: &str, list: &[u8]) -> Result<Option<bool>, Error> {
     if compare_and_swap(id_key(id), None, Some(list))? {
         return Ok(Some(true));
@@ -133,10 +133,10 @@ pub(crate) fn claim(id: &str, list: &[u8]) -> Result<Option<bool>, Error> {
     Ok((list_of(id)?.as_deref() == Some(list)).then_some(false))
 }
 
-/// Gives ids free.
+/// Releases ids.
 ///
 /// # Errors
-/// Where storage fails.
+/// If storage fails.
 pub(crate) fn release<'a>(ids: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
     let mut batch = Batch::new();
     for id in ids {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_was_overtaken_is_tried_on_what_is_there_now() {
+    fn a_concurrent_write_is_retried_on_the_new_value() {
         testing::reset(serde_json::json!({}));
         let scope = Scope { subject_id: Some("u".to_owned()), ..Scope::company("acme") };
         let place = Place::of_write(&scope, None, false).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_of_one_list() {
+    fn an_id_belongs_to_one_list() {
         testing::reset(serde_json::json!({}));
         assert_eq!(claim("x", b"one").unwrap(), Some(true));
         assert_eq!(claim("x", b"one").unwrap(), Some(false));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_none_of_ours_is_told() {
+    fn a_value_in_another_format_is_reported() {
         let error = List::decode(b"list", &[9, 9]).unwrap_err();
         assert!(matches!(&error, Error::Internal(message) if message.contains("another format")), "{error:?}");
     }

@@ -1,18 +1,18 @@
-//! Whose a fact is, and who sees it.
+//! The owner of a fact, and who sees it.
 
 use memhost_sdk::types::{Error, Scope};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What begins the storage key of every list.
+/// The prefix of the storage key of every list.
 pub(crate) const LISTS: &[u8] = b"list\0";
-/// How much of a hash is in a key, in bytes: nobody finds two names that share it.
+/// How many bytes of a hash are in a key. With so many, collisions cannot be made on purpose.
 const HASH: usize = 16;
 
 /// The two kinds of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// About a user, who has it everywhere.
+    /// About a user. It follows the user everywhere.
     User,
     /// Of a workspace, whose members share it.
     Drive,
@@ -37,21 +37,21 @@ impl Kind {
     }
 }
 
-/// Whom the facts of a list are about.
+/// The owner of the facts of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Owner {
     /// A user: the scope's `subjectId`.
     Subject(String),
-    /// The agent itself, where its scope names no user.
+    /// The agent itself, if its scope names no user.
     Agent(String),
     /// A workspace: the scope's `projectId`.
     Project(String),
-    /// A workspace: the scope's `namespace`, where it names no project.
+    /// A workspace: the scope's `namespace`, if it names no project.
     Namespace(String),
 }
 
 impl Owner {
-    /// What the keys of all of an owner's lists begin with.
+    /// The prefix of the keys of all lists of an owner.
     pub(crate) fn prefix(&self) -> Vec<u8> {
         [LISTS, &hashed(self)].concat()
     }
@@ -66,9 +66,9 @@ impl Owner {
         project.or_else(|| scope.namespace.clone().map(Self::Namespace))
     }
 
-    /// Everybody whom a scope names.
+    /// All owners that a scope names.
     pub(crate) fn named(scope: &Scope) -> Vec<Self> {
-        // An agent may be a user too, under its own name.
+        // An agent counts as a user, too.
         let agent = scope.agent_id.clone().filter(|agent| scope.subject_id.as_ref() == Some(agent)).map(Self::Agent);
         let namespace = scope.namespace.clone().filter(|_| scope.project_id.is_some()).map(Self::Namespace);
         [Self::user(scope), agent, Self::drive(scope), namespace].into_iter().flatten().collect()
@@ -84,11 +84,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where a write of this scope goes. A `kind` that the caller has named narrows the scope to what is of that kind, as
-    /// `save_memory` does; else it is the user's where the scope names one, and so are the scope's partitions.
+    /// The list that a write of this scope goes to. If the caller names a `kind`, as `save_memory` does, only that part
+    /// of the scope counts. Otherwise the fact is the user's if the scope names a user, with all partitions of the
+    /// scope.
     ///
     /// # Errors
-    /// Where the scope names nobody whom the fact could be about.
+    /// If the scope names no owner.
     pub(crate) fn of_write(scope: &Scope, kind: Option<Kind>, is_shared: bool) -> Result<Self, Error> {
         let has_user = scope.subject_id.is_some() || scope.project_id.is_none() && scope.namespace.is_none();
         let owner = match kind.unwrap_or(if has_user { Kind::User } else { Kind::Drive }) {
@@ -100,7 +101,7 @@ impl Place {
                 )
             }),
             Kind::Drive => Owner::drive(scope).ok_or_else(|| {
-                Error::invalid("scope.projectId", "is missing: a fact of the scope `drive` is of the workspace named there")
+                Error::invalid("scope.projectId", "is missing: it names the workspace of a fact with the scope `drive`")
             }),
         }?;
         let is_own = matches!(owner, Owner::Agent(_));
@@ -122,7 +123,7 @@ impl Place {
         }
     }
 
-    /// Whether a scope sees the facts: it names their owner, or nobody at all, and contradicts no partition.
+    /// Whether a scope sees the facts: it names their owner, or no owner at all, and has no other value in a partition.
     pub(crate) fn is_seen_by(&self, scope: &Scope, is_shared: bool) -> bool {
         let named = Owner::named(scope);
         let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
@@ -134,7 +135,7 @@ impl Place {
 }
 
 fn hashed(what: &impl Serialize) -> Vec<u8> {
-    // Writing to memory does not fail; were it to, everything would be in one list, and each list says whose it is.
+    // Writing to memory does not fail. If it did, all facts would be in one list, and each list names its owner.
     let bytes = postcard::to_allocvec(what).unwrap_or_default();
     Sha256::digest(&bytes).iter().copied().take(HASH).collect()
 }
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_goes_to_whom_it_names() {
+    fn a_write_goes_to_the_owner_that_it_names() {
         let (user, drive) = (Some(Kind::User), Some(Kind::Drive));
         assert_eq!(owner(&scope("", "u", "", ""), None), Owner::Subject("u".to_owned()));
         assert_eq!(owner(&scope("a", "u", "p", "n"), None), Owner::Subject("u".to_owned()), "the narrower one");
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_the_owner_sees_it() {
+    fn scopes_that_name_the_owner_see_the_facts() {
         let sees = |written: &Scope, kind, asked: &Scope, is_shared| {
             Place::of_write(written, kind, is_shared).unwrap().is_seen_by(asked, is_shared)
         };

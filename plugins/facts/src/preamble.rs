@@ -5,28 +5,28 @@ use std::cmp::Reverse;
 use crate::fact::{By, Fact, line};
 use crate::place::Kind;
 
-/// The two lists in their order: whose facts, what stands above them, and how many tokens that has.
+/// The two lists in their order: kind, heading, and the tokens of the heading.
 const SECTIONS: [(Kind, &str, usize); 2] =
     [(Kind::User, "## About This User\n\n", 5), (Kind::Drive, "## About This Workspace\n\n", 5)];
-/// What says that facts are missing, before their number, and the tokens of it and of its end.
+/// The note about omitted facts, before their number, and the tokens of the note and of its end.
 const NOTE: &str = "Facts left out, oldest first: ";
 const NOTE_TOKENS: usize = 9;
-/// The encoding makes one token of so many digits.
+/// How many digits the encoding joins into one token.
 const DIGITS: usize = 3;
 
-/// What a preamble is made of.
+/// A preamble.
 #[derive(Debug, Default)]
 pub(crate) struct Preamble {
-    /// The lists; none where there are no facts.
+    /// The lists; none without facts.
     pub(crate) text: Option<String>,
-    /// The facts in it: what would give way last comes first.
+    /// The facts in it. Those that would be left out last come first.
     pub(crate) facts: Vec<Fact>,
-    /// How many gave way.
+    /// How many facts were left out.
     pub(crate) left_out: usize,
 }
 
-/// Puts together what fits into `budget` tokens. The oldest facts of models give way first, then the oldest of people; a
-/// fact that would not fit alone gives way before all.
+/// Assembles what fits into `budget` tokens. Facts that would not fit alone are left out first, then the oldest facts
+/// of models, then the oldest of people.
 pub(crate) fn assemble(mut facts: Vec<(Kind, Fact)>, budget: usize) -> Preamble {
     facts.sort_by_key(|(_, fact)| (fact.created, fact.number));
     let mut order: Vec<usize> = (0..facts.len()).collect();
@@ -83,7 +83,7 @@ fn note_tokens(facts: usize) -> usize {
 /// The tokens of both lists while they are filled.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
-    /// For each list the tokens of its lines, and which of them is the last one: that one ends otherwise.
+    /// For each list the tokens of its lines, and the last line, which ends with another line feed.
     sections: [(usize, Option<usize>); 2],
 }
 
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// The document's own assembly.
+    /// The lists, assembled as PageSpace does it.
     fn as_laid_out(user: &[&str], drive: &[&str]) -> String {
         let mut context = String::new();
         for (heading, facts) in [("## About This User", user), ("## About This Workspace", drive)] {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_the_facts_is_counted_right() {
+    fn separators_and_headings_are_counted() {
         for (_, heading, tokens) in SECTIONS {
             assert_eq!(count(heading), tokens, "{heading}");
         }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lists_are_the_documents() {
+    fn the_lists_have_the_form_of_pagespace() {
         let user = ["Senior software engineer", "Prefers concise responses"];
         let drive = ["Chose Zustand over Redux"];
         let mut facts: Vec<(Kind, Fact)> = vec![(Kind::Drive, fact(0, By::Ai, drive[0]))];
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_models_give_way_first() {
+    fn the_oldest_facts_of_models_are_left_out_first() {
         let facts: Vec<(Kind, Fact)> = (0..6)
             .map(|number| {
                 let by = if number % 2 == 0 { By::Ai } else { By::User };
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_fits_takes_nobody_with_it() {
+    fn a_fact_that_never_fits_does_not_displace_others() {
         let huge = "𓂀".repeat(200);
         let facts = vec![
             (Kind::User, fact(0, By::User, "older")),

@@ -17,8 +17,8 @@ use crate::place::{LISTS, Owner, Place};
 use crate::preamble::{Preamble, assemble};
 use crate::request::{matches, object};
 
-/// How many instances may serve a binding: a list is replaced only if it is what was read, so that they cannot hurt each
-/// other.
+/// How many instances may serve a binding. They cannot overwrite each other's changes, because a list is replaced only
+/// if it is still what was read.
 const INSTANCES: u32 = 8;
 
 /// The provider.
@@ -40,8 +40,8 @@ impl Provider for Facts {
         description.config_schema = Some(schema());
         description.max_concurrency = INSTANCES;
         description
-            .require(Permission::Storage(256 << 20), "The facts are kept in it")
-            .prefer(Permission::Clock, "The oldest facts give way first, and their times are exact")
+            .require(Permission::Storage(256 << 20), "Facts are stored in it")
+            .prefer(Permission::Clock, "Facts are dated exactly; the oldest are left out of a preamble first")
     }
 
     fn check_config(config: &Config) -> Result<(), Vec<ConfigError>> {
@@ -164,8 +164,8 @@ impl Facts {
         Ok(found)
     }
 
-    /// All facts about whom the scope names, as far as they fit. A scope that names nobody has no preamble: the facts of
-    /// all users and workspaces are nobody's.
+    /// All facts of the owners that the scope names, as far as they fit. A scope that names no owner has no preamble,
+    /// because it would mix the facts of all users and workspaces.
     fn preamble(&self, scope: &Scope, filter: &Map<String, Value>) -> Result<Preamble, Error> {
         if Owner::named(scope).is_empty() {
             return Ok(Preamble::default());
@@ -193,8 +193,8 @@ impl Facts {
     }
 }
 
-/// How much of a query is in a text: the share of its words, none where there is none of them. A query without words
-/// means all.
+/// The share of a query's words that a text contains; none if it contains none of them. A query without words matches
+/// every text.
 fn share(query: &str, text: &str) -> Option<f64> {
     let asked: HashSet<String> = words(query).collect();
     if asked.is_empty() {
@@ -210,7 +210,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// Where a page ended: the key of a list in hexadecimal, and the number of a fact in it.
+/// The end of a page: the key of a list in hexadecimal, and the number of a fact in it.
 fn cursor((key, number): &(Vec<u8>, u64)) -> String {
     let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{key}.{number}")
@@ -223,5 +223,6 @@ fn read_cursor(text: &str) -> Result<(Vec<u8>, u64), Error> {
         let place = ((0..key.len()).step_by(2).map(pair).collect::<Option<Vec<u8>>>()?, number.parse().ok()?);
         (cursor(&place) == text).then_some(place)
     };
-    read().ok_or_else(|| Error::invalid("cursor", format!("`{text}` is no cursor of facts; start again without one")))
+    read()
+        .ok_or_else(|| Error::invalid("cursor", format!("`{text}` is not a cursor of facts; start again without one")))
 }

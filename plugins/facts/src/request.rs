@@ -1,4 +1,4 @@
-//! From requests to facts.
+//! Converts requests into facts.
 
 use memhost_sdk::types::{Error, RecordWrite, Scope};
 use serde_json::{Map, Value};
@@ -14,23 +14,23 @@ const MAX_METADATA: usize = 4 << 10;
 /// Operation ids up to this many bytes are part of record ids as they are.
 const SHORT_ID: usize = 128;
 
-/// A fact as somebody wants it, checked.
+/// A checked fact of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) text: String,
     pub(crate) summary: Option<String>,
     pub(crate) metadata: Option<String>,
     pub(crate) by: By,
-    /// Where it is to go, where that is said.
+    /// The kind of list that it goes to, if the request says so.
     pub(crate) kind: Option<Kind>,
     pub(crate) tokens: Tokens,
 }
 
 impl Draft {
-    /// What a write asks for. `at` is its place in the request, with a dot, for errors.
+    /// Reads a write. `at` is its place in the request, with a dot, for errors.
     ///
     /// # Errors
-    /// The field that will not do, and the limit that it breaks.
+    /// The wrong field, with the limit.
     pub(crate) fn of(config: &Config, scope: &Scope, at: &str, write: RecordWrite) -> Result<Self, Error> {
         let invalid = |field: &str, message: String| Err(Error::invalid(&format!("{at}{field}"), message));
         let most = config.max_characters as usize;
@@ -50,7 +50,7 @@ impl Draft {
         }
         let length = write.metadata.as_ref().map_or(0, String::len);
         if length > MAX_METADATA {
-            return invalid("metadata", format!("has {length} bytes; at most {MAX_METADATA} are kept with a fact"));
+            return invalid("metadata", format!("has {length} bytes; at most {MAX_METADATA} are stored with a fact"));
         }
         let members = object(&format!("{at}metadata"), write.metadata.as_deref())?;
         let kind = match members.get("scope") {
@@ -73,7 +73,7 @@ impl Draft {
         Ok(Self { text: write.text, summary: write.summary, metadata: write.metadata, by, kind, tokens })
     }
 
-    /// Whether another text says the same: in other cases, with other blanks, with or without a full stop.
+    /// Whether another text is the same, except for case, blanks and a full stop.
     pub(crate) fn says(&self, text: &str) -> bool {
         plain(&self.text) == plain(text)
     }
@@ -87,7 +87,7 @@ fn plain(text: &str) -> String {
 /// The members of a JSON object of a request.
 ///
 /// # Errors
-/// Where it is none.
+/// If it is not a JSON object.
 pub(crate) fn object(field: &str, json: Option<&str>) -> Result<Map<String, Value>, Error> {
     let read = json.map(serde_json::from_str).transpose();
     let members =
@@ -104,8 +104,8 @@ pub(crate) fn matches(metadata: Option<&str>, filter: &Map<String, Value>) -> bo
     filter.iter().all(|(name, value)| members.get(name) == Some(value))
 }
 
-/// The id of an operation's record, so that the same operation makes the same one. A later `attempt` gives another one,
-/// for when somebody else chose the first.
+/// The id of an operation's record, so that the same operation makes the same one. A later `attempt` gives another id,
+/// in case the first is taken.
 pub(crate) fn own_id(operation_id: &str, number: Option<usize>, attempt: u32) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let mut id = if (1..=SHORT_ID).contains(&operation_id.len()) && operation_id.chars().all(is_plain) {

@@ -1,9 +1,9 @@
-//! How many tokens a line of a list has, in `o200k_base`, the encoding that the host counts with too. Others' differ by some
+//! The number of tokens of a line of a list, in `o200k_base`, which the host uses, too. Other encodings differ by some
 //! percent.
 //!
-//! Counts add up: a list's lines are words with one space between them, each line begins with `-` and ends in a line feed,
-//! and the encoding's pattern always splits between the two. So a line is counted once, when its fact is written, and a
-//! preamble counts nothing. Tests compare the counts with those of `memhost-tokens`, which has another algorithm.
+//! Counts add up: a list's lines are words with one space between them, each line begins with `-` and ends in a line
+//! feed, and the encoding's pattern always splits between the two. So a line is counted once, when its fact is written,
+//! and a preamble counts nothing. Tests compare the counts with those of `memhost-tokens`, which has another algorithm.
 
 mod hash;
 
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 /// See `build.rs`.
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens.bin"));
 
-/// How the encoding splits a text before it looks for tokens. Of its rules for blanks only those are here that a line can
-/// meet: there is one space between words, and none at the end.
+/// How the encoding splits a text before it looks for tokens. Of its rules for blanks only those are here that apply
+/// to a line: there is one space between words, and none at the end.
 static PIECES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let upper = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]";
     let lower = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]";
@@ -29,7 +29,7 @@ static PIECES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// What a fact's line counts.
+/// The tokens of a fact's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tokens {
     /// With the line feed that ends it.
@@ -39,18 +39,18 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Of a line without its end, such as `- Prefers concise answers`.
+    /// Counts a line without its end, such as `- Prefers concise answers`.
     pub(crate) fn of(line: &str) -> Self {
         let ended = |end: &str| u16::try_from(count(&format!("{line}{end}"))).unwrap_or(u16::MAX);
         Self { within: ended("\n"), last: ended("\n\n") }
     }
 }
 
-/// The tokens of lines as above.
+/// Counts tokens of such lines.
 fn count(lines: &str) -> usize {
     match &*PIECES {
         Some(pieces) => pieces.find_iter(lines).map(|piece| merge(piece.as_str().as_bytes())).sum(),
-        // Never fewer than there are.
+        // Never fewer than the real number.
         None => lines.len(),
     }
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_counts_as_much_as_elsewhere() {
+    fn counts_equal_those_of_another_tokenizer() {
         for line in
             ["- Prefers concise answers", "- Chose Zustand over Redux (2026-01-16)", "- /", "- 标识 é Ǆ 's ſ's 12345"]
         {

@@ -14,7 +14,7 @@ use crate::place::Place;
 use crate::provider::Facts;
 use crate::request::{Draft, object, own_id};
 
-/// A list that is written to.
+/// The list that a write changes.
 struct Target {
     key: Vec<u8>,
     place: Place,
@@ -28,11 +28,11 @@ struct Write {
 }
 
 impl Facts {
-    /// One fact. Raw material makes none: nothing here could tell a fact from the rest.
+    /// Stores one fact. Raw material makes no fact, because without a model it cannot extract any.
     pub(crate) fn take_in(&self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         if matches!(request.mode, CaptureMode::CaptureResidue) {
             log::info!(
-                "raw material makes no fact: there is no model here; capture a fact with the mode capture_record"
+                "raw material is not stored, because facts has no model to extract facts; capture a fact with the mode capture_record"
             );
             return Ok(CaptureResponse::default());
         }
@@ -49,7 +49,7 @@ impl Facts {
         Ok(self.write(&target, &writes, Some(&source), hook.as_deref())?.into())
     }
 
-    /// Facts as they are, all of them to one list.
+    /// Writes facts unchanged, all of them to one list.
     pub(crate) fn write_all(&self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
         let mut target: Option<Target> = None;
         let mut drafts = Vec::with_capacity(request.records.len());
@@ -80,12 +80,10 @@ impl Facts {
         Ok(self.write(&target, &writes, source.as_ref(), None)?.into())
     }
 
-    /// Another text for a fact.
+    /// Replaces the text of a fact.
     pub(crate) fn change(&self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         let Patch::Replacement(record) = request.patch else {
-            return Err(Error::unsupported(
-                "facts has no model to follow an instruction; send the fact as it should be",
-            ));
+            return Err(Error::unsupported("facts cannot follow instructions; send the corrected fact"));
         };
         let gone = || Error::NotFound(format!("there is no fact `{}` in this scope", request.id));
         let has_metadata = record.metadata.is_some();
@@ -115,7 +113,7 @@ impl Facts {
         Ok(Target { key: place.key(), place })
     }
 
-    /// The list of a fact that is there, else the one where it would be made.
+    /// The list of an existing fact, else the one where it would be created.
     fn target_of(&self, scope: &Scope, draft: &Draft, at: &str, id: &str) -> Result<Target, Error> {
         let Some((key, list)) = holder(id)? else { return self.target(scope, draft) };
         if !list.place.is_seen_by(scope, self.config.shared_across_agents) {
@@ -146,7 +144,7 @@ impl Facts {
             Some(error) => Err(error),
             None => update(&target.key, &target.place, |list| self.put(list, writes, source, hook)),
         };
-        // What was not needed after all: the event or the fact was known, or nothing was written.
+        // Ids that were not needed: the event or the fact was known, or nothing was written.
         let kept: HashSet<&RecordId> = written.iter().flatten().collect();
         release(claimed.iter().filter(|id| !kept.contains(id)).map(String::as_str))?;
         written
@@ -210,7 +208,7 @@ impl Facts {
     }
 }
 
-/// Ids for all drafts. `number` is what tells an operation's records apart.
+/// Ids for all drafts. `number` distinguishes an operation's records.
 fn with_ids(
     target: &Target,
     operation_id: &str,

@@ -1,4 +1,4 @@
-//! What a binding may set. Every weight has a default that knows nothing of the text.
+//! The configuration of a binding. The default weights do not depend on the text.
 
 use memhost_sdk::types::ConfigError;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// Which stemmer: an English name such as `english` or `german`, or `none`.
+    /// The stemmer: an English name such as `english` or `german`, or `none`.
     pub language: Language,
     /// Whether agents of the company see each other's records.
     pub shared_across_agents: bool,
@@ -28,7 +28,7 @@ impl Default for Config {
 /// The stemmers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names are the documentation")]
 pub enum Language {
     Danish,
     Dutch,
@@ -65,11 +65,11 @@ const LANGUAGES: [Language; 12] = [
 pub struct Ranking {
     /// The weight of a record's words. 0 to 1.
     pub words: f32,
-    /// The weight of what a record means, where the binding has an embedding model. 0 to 1.
+    /// The weight of a record's meaning, if the binding has an embedding model. 0 to 1.
     pub meaning: f32,
     /// BM25: how soon a repeated word stops counting. 0 to 10.
     pub k1: f32,
-    /// BM25: how much a long passage is held against it. 0 to 1.
+    /// BM25: how much long passages are penalized. 0 to 1.
     pub b: f32,
     /// The share that a record's other passages add to its best one. 0 to 1.
     pub whole: f32,
@@ -88,12 +88,13 @@ impl Default for Ranking {
 }
 
 impl Ranking {
-    /// Whether vectors count at all.
+    /// Whether the ranking uses vectors.
     pub(crate) fn has_meaning(&self) -> bool {
         self.meaning > 0.0
     }
 
-    /// Name, value, largest value and purpose of each: what the schema and the check are made of. The smallest is 0.
+    /// Name, value, largest value and purpose of each weight. Schema and check are made from this list. The smallest
+    /// value is 0.
     fn weights(&self) -> [(&'static str, f32, f32, &'static str); 8] {
         [
             ("words", self.words, 1.0, "The weight of a record's words"),
@@ -109,7 +110,7 @@ impl Ranking {
 }
 
 impl Config {
-    /// Complaints about ranges.
+    /// Errors about values out of range.
     ///
     /// # Errors
     /// One error for each value that is out of its range.
@@ -136,7 +137,7 @@ pub(crate) fn schema() -> String {
         .weights()
         .into_iter()
         .map(|(name, value, most, purpose)| {
-            // By way of text: 0.3 as a double is 0.30000001192092896.
+            // Through text, because 0.3 as a double is 0.30000001192092896.
             let value: f64 = value.to_string().parse().unwrap_or_default();
             let schema =
                 json!({"type": "number", "minimum": 0, "maximum": most, "default": value, "description": purpose});
@@ -151,7 +152,7 @@ pub(crate) fn schema() -> String {
             "language": {
                 "enum": LANGUAGES,
                 "default": default.language,
-                "description": "Which stemmer finds other forms of a word; a change makes the index anew"
+                "description": "Which stemmer finds other forms of a word; a change rebuilds the index"
             },
             "sharedAcrossAgents": {
                 "type": "boolean",

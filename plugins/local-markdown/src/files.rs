@@ -1,4 +1,4 @@
-//! The binding's directory: what is in it, and how files come into it. Nothing here knows what a record is.
+//! The binding's directory: listing, reading and writing files. Nothing here depends on records.
 
 mod names;
 mod transaction;

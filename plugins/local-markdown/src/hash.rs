@@ -1,7 +1,7 @@
-//! A hash that is the same in every version and on every platform, which the standard library's are not.
+//! A hash that is the same in every version and on every platform. The standard library's hashes are not.
 
-/// FNV-1a over both parts, then mixed so that its upper bits are as good as its lower ones. It keeps apart by chance,
-/// not against somebody who looks for two equal ones: where that matters the thing itself is compared too.
+/// FNV-1a over both parts, then mixed so that its upper bits are as good as its lower ones. It is not
+/// safe against deliberate collisions: where they matter, the values themselves are compared, too.
 pub(crate) fn hash(kind: &[u8], bytes: &[u8]) -> u64 {
     let sum = kind
         .iter()

@@ -1,5 +1,5 @@
-//! What is known of the records without reading their files. Everything is a number or a hash but ids, paths and
-//! partitions, so that 100,000 records fit into some tens of megabytes and a search touches little memory.
+//! The search index, for searching without reading files. Except for ids, paths and partitions everything is a number
+//! or a hash, so that 100,000 records fit into some tens of megabytes and a search touches little memory.
 
 mod analysis;
 mod entry;

@@ -1,4 +1,4 @@
-//! Files and index together: what is in the directory is what is found, whoever put it there.
+//! Files and index together: every file in the directory is found, also one that a person put there.
 
 mod embed;
 mod folders;
@@ -19,7 +19,7 @@ use crate::text::Analyzer;
 use embed::Embedded;
 use folders::Folders;
 
-/// The longest id that the contract lets through, in bytes.
+/// The longest id that the contract allows, in bytes.
 const LONGEST_ID: usize = 512;
 
 /// The records of one binding.
@@ -33,9 +33,9 @@ pub(crate) struct Library {
     pages: Pages,
     folders: Folders,
     embedded: Embedded,
-    /// Where the look for changes by hand goes on.
+    /// Where the next check for changes by hand continues.
     looked_at: DocId,
-    /// When a call last looked at more than usual.
+    /// When a call last checked more than usual.
     looked: Option<Instant>,
     calls: u64,
     changes: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Reads the stored index, or makes it from the files.
+    /// Reads the stored index, or builds it from the files.
     pub(crate) fn open(config: &Config) -> Result<Self, Error> {
         let mut library = Self {
             index: Index::default(),
@@ -70,7 +70,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Another number after every change of the index.
+    /// A number that changes with every change of the index.
     pub(crate) fn version(&self) -> u64 {
         self.changes
     }
@@ -81,7 +81,7 @@ impl Library {
         Some((number, self.index.doc(number)?))
     }
 
-    /// A record as its file now is. The index follows where the file was changed meanwhile.
+    /// A record, read from its file. If the file was changed meanwhile, the index is updated.
     pub(crate) fn read(&mut self, id: &str) -> Result<Option<Record>, Error> {
         let Some((number, path, stamp)) = self.find(id).map(|(number, doc)| (number, doc.path.to_string(), doc.stamp))
         else {
@@ -98,7 +98,7 @@ impl Library {
         Ok(self.find(id).is_some_and(|(_, doc)| *doc.path == path).then_some(record))
     }
 
-    /// A time for a new record: now, and later than every time before, so that times keep the order of writes.
+    /// A time for a new record: now, but later than all times before, so that times have the order of the writes.
     pub(crate) fn now(&mut self) -> jiff::Timestamp {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
@@ -106,7 +106,7 @@ impl Library {
         jiff::Timestamp::from_microsecond(self.latest).unwrap_or_default()
     }
 
-    /// Brings the index up to one file.
+    /// Updates the index from one file.
     fn reindex(&mut self, path: &str) -> Result<(), Error> {
         match self.files.read(path)? {
             Some((content, stamp)) => self.insert(path, stamp, &Record::decode(&content)),
@@ -134,7 +134,8 @@ impl Library {
         Ok(())
     }
 
-    /// The id in the file, or one made of its path. Of two files with one id the one that we named for it has it.
+    /// The id in the file, or one made from its path. If two files have one id, it belongs to the file that the
+    /// provider named.
     fn id_of(&mut self, path: &str, record: &Record) -> Result<String, Error> {
         let by_path = || {
             let id = format!("file:{path}");
@@ -159,7 +160,7 @@ impl Library {
             self.folders.doubt(folder(&held));
             return Ok(id);
         }
-        log::warn!("{path} has the id of {held} and is taken as a record of its own; give it another id or none");
+        log::warn!("{path} has the id of {held} and is treated as a separate record; give it another id or none");
         Ok(by_path())
     }
 

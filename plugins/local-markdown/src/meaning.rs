@@ -1,5 +1,5 @@
-//! What records mean: vectors of their passages, where the binding has a model. They are made while nobody waits, kept
-//! beside the index, and go with the record that they are of.
+//! Vectors of the records' passages, if the binding has a model. They are computed in the background, stored beside the
+//! index, and removed with their record.
 
 mod nearest;
 mod vectors;
@@ -18,13 +18,13 @@ use crate::index::DocId;
 pub(crate) struct Meaning {
     model: Option<Model>,
     of: Vec<Option<Vectors>>,
-    /// Of all vectors, number by number: a question's cosine with it is the sum of its cosines with all of them.
+    /// The sum of all vectors. A question's cosine with it is the sum of its cosines with all of them.
     sum: Vec<f64>,
     passages: usize,
 }
 
 impl Meaning {
-    /// Nothing is known yet of a model's vectors.
+    /// No vectors of a model yet.
     pub(crate) fn new(model: Model) -> Self {
         let sum = vec![0.0; model.dimensions as usize];
         Self { model: Some(model), sum, ..Self::default() }
@@ -35,12 +35,12 @@ impl Meaning {
         self.model.as_ref().is_some_and(|own| (&own.name, own.dimensions) == (&model.name, model.dimensions))
     }
 
-    /// Whose vectors they are.
+    /// The name of the model.
     pub(crate) fn model(&self) -> Option<&Model> {
         self.model.as_ref()
     }
 
-    /// How many of its passages, from the first, a record has vectors of.
+    /// How many of a record's passages, from the first, have vectors.
     pub(crate) fn count(&self, doc: DocId) -> usize {
         self.get(doc).map_or(0, Vectors::len)
     }
@@ -55,7 +55,7 @@ impl Meaning {
         self.of.get(doc as usize)?.as_ref()
     }
 
-    /// The record has these vectors now, and no others.
+    /// Replaces the vectors of a record.
     pub(crate) fn set(&mut self, doc: DocId, vectors: Vectors) {
         self.drop(doc);
         if self.of.len() <= doc as usize {
@@ -66,7 +66,7 @@ impl Meaning {
         self.of[doc as usize] = Some(vectors);
     }
 
-    /// The record has none.
+    /// Removes the vectors of a record.
     pub(crate) fn drop(&mut self, doc: DocId) {
         if let Some(vectors) = self.of.get_mut(doc as usize).and_then(Option::take) {
             self.passages -= vectors.len();

@@ -20,7 +20,7 @@ use crate::record::Record;
 use request::object;
 use snippet::snippet;
 
-/// A list's answer stays well below what may cross in one call, in bytes of text.
+/// The most bytes of text in a list's answer. This is well below the limit of a call.
 const LIST_BYTES: usize = 8 << 20;
 
 /// The provider.
@@ -46,7 +46,7 @@ impl Provider for LocalMarkdown {
             .require(Permission::Directory(1 << 30), "Records are Markdown files in it")
             .require(Permission::Storage(512 << 20), "The search index is kept in it")
             .prefer(Permission::Clock, "The times in the files are exact")
-            .prefer(Permission::Embeddings, "Records are found by what they mean, too")
+            .prefer(Permission::Embeddings, "Records are found by their meaning, too")
     }
 
     fn check_config(config: &Config) -> Result<(), Vec<ConfigError>> {
@@ -141,9 +141,7 @@ impl Correction for LocalMarkdown {
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         self.library.refresh()?;
         let Patch::Replacement(write) = request.patch else {
-            return Err(Error::unsupported(
-                "local-markdown has no model to follow an instruction; give the record as it should be",
-            ));
+            return Err(Error::unsupported("local-markdown cannot follow instructions; send the corrected record"));
         };
         let Some(mut record) = self.read_visible(&request.id, &request.scope, None)? else {
             return Err(Error::NotFound(format!("there is no record `{}` in this scope", request.id)));
@@ -182,7 +180,7 @@ impl Explain for LocalMarkdown {
 }
 
 impl LocalMarkdown {
-    /// A record of this scope as its file now is.
+    /// A record of this scope, read from its file.
     fn read_visible(
         &mut self,
         id: &str,
@@ -191,7 +189,7 @@ impl LocalMarkdown {
     ) -> Result<Option<Record>, Error> {
         let index = &self.library.index;
         let Some(doc) = index.by_id(id) else { return Ok(None) };
-        // Before the file is read: what belongs to somebody else is not worth it.
+        // Checked first, so that the file of a record of another scope is not read.
         if !self.sees(&index.partitions()[index.partition_of(doc)], scope) {
             return Ok(None);
         }
@@ -202,7 +200,7 @@ impl LocalMarkdown {
         }))
     }
 
-    /// What a record has set, a scope must not contradict.
+    /// Whether the scope has no other value in a field that the record has set.
     fn sees(&self, [agent, subject, namespace]: &Partition, scope: &Scope) -> bool {
         let fits = |of_record: &Option<String>, of_scope: &Option<String>| {
             of_record.is_none() || of_scope.is_none() || of_record == of_scope

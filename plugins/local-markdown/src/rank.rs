@@ -1,9 +1,9 @@
-//! Which records answer a question.
+//! Ranking: which records answer a question.
 //!
-//! A record's own score is BM25 over its passages and, where the binding has a model, how near they are to the question
-//! in meaning. To it are added shares of what stands around the record: its neighbours' scores, its session's, and
-//! whether the question names somebody in its metadata. Every part is normalized to 0–1 within the result and weighted
-//! by the configuration; README.md says what each is for.
+//! A record's own score is BM25 over its passages and, if the binding has a model, the similarity of their vectors to
+//! the question's. Shares of the scores of its neighbours and of its session are added, and a share for a name in its
+//! metadata that the question contains. Every part is normalized to 0–1 within the result and weighted by the
+//! configuration. README.md explains the parts.
 
 mod context;
 mod fuse;
@@ -16,19 +16,19 @@ use crate::index::{DocId, Index};
 use crate::meaning::Nearest;
 use crate::text::Analyzer;
 
-/// How many records are looked at more closely. What shares only a common word with the question is not among them.
+/// How many records are ranked closely. Records that share only a common word with the question are not among them.
 const CANDIDATES: usize = 2_048;
 
 /// A record that answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit {
-    /// Which.
+    /// Its number.
     pub(crate) doc: DocId,
     /// 0 to 1, comparable within one result.
     pub(crate) score: f32,
-    /// Which of its passages fits best.
+    /// Its best passage.
     pub(crate) passage: usize,
-    /// Where the score comes from.
+    /// The parts of the score.
     pub(crate) parts: Parts,
 }
 
@@ -37,13 +37,13 @@ pub(crate) struct Hit {
 pub(crate) struct Parts {
     /// The record's own words.
     pub(crate) words: f32,
-    /// What the record means.
+    /// The record's meaning.
     pub(crate) meaning: f32,
-    /// What stands beside it.
+    /// Its neighbours.
     pub(crate) neighbours: f32,
     /// Its session.
     pub(crate) session: f32,
-    /// Named in the question.
+    /// A name in its metadata that the question contains.
     pub(crate) names: f32,
 }
 
@@ -52,24 +52,24 @@ impl Parts {
         self.own() + self.neighbours + self.session + self.names
     }
 
-    /// What it has without its surroundings.
+    /// The score without neighbours, session and names.
     fn own(self) -> f32 {
         self.words + self.meaning
     }
 }
 
-/// What is asked.
+/// A question.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Question<'a> {
-    /// In words.
+    /// Its terms.
     pub(crate) text: &'a str,
-    /// What is near to it in meaning; empty where the binding has no model.
+    /// The similar passages; empty if the binding has no model.
     pub(crate) nearest: &'a Nearest,
     /// How many records are wanted.
     pub(crate) top: usize,
 }
 
-/// The best records that `admits` lets through, best first.
+/// The best records that `admits` accepts, best first.
 pub(crate) fn rank(
     index: &Index,
     analyzer: &Analyzer,
@@ -81,13 +81,13 @@ pub(crate) fn rank(
     let terms = analyzer.question(question.text);
     let words = score::own(index, ranking, scratch, &terms, &admits);
     let whole = score::whole(index, &terms);
-    // A large answer needs as many to choose from.
+    // A large answer needs more candidates.
     let candidates = CANDIDATES.max(question.top.saturating_mul(2));
     let own = fuse::own(ranking, words, whole, question.nearest, candidates);
     let mut found = context::around(index, ranking, &own, &admits);
     context::add_sessions(index, ranking, &mut found);
     context::add_names(index, ranking, question.text, &mut found);
-    // The most that a record can have.
+    // The largest possible score.
     let full = 1.0 + context::most(ranking);
     let mut hits: Vec<Hit> = found
         .into_iter()

@@ -11,7 +11,7 @@ use memhost_sdk::types::SourceRef;
 /// Front matter and text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Record {
-    /// What stands between the `---` lines.
+    /// The text between the `---` lines.
     pub(crate) front: Front,
     /// The rest of the file.
     pub(crate) text: String,
@@ -30,7 +30,7 @@ impl Record {
         out
     }
 
-    /// From a file's content. What has no front matter, or none that can be read, is all text.
+    /// Reads a file's content. Without readable front matter the whole content is text.
     pub(crate) fn decode(content: &str) -> Self {
         let whole = || Self { front: Front::default(), text: content.to_owned() };
         let visible = content.strip_prefix('\u{feff}').unwrap_or(content);
@@ -41,19 +41,21 @@ impl Record {
         match Front::decode(head) {
             Ok(front) => Self { front, text: text.to_owned() },
             Err(reason) => {
-                log::warn!("a file's front matter cannot be read and is taken as text until it is mended: {reason}");
+                log::warn!(
+                    "a file's front matter cannot be read and is treated as text until it is repaired: {reason}"
+                );
                 whole()
             }
         }
     }
 
-    /// Where it came from, if that is known.
+    /// Its source, if that is known.
     pub(crate) fn source(&self, company: &str) -> Option<SourceRef> {
         fields::source(&self.front.source, company)
     }
 }
 
-/// The lines before the next fence and what is behind it.
+/// The lines before the next `---` line, and everything after it.
 fn split_fence(rest: &str) -> Option<(&str, &str)> {
     let mut at = 0;
     for line in rest.split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! What a binding may set.
+//! The configuration of a binding.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,10 @@ use crate::kind::Kind;
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// The confidence from which an item of a kind counts without review, 0 to 1, where it is not the taxonomy's.
+    /// The confidence from which an item of a kind is approved without review, 0 to 1, if it differs from the
+    /// taxonomy's.
     pub thresholds: BTreeMap<Kind, f64>,
-    /// Extracted candidates below this confidence, 0 to 1, are not kept at all; between it and the threshold they wait.
+    /// Extracted candidates below this confidence, 0 to 1, are dropped. Between it and the threshold they wait.
     pub reject_below: f64,
     /// What happens to raw personal data.
     pub pii: Pii,
@@ -48,7 +49,7 @@ impl Default for Config {
 pub enum Pii {
     /// It waits for a person, who sees the raw text.
     Pending,
-    /// It is redacted before it is written, and goes on as level 1.
+    /// It is redacted before it is written, and then has level 1.
     Redact,
 }
 
@@ -58,7 +59,7 @@ pub enum Pii {
 pub struct TodoLife {
     /// Days that one without a date lives, 1 to 3,650.
     pub default_days: u32,
-    /// Days that one with a date is still shown behind it, 0 to 3,650: what is late is still to be done.
+    /// Days for which a todo is still shown after its date, 0 to 3,650.
     pub grace_days: u32,
 }
 
@@ -72,7 +73,7 @@ impl Default for TodoLife {
 #[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FactLife {
-    /// Days after which an unused fact weighs half, 1 to 3,650. Each use begins them anew and makes them more.
+    /// Days after which an unused fact weighs half, 1 to 3,650. Each use starts them again and makes them longer.
     pub half_life_days: u32,
 }
 
@@ -102,7 +103,7 @@ impl Config {
         self.thresholds.get(&kind).copied().unwrap_or_else(|| kind.threshold())
     }
 
-    /// Complaints about ranges.
+    /// Errors about values out of range.
     ///
     /// # Errors
     /// One error for each value that is out of its range.
@@ -150,9 +151,9 @@ pub(crate) fn schema() -> String {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "thresholds": object("The confidence from which an item of a kind counts without review", thresholds.into()),
+            "thresholds": object("The confidence from which an item of a kind is approved without review", thresholds.into()),
             "rejectBelow": {"type": "number", "minimum": 0, "maximum": 1, "default": default.reject_below,
-                "description": "Extracted candidates below this confidence are not kept"},
+                "description": "Extracted candidates below this confidence are dropped"},
             "pii": {"enum": ["pending", "redact"], "default": default.pii,
                 "description": "Whether an item with raw personal data waits for a person or is redacted at once"},
             "shareUserMemory": {"type": "boolean", "default": default.share_user_memory,

@@ -1,4 +1,4 @@
-//! When something is due: dates as people write them, in UTC, from the day on which they were said.
+//! Reads due dates as people write them, in UTC, relative to the day on which they were said.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 use regex_lite::{Captures, Regex};
 
-/// Each way to write a date: what leads to it, and how it is read.
+/// Each way to write a date: its pattern, and how it is read.
 const FORMS: &[(&str, Read)] = &[
     (r"\b(\d{4})-(\d\d)-(\d\d)\b", iso),
     (r"\b(?:the )?day after tomorrow\b", |_, today| after(today, 2.days())),
@@ -47,7 +47,7 @@ pub(crate) fn mentions(plain: &str) -> bool {
     READERS.iter().any(|(pattern, _)| pattern.is_match(plain))
 }
 
-/// The end of the day that a text names, if it names one; of several the first form in the table.
+/// The end of the day that a text names, if any. If there are several, the first form in the table counts.
 pub(crate) fn parse(text: &str, said: Timestamp) -> Option<Timestamp> {
     let today = said.to_zoned(TimeZone::UTC).date();
     let plain = text.to_lowercase();
@@ -99,13 +99,13 @@ fn day_of_week(found: &Captures, today: Date) -> Option<Date> {
         _ => Weekday::Sunday,
     };
     let next = weekday(today, day, false)?;
-    // `next Friday` is the one of the week after, when there is one before in this week.
+    // `next Friday` is that of the next week if this week still has one.
     let is_next = found.get(1).is_some_and(|word| word.as_str() == "next ");
     let sunday = weekday(today, Weekday::Sunday, true)?;
     if is_next && next <= sunday { after(next, 7.days()) } else { Some(next) }
 }
 
-/// A day of this year, or of the next one when it is over for more than half a year: `3 January`, said in December.
+/// A day of this year, or of the next one if it was more than half a year ago: `3 January`, said in December.
 fn month_day(month: &str, day: &str, year: Option<&str>, today: Date) -> Option<Date> {
     const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let month = i8::try_from(MONTHS.iter().position(|name| *name == month)? + 1).ok()?;

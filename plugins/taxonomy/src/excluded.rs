@@ -10,7 +10,7 @@ pub(crate) struct Excluded {
     pub(crate) name: &'static str,
     reason: &'static str,
     belongs: &'static str,
-    /// What `metadata.kind`, `metadata.type` or a tag of the payload says it is.
+    /// The values of `metadata.kind`, `metadata.type` or a tag of the payload that name it.
     declared: &'static [&'static str],
     mime: &'static [&'static str],
 }
@@ -120,28 +120,28 @@ const TEMPORARY: Excluded = Excluded {
 };
 const TABLE: [&Excluded; 6] = [&CACHE, &CODE_INDEX, &SEARCH_RESULTS, &EMBEDDINGS, &CONVERSATION, &TEMPORARY];
 
-/// As many numbers in a row are a vector.
+/// This many numbers in a row are a vector.
 const VECTOR: usize = 8;
 
-/// What is offered, whichever way it comes.
+/// The content of a write or capture.
 #[derive(Debug, Default)]
 pub(crate) struct Offered<'a> {
     pub(crate) metadata: Option<&'a Map<String, Value>>,
     pub(crate) mime: Option<&'a str>,
     pub(crate) text: &'a str,
     pub(crate) object: Option<&'a Value>,
-    /// Whether it is to be a record as it is. Raw conversation is what records are made of, so it may come as input.
+    /// Whether it would become a record. Raw conversation may be captured as residue, from which records are extracted.
     pub(crate) as_record: bool,
 }
 
 impl Excluded {
-    /// What the caller is told.
+    /// The message for the caller.
     pub(crate) fn message(&self) -> String {
         format!("this is {}, which is not memory ({}); it belongs {}", self.name, self.reason, self.belongs)
     }
 }
 
-/// Which row of the table something is, if it is one, and the member that shows it.
+/// The row of the table that fits, if any, and the member that shows it.
 pub(crate) fn excluded(offered: &Offered) -> Option<(&'static Excluded, &'static str)> {
     let found = declared(offered.metadata)
         .or_else(|| Some((by_mime(offered.mime?)?, "mimeType")))
@@ -223,7 +223,7 @@ fn by_text(text: &str) -> Option<&'static Excluded> {
     if text.trim_start().starts_with(['{', '[']) {
         return by_shape(&serde_json::from_str(text).ok()?);
     }
-    // A log of messages: most lines begin with who speaks, and more than one does.
+    // A log of messages: most lines begin with a speaker, and there is more than one.
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut names: Vec<&str> = lines.iter().filter_map(|line| Some(speaker(line)?.0)).collect();
     let labelled = names.len();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_declares_itself_is_recognised() {
+    fn excluded_content_is_recognised_by_its_declaration() {
         for (kind, name) in [
             ("prompt-cache", "context caching"),
             ("code_index", "a code index"),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_its_shape_is_recognised() {
+    fn excluded_content_is_recognised_by_its_shape() {
         let vector = json!([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]);
         assert_eq!(row(&json!({"embedding": vector}), "x", true), Some("embeddings"));
         assert_eq!(row(&json!({}), &vector.to_string(), false), Some("embeddings"));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn conversation_is_input_and_no_record() {
+    fn conversation_is_input_and_not_a_record() {
         let log = "Ann: I prefer tea.\nBob: Me too.\nAnn: Good.\nBob: Fine.";
         assert_eq!(row(&json!({}), log, true), Some("raw conversation history"));
         assert_eq!(row(&json!({}), log, false), None);

@@ -1,7 +1,7 @@
-//! From a captured text to candidates, by rules that each candidate names.
+//! Extracts candidates from a captured text, by rules that each candidate names.
 //!
-//! A text becomes sentences, a sentence clauses. Every rule looks at every clause; of those that match, the surest one
-//! says what the clause is. There is no model and no state: the same text gives the same candidates.
+//! A text becomes sentences, a sentence clauses. Every rule is tried on every clause. Of the rules that match, the one
+//! with the highest confidence decides. There is no model and no state: the same text gives the same candidates.
 
 mod adjust;
 mod clause;
@@ -15,24 +15,24 @@ pub(crate) use lines::{Speaker, sentences, speaker};
 use rule::RULES;
 pub(crate) use rule::Rule;
 
-/// Something that may be worth keeping.
+/// A candidate for an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The statement, as it was written.
     pub text: String,
     /// 0 to 1: the rule's confidence with all adjustments.
     pub confidence: f64,
-    /// The rule that says so, such as `preference.prefer`.
+    /// The rule that found it, such as `preference.prefer`.
     pub rule: &'static str,
-    /// What made the rule more or less sure, by name.
+    /// The names of the adjustments of the confidence.
     pub adjustments: Vec<(&'static str, f64)>,
-    /// What the rule says that it is about.
+    /// The topics of the rule.
     pub tags: Vec<String>,
     /// Whom it is about: `user`, `team`, `project` or `other`.
     pub subject: &'static str,
-    /// The whole sentence that it stands in.
+    /// The sentence that contains it.
     pub evidence: String,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn candidates(sentences: &[(String, Speaker)]) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     for (sentence, speaker) in sentences {
         for clause in clauses(sentence, *speaker) {
-            // `Keep in mind that …` of nothing in particular is what it says itself.
+            // `Keep in mind that …` before something that no rule matches is a note of its own.
             let read = judge(&clause, sentence).or_else(|| judge(&clause.with_lead()?, sentence));
             let Some(candidate) = read else { continue };
             let is_new = |other: &Candidate| other.kind != candidate.kind || other.text != candidate.text;
@@ -58,13 +58,13 @@ pub(crate) fn candidates(sentences: &[(String, Speaker)]) -> Vec<Candidate> {
     found
 }
 
-/// The surest reading of a clause; of equally sure ones the first in the order of kinds and rules.
+/// The match with the highest confidence; of equal ones the first in the order of kinds and rules.
 fn judge(clause: &Clause, sentence: &str) -> Option<Candidate> {
     let mut best: Option<Candidate> = None;
     for ready in RULES.iter().filter(|ready| ready.matches(clause)) {
         let adjustments = adjustments(clause, ready.kind);
         let sum = adjustments.iter().fold(ready.rule.confidence, |sum, (_, by)| sum + by);
-        // To three places: a sum of decimal fractions is not one, and thresholds are compared with it.
+        // Rounded to three places, because sums of decimal fractions are inexact and are compared with thresholds.
         let confidence = (sum.clamp(0.0, 0.99) * 1_000.0).round() / 1_000.0;
         if best.as_ref().is_none_or(|best| confidence > best.confidence) {
             best = Some(Candidate {
@@ -82,7 +82,7 @@ fn judge(clause: &Clause, sentence: &str) -> Option<Candidate> {
     best
 }
 
-/// Whom a clause is about, by its first telling word.
+/// Whom a clause is about, by the first word that shows it.
 fn subject(clause: &Clause) -> &'static str {
     for word in clause.plain.split(|c: char| !c.is_alphanumeric()).take(6) {
         match word {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_says_which_rule_made_it_and_why_it_is_so_sure() {
+    fn a_candidate_names_its_rule_and_adjustments() {
         let found = one("By the way, maybe I prefer tea.");
         assert_eq!((found.kind, found.rule), (Kind::Preference, "preference.prefer"));
         assert_eq!(found.adjustments, [("hedged", -0.25)]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_machines_and_what_is_over_are_not_believed() {
+    fn questions_machines_and_past_statements_are_ignored() {
         assert!(extract("Do I prefer tea?").is_empty());
         let sure = |text| extract(text).iter().any(|found| found.confidence >= found.kind.threshold());
         assert!(!sure("assistant: I prefer tea."));

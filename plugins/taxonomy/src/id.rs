@@ -1,4 +1,4 @@
-//! Names of records and jobs, made from what they are of: the same thing has the same name, however often it comes.
+//! Ids of records and jobs, derived from their content: a repeated write or capture gets the same id.
 
 use memhost_sdk::types::CaptureRequest;
 use sha2::{Digest, Sha256};
@@ -16,8 +16,8 @@ fn hash(parts: &[&str]) -> String {
     hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a captured event is: the same delivery of a hook, or the same operation. A hook's id is an id of many kinds of
-/// events and of several agents, so these count too.
+/// The identity of a captured event: its hook, or else its operation. Several kinds of events and several agents may
+/// use one hook id, so kind and agent are included.
 pub(crate) fn event(request: &CaptureRequest) -> String {
     match &request.hook {
         Some(hook) => {
@@ -28,29 +28,29 @@ pub(crate) fn event(request: &CaptureRequest) -> String {
     }
 }
 
-/// A record that an operation writes without a name.
+/// The id of a record that an operation writes without one.
 pub(crate) fn written(operation: &str, number: usize) -> String {
     format!("written-{}", hash(&["written", operation, &number.to_string()]))
 }
 
-/// A statement in a place: said twice, it is one record.
+/// The id of a statement in a place: said twice, it is one record.
 pub(crate) fn statement(kind: Kind, text: &str, place: &Place) -> String {
     let words: Vec<String> =
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
     let part = |part: &Option<String>| part.as_ref().map_or("-".to_owned(), |text| format!("+{text}"));
     let project = if kind.is_project_scoped() { part(&place.project) } else { "-".to_owned() };
     let (agent, subject, namespace) = (part(&place.agent), part(&place.subject), part(&place.namespace));
-    // `C++` and `C#` are the same words and not the same text.
+    // `C++` and `C#` have the same words but are not the same text.
     let signs: String = text.chars().filter(|c| "+#".contains(*c)).collect();
     format!("memory-{}", hash(&[kind.name(), &words.join(" "), &signs, &agent, &subject, &namespace, &project]))
 }
 
-/// A cursor of a list: behind which record it goes on. Bound to nothing; the host binds it to the scope.
+/// A cursor of a list: the last record of the page. The host binds it to the scope.
 pub(crate) fn cursor(last: &str) -> String {
     format!("1.{last}")
 }
 
-/// Back from [`cursor`].
+/// The inverse of [`cursor`].
 pub(crate) fn read_cursor(cursor: &str) -> Option<&str> {
     cursor.strip_prefix("1.")
 }
@@ -60,7 +60,7 @@ pub(crate) fn decision(parts: &[&str]) -> String {
     hash(parts)
 }
 
-/// The job of a capture.
+/// The id of the job of a capture.
 pub(crate) fn job(request: &CaptureRequest) -> String {
     format!("job-{}", event(request))
 }

@@ -1,4 +1,4 @@
-//! An item of memory as it is stored, and as it is answered.
+//! An item, as it is stored and as it is returned.
 
 use jiff::Timestamp;
 use memhost_sdk::types::{Scope, Score, Snippet};
@@ -9,19 +9,19 @@ use crate::kind::{Group, Kind};
 use crate::pii;
 use crate::place::{Place, Source};
 
-/// Where an item stands in the workflow.
+/// The status of an item in the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
-    /// It counts: the only status that is ever answered outside of review.
+    /// Approved: the only status that is returned outside of review.
     Approved,
     /// It waits for a person.
     Pending,
-    /// A person said no. Its content is gone; what is left keeps it from coming back.
+    /// Rejected by a person. Its content is deleted; the id stays, so that it does not come back.
     Rejected,
 }
 
-/// What the rules said of an item that was extracted.
+/// The result of the rule that extracted an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Extracted {
     pub(crate) rule: String,
@@ -38,37 +38,37 @@ pub(crate) struct Item {
     pub(crate) kind: Kind,
     pub(crate) text: String,
     pub(crate) summary: Option<String>,
-    /// 0 to 1. 1 where a person approved it or a caller wrote it without saying how sure it is.
+    /// 0 to 1. 1 if a person approved it, or a caller wrote it without a confidence.
     pub(crate) confidence: f64,
     pub(crate) status: Status,
-    /// The level of everything that would be answered of it.
+    /// The level of everything that is returned of it.
     pub(crate) pii_risk: u8,
     pub(crate) tags: Vec<String>,
     pub(crate) extracted: Option<Extracted>,
     pub(crate) place: Place,
     pub(crate) source: Option<Source>,
-    /// As its writer gave it.
+    /// As the caller sent it.
     pub(crate) metadata: Option<Map<String, Value>>,
-    /// The operation that wrote it: the same one again writes nothing.
+    /// The operation that wrote it. The same operation writes nothing the second time.
     pub(crate) operation: String,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
-    /// Behind this time it is not answered.
+    /// After this time it is not returned.
     pub(crate) expires_at: Option<Timestamp>,
-    /// What a person decided, so that the same decision can be told from another.
+    /// A person's decision, to recognize the same decision when it is repeated.
     pub(crate) decision: Option<String>,
 }
 
-/// The largest evidence that is kept, in characters.
+/// The longest evidence that is stored, in characters.
 const EVIDENCE: usize = 600;
 
 impl Item {
-    /// Whether it may be answered now.
+    /// Whether it may be returned now.
     pub(crate) fn counts(&self, now: Timestamp) -> bool {
         self.status == Status::Approved && self.expires_at.is_none_or(|end| end > now)
     }
 
-    /// The level of everything that would be answered of it: text, summary, evidence, tags and the given metadata.
+    /// The level of everything that is returned of it: text, summary, evidence, tags and the given metadata.
     pub(crate) fn judge_pii(&mut self) {
         let metadata = self.metadata.as_ref().map(|metadata| Value::Object(metadata.clone()).to_string());
         let evidence = self.extracted.as_ref().map(|extracted| extracted.evidence.as_str());
@@ -77,7 +77,7 @@ impl Item {
         self.pii_risk = parts.into_iter().flatten().map(pii::level).max().unwrap_or_default();
     }
 
-    /// Takes raw personal data out of everything that would be answered. Never of level 2 afterwards.
+    /// Redacts raw personal data in everything that is returned. The level is below 2 afterwards.
     pub(crate) fn redact(&mut self) {
         self.text = pii::redact(&self.text);
         self.summary = self.summary.as_deref().map(pii::redact);
@@ -89,7 +89,7 @@ impl Item {
         }
         self.metadata = self.metadata.take().map(redacted);
         self.judge_pii();
-        // Members that are harmless alone and not beside each other: what cannot be cleaned is not kept.
+        // Members that are raw data only together cannot be redacted one by one, so they are removed.
         if self.pii_risk == 2 {
             self.metadata = None;
             self.tags.clear();
@@ -97,12 +97,12 @@ impl Item {
         }
     }
 
-    /// The evidence of a candidate: the sentence, without what it says beside the statement that would be too much.
+    /// The evidence of a candidate: the sentence, shortened and redacted.
     pub(crate) fn evidence(sentence: &str) -> String {
         sentence.chars().take(EVIDENCE).collect()
     }
 
-    /// Metadata as it is answered: what was given, and above it what this provider knows.
+    /// The metadata that is returned: the caller's, and over it the provider's own members.
     pub(crate) fn shown(&self) -> Map<String, Value> {
         let mut shown = self.metadata.clone().unwrap_or_default();
         let mut set = |name: &str, value: Value| drop(shown.insert(name.to_owned(), value));
@@ -127,7 +127,7 @@ impl Item {
         shown
     }
 
-    /// As an answer.
+    /// The item as a snippet.
     pub(crate) fn snippet(&self, score: Score, company: &str) -> Snippet {
         Snippet {
             score,
@@ -140,8 +140,8 @@ impl Item {
         }
     }
 
-    /// Whether a scope may see it: the contract's partitions, and beside them the project for what is project-scoped.
-    /// User memory with a subject follows that subject where the binding says so.
+    /// Whether a scope may see it: by the contract's partitions, and for project-scoped kinds by the project. With
+    /// `shareUserMemory`, user memory with a subject is visible to all agents for that subject.
     pub(crate) fn is_visible(&self, scope: &Scope, share_user_memory: bool) -> bool {
         let fits = |of_item: &Option<String>, of_scope: &Option<String>| {
             of_item.is_none() || of_scope.is_none() || of_item == of_scope
@@ -157,7 +157,7 @@ impl Item {
 fn redacted(metadata: Map<String, Value>) -> Map<String, Value> {
     let one = |(name, value): (String, Value)| {
         let value = redacted_value(value);
-        // Some values are raw only behind their names: `{"password": "abc123"}`.
+        // Some values are raw data only together with their names: `{"password": "abc123"}`.
         let together = value.as_str().is_some_and(|text| pii::level(&format!("{name}: {text}")) == 2);
         (pii::redact(&name), if together { Value::from("[REDACTED]") } else { value })
     };
@@ -167,7 +167,7 @@ fn redacted(metadata: Map<String, Value>) -> Map<String, Value> {
 fn redacted_value(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(pii::redact(&text)),
-        // A number can be a card: as a text it is looked at, and stays a number if it is none.
+        // A number can be a card number, so it is checked as text. Otherwise it stays a number.
         Value::Number(number) if pii::level(&number.to_string()) == 2 => {
             Value::String(pii::redact(&number.to_string()))
         }

@@ -22,7 +22,7 @@ pub enum Kind {
     Decision,
     /// A tentative assumption.
     Hypothesis,
-    /// Something that is to be done, for a time.
+    /// Something to be done. It expires.
     Todo,
     /// Words that name a field or focus.
     KeywordSet,
@@ -35,7 +35,7 @@ pub enum Kind {
 pub enum Group {
     /// Stable, across sessions.
     User,
-    /// Out of sessions, ageing.
+    /// From sessions, ageing.
     Episodic,
     /// Of a project or track.
     Workspace,
@@ -93,7 +93,7 @@ impl Kind {
         }
     }
 
-    /// The confidence from which an item counts without review: the document's column, 0 to 1.
+    /// The confidence from which an item is approved without review, from the document's table, 0 to 1.
     pub const fn threshold(self) -> f64 {
         match self {
             Self::Profile => 0.85,
@@ -114,8 +114,8 @@ impl Kind {
         matches!(self, Self::Project | Self::Decision | Self::KeywordSet | Self::Note)
     }
 
-    /// The weight in ranking, 0 to 1. A rule must not lose against a remark that shares one word more; a hypothesis is
-    /// of low priority, as the document says.
+    /// The weight in ranking, 0 to 1. A constraint must not rank below a remark that shares one word more. A hypothesis
+    /// has low priority, as the document says.
     pub const fn priority(self) -> f64 {
         match self {
             Self::Constraint => 1.0,
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_document_and_come_back() {
+    fn names_are_those_of_the_document_and_are_parsed() {
         assert_eq!(Kind::ALL.len(), 11);
         for kind in Kind::ALL {
             assert_eq!(Kind::parse(kind.name()), Some(kind));

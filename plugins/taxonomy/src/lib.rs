@@ -1,6 +1,6 @@
-//! A memory provider of eleven kinds: what is captured becomes candidates by rules that each candidate names; candidates
-//! wait, count or are refused by kind, confidence and personal data; what counts lives as long as its kind does. It is
-//! written with `memhost-sdk` only.
+//! A memory provider with eleven kinds of memory. Rules extract candidates from captured text, and each candidate names
+//! its rule. A candidate is approved, waits or is dropped, depending on kind, confidence and personal data. Approved
+//! items live as long as their kind. It depends on `memhost-sdk` and `memhost-pii` only.
 
 mod clock;
 mod config;

@@ -10,8 +10,8 @@ fn days(count: u32) -> SignedDuration {
     SignedDuration::from_hours(24 * i64::from(count))
 }
 
-/// When an item that was said then ends: a `todo` some days behind the day it names, a `hypothesis` after a time; the
-/// other kinds do not.
+/// When an item expires: a `todo` some days after the day that it names, a `hypothesis` after a time. The other kinds
+/// do not expire.
 pub(crate) fn expires(config: &Config, kind: Kind, text: &str, said: Timestamp) -> Option<Timestamp> {
     match kind {
         Kind::Todo => match due::parse(text, said) {
@@ -23,8 +23,8 @@ pub(crate) fn expires(config: &Config, kind: Kind, text: &str, said: Timestamp) 
     }
 }
 
-/// What is left of a `fact`'s weight, 0 to 1; 1 for the other kinds. It halves with each half-life since it was last
-/// said or used, and a half-life grows with the number of uses: what is asked for again and again stays.
+/// The decay of a `fact`, 0 to 1; 1 for the other kinds. It halves with each half-life since the fact was last said or
+/// used. The half-life grows with the number of uses, so that facts in use stay.
 pub(crate) fn decay(config: &Config, kind: Kind, since: Timestamp, uses: u32, now: Timestamp) -> f64 {
     if kind != Kind::Fact {
         return 1.0;
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_todo_ends_behind_its_day_and_a_hypothesis_after_a_time() {
+    fn a_todo_expires_after_its_day_and_a_hypothesis_after_a_time() {
         let config = Config::default();
         let said = time("2026-03-04T10:00:00Z");
         let end = |kind, text| expires(&config, kind, text, said).map(|end| end.to_string());

@@ -1,9 +1,9 @@
-//! Where an item belongs and where it came from: the contract's scope and source, as they are stored.
+//! The scope and the source of an item, as they are stored.
 
 use memhost_sdk::types::{HookKind, Scope, SourceKind, SourceRef};
 use serde::{Deserialize, Serialize};
 
-/// The parts of a scope that an item keeps.
+/// The stored parts of a scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Place {
@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-/// A source, as it is stored. The company is the binding's and is put back when it is answered.
+/// A source, as it is stored. The company is the binding's and is added when the source is returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Source {
     kind: String,
@@ -100,7 +100,7 @@ pub(crate) fn hook_name(kind: &HookKind) -> String {
     .to_owned()
 }
 
-/// Back from [`hook_name`].
+/// The inverse of [`hook_name`].
 pub(crate) fn hook_kind(name: &str) -> HookKind {
     match name {
         "pre_run_hydrate" => HookKind::PreRunHydrate,

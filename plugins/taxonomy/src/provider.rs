@@ -21,7 +21,7 @@ use crate::words::stems;
 use crate::write::{self, Writing, object};
 use jobs::Jobs;
 
-/// An answer stays well below what may cross in one call, in bytes of text and metadata.
+/// The most bytes of text and metadata in an answer. This is well below the limit of a call.
 const ANSWER_BYTES: usize = 8 << 20;
 
 /// What a snippet is of an answer, in bytes.
@@ -44,14 +44,14 @@ impl Provider for Taxonomy {
         let mut description = Description::new(
             "taxonomy",
             env!("CARGO_PKG_VERSION"),
-            "Memory of eleven kinds, extracted by rules that are told, reviewed, and forgotten in its time",
+            "Memory of eleven kinds, extracted by named rules, with review and lifetimes",
         );
         "Memory taxonomy".clone_into(&mut description.name);
         description.config_schema = Some(schema());
         description.capabilities.provider_managed_extraction = true;
         description.capabilities.async_extraction = true;
         description
-            .require(Permission::Storage(256 << 20), "Items, jobs and texts that wait for extraction are kept in it")
+            .require(Permission::Storage(256 << 20), "Items, jobs and texts that wait for extraction are stored in it")
     }
 
     fn check_config(config: &Config) -> Result<(), Vec<ConfigError>> {
@@ -64,7 +64,7 @@ impl Provider for Taxonomy {
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         match request.mode {
-            // Nothing but the job is touched, so that it is answered at once.
+            // Only the job is stored, so that the answer is quick.
             CaptureMode::CaptureResidue => self.queue(&request),
             CaptureMode::CaptureRecord => {
                 self.store.refresh()?;
@@ -138,16 +138,14 @@ impl Correction for Taxonomy {
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         self.store.refresh()?;
         let Patch::Replacement(write) = request.patch else {
-            return Err(Error::unsupported(
-                "taxonomy has no model to follow an instruction; give the record as it should be",
-            ));
+            return Err(Error::unsupported("taxonomy cannot follow instructions; send the corrected record"));
         };
         let now = now();
         let Some(before) = self.visible(&request.id, &request.scope).filter(|item| item.counts(now)).cloned() else {
             return Err(Error::NotFound(format!("there is no record `{}` in this scope", request.id)));
         };
         if before.operation != request.operation_id {
-            // What is not said again stays: a correction of the words is none of the kind.
+            // Missing members of the metadata stay: a correction of the text does not change the kind.
             let metadata = match write.metadata {
                 Some(metadata) => Some(metadata),
                 None => {
@@ -199,7 +197,7 @@ impl Taxonomy {
             .filter(|item| item.status != Status::Rejected && item.is_visible(scope, self.config.share_user_memory))
     }
 
-    /// Writes records, all or none, and answers their names. `field` is where they stand in the request.
+    /// Writes records, all or none, and answers their ids. `field` is their place in the request.
     fn write_all(
         &mut self,
         operation: &str,
@@ -223,12 +221,12 @@ impl Taxonomy {
             }
             let mut item = write::item(&writing, id.clone(), record, &field)?;
             ids.push(id);
-            // The same operation again: what became of its records since then stays, such as a person's decision.
+            // The same operation again: later changes of its records stay, such as a person's decision.
             if before.is_some_and(|item| item.operation == operation) {
                 continue;
             }
             item.created_at = before.map_or(now, |item| item.created_at);
-            // Of two writes under one id the later one holds.
+            // If an id occurs twice, the later record wins.
             match items.iter_mut().find(|other| other.id == item.id) {
                 Some(other) => *other = item,
                 None => items.push(item),
@@ -240,7 +238,7 @@ impl Taxonomy {
         Ok(ids)
     }
 
-    /// One page of the items that fit, in the order of their names.
+    /// One page of the items that fit, in the order of their ids.
     fn page(
         &self,
         scope: &Scope,

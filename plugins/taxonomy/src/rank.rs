@@ -1,4 +1,4 @@
-//! What fits a question best: relevance × priority of the kind × decay × confidence.
+//! Ranking: relevance × priority of the kind × decay × confidence.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::kind::Kind;
 use crate::lifetime::decay;
 use crate::store::Held;
 
-/// Where a score comes from; each 0 to 1.
+/// The parts of a score; each 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Parts {
     pub(crate) relevance: f64,
@@ -19,7 +19,7 @@ pub(crate) struct Parts {
     pub(crate) confidence: f64,
 }
 
-/// A hit: its name, its kind, its score from 0 to 1, and where that comes from.
+/// A hit: its id, its kind, its score from 0 to 1, and the parts of the score.
 #[derive(Debug, Clone)]
 pub(crate) struct Hit {
     pub(crate) id: String,
@@ -46,7 +46,7 @@ impl Parts {
     }
 }
 
-/// The best of the items that may be answered, best first. Without a word in the question a preamble gets all kinds in
+/// The best of the items that may be returned, best first. Without a word in the question a preamble gets all kinds in
 /// their order, rules first; other intents get nothing.
 pub(crate) fn rank(
     config: &Config,
@@ -78,7 +78,7 @@ pub(crate) fn rank(
         };
         let product = parts.product();
         let score = match question.is_empty() {
-            // One band a kind, so that the order of the kinds is the order of the scores.
+            // Each kind has its own range of scores, so that the order of the kinds is the order of the scores.
             true => (f64::from(10 - item.kind.preamble_place()) + product) / 11.0,
             false => product,
         };
@@ -89,7 +89,7 @@ pub(crate) fn rank(
     hits
 }
 
-/// How telling each word of the question is among these items: BM25's weight of a rare word.
+/// The weight of each word of the question among these items: BM25's idf.
 fn rarities<'a>(items: &[&Held], question: &'a [String]) -> BTreeMap<&'a str, f64> {
     #[allow(clippy::cast_precision_loss, reason = "counts of items, far below 2^52")]
     let all = items.len() as f64;

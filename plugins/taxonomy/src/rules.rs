@@ -25,7 +25,7 @@ pub(crate) const fn of(kind: Kind) -> &'static [Rule] {
     }
 }
 
-/// What several patterns have in common, by the name that stands for it.
+/// Fragments that several patterns share, by name.
 pub(crate) const FRAGMENTS: &[(&str, &str)] = &[
     ("{iam}", r"\b(?:i am|i was|the user is|user is)"),
     ("{i}", r"\b(?:i|the user|user)"),
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_fragment_names_another_that_was_filled_in_before_it() {
+    fn no_fragment_contains_an_earlier_fragment() {
         for (at, (_, text)) in FRAGMENTS.iter().enumerate() {
             assert!(FRAGMENTS[..at].iter().all(|(name, _)| !text.contains(name)), "{text}");
         }

@@ -1,8 +1,8 @@
-//! What the binding holds: items and their use counts in storage, and a copy in memory that is as new as the storage.
+//! The binding's items and their use counts in storage, and a copy in memory.
 //!
-//! A number counts the batches that were written; a copy whose number is another one is read again. Use counts are the
-//! one thing that a query changes. They are in memory at once and written with the next batch, or after some dozens: a
-//! host that drops the instance in between loses a few, which only makes a fact fade a little sooner.
+//! A stored number counts the batches. A copy with another number is read again. Queries change only the use counts,
+//! which are counted in memory and written with the next batch or after some dozens. If the host drops the instance in
+//! between, a few are lost, and a fact fades a little sooner.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) struct Use {
     pub(crate) last: Timestamp,
 }
 
-/// An item with what is made of it for ranking.
+/// An item with its stems for ranking.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) item: Item,
@@ -58,7 +58,7 @@ impl Store {
         }
     }
 
-    /// Makes the copy as new as the storage.
+    /// Updates the copy from storage.
     pub(crate) fn refresh(&mut self) -> Result<(), Error> {
         let version = self.version.get("items")?.unwrap_or(0);
         if self.seen == Some(version) {
@@ -83,7 +83,7 @@ impl Store {
         self.held.get(id).map(|held| &held.item)
     }
 
-    /// All items behind one, in the order of their names.
+    /// All items after one, in the order of their ids.
     pub(crate) fn behind(&self, last: Option<&str>) -> impl Iterator<Item = &Held> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = last.map_or(Unbounded, Excluded);
@@ -112,7 +112,7 @@ impl Store {
         }
         let version = self.seen.unwrap_or(0) + 1;
         batch.put(&self.version, "items", &version)?;
-        // If it fails, nobody knows what is there: the copy is read again.
+        // If it fails, the state of storage is unknown, and the copy is read again.
         self.seen = None;
         batch.apply()?;
         self.unwritten.clear();
@@ -127,7 +127,7 @@ impl Store {
         Ok(())
     }
 
-    /// Counts that items were answers.
+    /// Counts uses of items.
     pub(crate) fn count_uses(&mut self, ids: &[String], now: Timestamp) -> Result<(), Error> {
         for id in ids {
             let Some(held) = self.held.get_mut(id) else { continue };

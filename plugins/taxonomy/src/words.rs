@@ -14,7 +14,7 @@ const COMMON: &str = "a an and are as at be been being but by can could did do d
 
 static COMMON_ONES: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
 
-/// The stems of a text's words, in order. Of nothing but common words: these.
+/// The stems of a text's words, in order. Common words are left out unless there are no others.
 pub(crate) fn stems(text: &str) -> Vec<String> {
     let stemmer = Stemmer::create(Algorithm::English);
     let lower = text.to_lowercase();

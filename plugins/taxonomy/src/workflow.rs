@@ -1,8 +1,8 @@
-//! The status workflow: from what somebody says or a rule finds to an item that counts, waits or is refused.
+//! The status workflow: whether an item is approved or waits.
 //!
-//! An item counts when its confidence reaches the threshold of its kind and it holds no raw personal data. The document
-//! also draws a single line at 0.60; its table of thresholds is the finer rule and wins. 0.60 is left as what it is
-//! there, too: the threshold of a `note`, and a record that says nothing of its kind is a note.
+//! An item is approved if its confidence reaches the threshold of its kind and it contains no raw personal data. The
+//! document also has a diagram with 0.60 for all kinds; its table of thresholds wins. 0.60 is the threshold of a
+//! `note`, and a record without a kind is a note.
 
 use jiff::Timestamp;
 use memhost_sdk::types::{Decision, Error};
@@ -14,7 +14,7 @@ use crate::item::{Item, Status};
 use crate::pii;
 
 /// Judges an item: its level of personal data and, by that and its confidence, its status. With `pii: redact` raw data
-/// is taken out first.
+/// is redacted first.
 pub(crate) fn judge(config: &Config, item: &mut Item) {
     item.judge_pii();
     if item.pii_risk == 2 && config.pii == Pii::Redact {
@@ -24,8 +24,9 @@ pub(crate) fn judge(config: &Config, item: &mut Item) {
     item.status = if is_sure && item.pii_risk < 2 { Status::Approved } else { Status::Pending };
 }
 
-/// What approving an item would make of it: raw personal data is taken out, and what a person approved is sure. The
-/// confidence of the rule stays in `ruleConfidence`.
+/// The item after an approval: raw personal data is redacted, and the confidence is 1. The confidence of the rule stays
+/// in
+/// `ruleConfidence`.
 pub(crate) fn approved(item: &Item, now: Timestamp) -> Item {
     let mut item = item.clone();
     if item.pii_risk == 2 {
@@ -37,7 +38,7 @@ pub(crate) fn approved(item: &Item, now: Timestamp) -> Item {
     item
 }
 
-/// Applies a person's decision. The same one again answers the item as it is.
+/// Applies a person's decision. A repeated decision answers the item unchanged.
 ///
 /// # Errors
 /// `invalid-request` for another decision on a decided item, and for an edit that still holds raw personal data.
@@ -76,7 +77,7 @@ pub(crate) fn decide(item: &Item, decision: Decision, now: Timestamp) -> Result<
                     .ok_or_else(|| Error::invalid("decision.metadata", "is not a JSON object; send an object"))?;
                 edited = crate::write::described(edited, members, "decision")?;
             }
-            // What it was found in is not what the person wrote, and may hold what the person took out.
+            // The evidence is not the person's text, and may contain what the person removed.
             if let Some(extracted) = &mut edited.extracted {
                 extracted.evidence = pii::redact(&extracted.evidence);
             }
@@ -99,7 +100,7 @@ pub(crate) fn decide(item: &Item, decision: Decision, now: Timestamp) -> Result<
     Ok(decided)
 }
 
-/// Nothing is left of it but its name.
+/// Deletes the content and keeps the id.
 fn rejected(item: &Item, now: Timestamp) -> Item {
     Item {
         text: String::new(),

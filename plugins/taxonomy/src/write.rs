@@ -1,4 +1,4 @@
-//! From what a caller writes to items: the kind and the rest of its metadata are read and held to the taxonomy.
+//! Converts a caller's records into items: kind and other metadata are read and checked.
 
 use jiff::Timestamp;
 use memhost_sdk::types::{Error, RecordWrite};
@@ -12,7 +12,8 @@ use crate::lifetime::expires;
 use crate::place::{Place, Source};
 use crate::workflow::judge;
 
-/// The largest metadata of a record, in bytes: what this provider adds still fits into what the contract allows.
+/// The largest metadata of a record, in bytes. It leaves room for the provider's own members within the contract's
+/// limit.
 const MOST_METADATA: usize = 240 << 10;
 
 /// A JSON object of a request.
@@ -25,7 +26,7 @@ pub(crate) fn object(field: &str, json: Option<&str>) -> Result<Option<Map<Strin
         .map_err(|error| Error::invalid(field, format!("is not a JSON object: {error}; send an object")))
 }
 
-/// Who writes what, where and when.
+/// The context of a write.
 #[derive(Debug)]
 pub(crate) struct Writing<'a> {
     pub(crate) config: &'a Config,
@@ -35,7 +36,7 @@ pub(crate) struct Writing<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// An item out of a record that is to be kept as it is; `field` is where it stands in the request.
+/// An item from a written record; `field` is its place in the request.
 ///
 /// # Errors
 /// `invalid-request` for what is not memory, for an unknown kind and for metadata that cannot be read.
@@ -44,7 +45,7 @@ pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &st
     if write.metadata.as_ref().is_some_and(|metadata| metadata.len() > MOST_METADATA) {
         return Err(Error::invalid(
             &format!("{field}.metadata"),
-            format!("is larger than {MOST_METADATA} bytes; keep in it what describes the record, and no more"),
+            format!("is larger than {MOST_METADATA} bytes; send less"),
         ));
     }
     let offered = Offered { metadata: metadata.as_ref(), text: &write.text, as_record: true, ..Offered::default() };
@@ -79,7 +80,8 @@ pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &st
     Ok(item)
 }
 
-/// An item with what metadata says of it: `kind`, `confidence`, `tags`, `expiresAt`. The rest is kept as it is.
+/// An item with the members that metadata sets: `kind`, `confidence`, `tags`, `expiresAt`. The rest is stored
+/// unchanged.
 ///
 /// # Errors
 /// `invalid-request` that names the member.
@@ -89,7 +91,7 @@ pub(crate) fn described(mut item: Item, mut metadata: Map<String, Value>, field:
         None => {}
         Some(value) => match value.as_str().and_then(Kind::parse) {
             Some(kind) => item.kind = kind,
-            None => return wrong("kind", format!("{value} is no kind of memory; choose one of {}", Kind::names())),
+            None => return wrong("kind", format!("{value} is not a kind of memory; choose one of {}", Kind::names())),
         },
     }
     match metadata.get("confidence") {
@@ -116,7 +118,7 @@ pub(crate) fn described(mut item: Item, mut metadata: Map<String, Value>, field:
             None => return wrong("expiresAt", format!("is {value}; send a time such as 2026-03-01T12:00:00Z")),
         },
     }
-    // What this provider says itself is not taken from outside, also not from what it answered before.
+    // The provider's own members are not read from the caller, not even if an earlier answer had them.
     for own in [
         "kind",
         "confidence",

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Note {
-    /// What is found and answered.
+    /// The text of the record.
     pub text: String,
     /// It waits for a person and is not found.
     pub pending: bool,
@@ -124,7 +124,7 @@ impl Provider for Notes {
             .all(&request.scope)?
             .into_iter()
             .map(|(id, note)| (share(&note), id, note))
-            // A run that begins has no question: then every note is meant.
+            // A query at the start of a run may have no question: then every note fits.
             .filter(|(share, _, note)| !note.pending && (*share > 0.0 || words.is_empty()) && note.has(&filter))
             .collect();
         found.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
@@ -137,7 +137,7 @@ impl Provider for Notes {
     fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
         let filter = filter(request.metadata_filter)?;
         let mut rest = self.all(&request.scope)?;
-        // The cursor is the last id of the page before: it holds while others write.
+        // The cursor is the last id of the page before: it stays valid while others write.
         let is_next = |id: &RecordId| request.cursor.as_ref().is_none_or(|last| id > last);
         rest.retain(|(id, note)| !note.pending && is_next(id) && note.has(&filter));
         let has_more = rest.len() > request.limit as usize;

@@ -14,7 +14,7 @@ fn ids(page: &JobPage) -> Vec<&str> {
 }
 
 #[test]
-fn a_job_ends_once_and_tells_what_it_made() {
+fn a_job_ends_once_and_has_its_records() {
     testing::reset(serde_json::json!({}));
     let jobs = Jobs::<u32>::new("jobs");
     let mut job = Job::new("a", at(1), 7);
@@ -39,7 +39,7 @@ fn a_job_ends_once_and_tells_what_it_made() {
 }
 
 #[test]
-fn what_is_not_known_is_named() {
+fn unknown_jobs_are_named() {
     testing::reset(serde_json::json!({}));
     let jobs = Jobs::<()>::new("jobs");
     assert!(jobs.find("x").unwrap().is_none());
@@ -55,7 +55,7 @@ fn with<T: Serialize + DeserializeOwned>(jobs: &Jobs<T>, id: &str, time: u64, wo
 }
 
 #[test]
-fn pages_go_newest_first_and_on_where_a_job_is_gone() {
+fn pages_are_newest_first_and_continue_after_a_removed_job() {
     testing::reset(serde_json::json!({}));
     let jobs = Jobs::<bool>::new("jobs");
     for (id, time) in [("d", 10), ("a", 9), ("c", 9), ("b", 100)] {
@@ -75,7 +75,7 @@ fn pages_go_newest_first_and_on_where_a_job_is_gone() {
 }
 
 #[test]
-fn a_page_looks_at_so_many_jobs_and_the_next_one_goes_on() {
+fn a_page_reads_a_limited_number_of_jobs() {
     testing::reset(serde_json::json!({}));
     let jobs = Jobs::<bool>::new("jobs");
     with(&jobs, "wanted", 1, true, true);
@@ -89,7 +89,7 @@ fn a_page_looks_at_so_many_jobs_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn one_job_waits_until_it_has_ended_or_was_given_up() {
+fn one_job_waits_until_it_has_ended_or_is_too_old() {
     testing::reset(serde_json::json!({}));
     let jobs = Jobs::<()>::new("jobs");
     let leave = |seconds| jobs.leave_one(at(seconds), (), 2).unwrap().id;

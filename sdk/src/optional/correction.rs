@@ -4,7 +4,7 @@ use crate::Provider;
 use crate::exports::{Adapter, with_provider};
 use crate::types::{CorrectRequest, CorrectResponse, Error};
 
-/// Changing a record because somebody said that it is wrong. Exported by `export_correction!`.
+/// Correcting a record. Exported by `export_correction!`.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));

@@ -27,12 +27,12 @@ use crate::types::{Error, Explanation, QueryRequest};
 /// use memhost_sdk::{Explain, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
 /// notes.capture(testing::capture("op-1", "the gate is green")).unwrap();
-/// let told = notes.explain_query(testing::query("green door")).unwrap();
-/// assert_eq!(told.hits[0].contributions[0].value, 0.5);
+/// let explanation = notes.explain_query(testing::query("green door")).unwrap();
+/// assert_eq!(explanation.hits[0].contributions[0].value, 0.5);
 /// # }
 /// ```
 pub trait Explain: Provider {
-    /// Runs the query again and tells how.
+    /// Runs the query again and explains its result.
     ///
     /// # Errors
     /// As the contract says of `explain.explain-query`.

@@ -4,18 +4,18 @@ use crate::Provider;
 use crate::exports::{Adapter, with_provider};
 use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 
-/// Jobs that the host gives time to. Exported by `export_extraction!`.
+/// Jobs that the host runs. Exported by `export_extraction!`.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
 /// use memhost_sdk::jobs::{Job, Jobs};
 /// use std::time::SystemTime;
 ///
-/// /// What a job has to know: where its notes go, and what is to be taken apart.
+/// /// The work of a job: where its notes go, and the text to split.
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Reading { place: String, text: String }
 ///
-/// /// Stored, so that they outlive the instance, and kept when they have ended, so that nothing is done twice.
+/// /// They are stored, so that they outlive the instance, and stay when they have ended, so that nothing is done twice.
 /// fn jobs() -> Jobs<Reading> {
 ///     Jobs::new("jobs")
 /// }
@@ -32,7 +32,7 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 ///                 batch.put(&self.notes, format!("{}{id}-{number}", job.work.place), &note)?;
 ///             }
 ///             job.succeed(SystemTime::now());
-///             // What it makes and that it is done, in one batch.
+///             // Its notes and its end, in one batch.
 ///             jobs().write(&mut batch, &job)?;
 ///             batch.apply()?;
 ///         }

@@ -30,7 +30,7 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 ///             Decision::Reject => "reject",
 ///             Decision::Edit(_) => "edit",
 ///         };
-///         // A decision is delivered again after a crash; one that is another is a mistake.
+///         // A decision is delivered again after a crash. A different one is an error.
 ///         let is_same = match (&decision, &note) {
 ///             (Decision::Edit(record), Some(note)) => record.text == note.text,
 ///             _ => true,
@@ -75,7 +75,7 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 /// # }
 /// ```
 pub trait Review: Provider {
-    /// What waits, oldest first.
+    /// The records that wait, oldest first.
     ///
     /// # Errors
     /// As the contract says of `review.list-pending`.

@@ -4,7 +4,7 @@ use crate::Provider;
 use crate::exports::{Adapter, with_provider};
 use crate::types::{Chunk, Error, ImportReport, Scope};
 
-/// Everything out and in as JSON Lines. Exported by `export_transfer!`.
+/// Export and import of all records as JSON Lines. Exported by `export_transfer!`.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/notes/provider.rs"));
@@ -69,7 +69,7 @@ pub trait Transfer: Provider {
     /// As the contract says of `transfer.export-records`.
     fn export_records(&mut self, scope: Scope, cursor: Option<String>) -> Result<Chunk, Error>;
 
-    /// Takes whole lines of an export.
+    /// Imports whole lines of an export.
     ///
     /// # Errors
     /// As the contract says of `transfer.import-records`.

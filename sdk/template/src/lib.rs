@@ -1,6 +1,6 @@
 //! A memory provider: records in the binding's storage, found by the words that they share with the question.
 //!
-//! Start here and change what you like; `tests/provider.rs` says what has to stay true. What each call must do is stated
+//! Start here and change what you like; `tests/provider.rs` tests it. What each call must do is stated
 //! in `provider.wit`, in the folder `wit` beside the SDK.
 
 mod record;
@@ -11,12 +11,12 @@ use serde::Deserialize;
 
 use crate::record::{Filter, Record};
 
-/// The binding's configuration: what an operator may set. A field that is misspelt or of a wrong type is refused with
-/// its name.
+/// The binding's configuration: what an operator may set. A field with a wrong name or type is refused, and the error
+/// names it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Config {
-    /// Words that say nothing about what is asked, in lower case.
+    /// Words that a query ignores, in lower case.
     pub ignored_words: Vec<String>,
 }
 
@@ -32,8 +32,8 @@ impl Default for Config {
 pub struct Memory {
     config: Config,
     records: Collection<Record>,
-    /// The records that the deliveries of each hook made, so that a repeated one makes no second record. Its id alone
-    /// does not tell a delivery: a run's id is the id of many kinds of events.
+    /// The records that each hook id made, so that a repeated delivery makes no second record. Kind and agent are stored,
+    /// too, because several kinds of events use a run's id.
     delivered: Collection<Vec<(HookKind, Option<String>, RecordId)>>,
 }
 
@@ -51,7 +51,7 @@ impl Memory {
         Ok(self.records.get(id)?.filter(|record| record.is_visible_in(scope)))
     }
 
-    /// The words of a text that count, in lower case.
+    /// The words of a text that are not ignored, in lower case.
     fn words(&self, text: &str) -> Vec<String> {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase);
         words.filter(|word| !self.config.ignored_words.contains(word)).collect()
@@ -121,7 +121,7 @@ impl Provider for Memory {
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
         let asked = self.words(&request.query);
-        // An empty question means the records as they are; a question of ignored words alone finds nothing.
+        // An empty question matches all records; a question of ignored words only finds nothing.
         let is_open = request.query.trim().is_empty();
         let (mut hits, mut looked_at) = (Vec::new(), 0);
         for entry in self.visible(&request.scope) {
@@ -146,7 +146,7 @@ impl Provider for Memory {
         let mut page = ListPage::default();
         for entry in self.visible(&request.scope) {
             let (id, record) = entry?;
-            // The cursor is the last id of the page before: it stays good while others write and forget.
+            // The cursor is the last id of the page before: it stays valid while others write and forget.
             if request.cursor.as_ref().is_some_and(|last| id <= *last) || !filter.lets_through(&record) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What is kept of a record, and who may see it.
+//! What is stored of a record, and who may see it.
 
 use memhost_sdk::types::*;
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ pub(crate) struct Record {
     agent: Option<String>,
     subject: Option<String>,
     namespace: Option<String>,
-    /// What is found and answered.
+    /// The text of the record.
     pub(crate) text: String,
     summary: Option<String>,
     metadata: Option<Map<String, Value>>,
-    /// Where it came from: given back as it came.
+    /// Where it came from. It is returned unchanged.
     source: Option<SourceRef>,
-    /// When it happened, as far as that is known.
+    /// When it happened, if that is known.
     happened_at: Option<String>,
 }
 
@@ -48,14 +48,14 @@ impl Record {
         })
     }
 
-    /// A record that somebody wrote as it is.
+    /// The record of an upsert.
     pub(crate) fn written(write: RecordWrite, scope: &Scope, source: Option<SourceRef>) -> Self {
         // The host has checked that it is an object.
         let metadata = write.metadata.and_then(|json| serde_json::from_str(&json).ok());
         Self { summary: write.summary, metadata, ..Self::new(write.text, scope, source) }
     }
 
-    /// What was written with a partition set is kept from scopes that have it set to something else.
+    /// A record that was written with a partition set is not visible to scopes that have another value there.
     pub(crate) fn is_visible_in(&self, scope: &Scope) -> bool {
         let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
         fits(&self.agent, &scope.agent_id)
@@ -63,7 +63,7 @@ impl Record {
             && fits(&self.namespace, &scope.namespace)
     }
 
-    /// As it is answered.
+    /// The record as the contract's type.
     pub(crate) fn snippet(self, id: RecordId, score: Score) -> Snippet {
         Snippet {
             score,
@@ -76,7 +76,7 @@ impl Record {
     }
 }
 
-/// Which records are asked for: those in whose metadata every member of the filter has an equal value.
+/// A metadata filter: a record fits if its metadata has every member of the filter with an equal value.
 pub(crate) struct Filter(Option<Map<String, Value>>);
 
 impl Filter {

@@ -1,4 +1,4 @@
-//! What has to stay true of the provider, run natively: `cargo test`. `memhost plugin check` asks more of the component.
+//! Tests of the provider, run natively with `cargo test`. `memhost plugin check` tests more, on the component.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -29,7 +29,7 @@ fn the_best_answer_comes_first() {
     memory.capture(testing::capture("op-2", "The key of the gate is in the drawer")).unwrap();
     assert_eq!(found(&mut memory, "Where is the key of the gate?")[0], "The key of the gate is in the drawer");
     assert_eq!(found(&mut memory, "Is the gate green?")[0], "The gate is green");
-    assert!(found(&mut memory, "the").is_empty(), "a word that says nothing finds nothing");
+    assert!(found(&mut memory, "the").is_empty(), "an ignored word finds nothing");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_restart_loses_nothing() {
 }
 
 #[test]
-fn what_comes_twice_is_kept_once() {
+fn a_repeated_capture_makes_no_second_record() {
     let mut memory = open();
     let first = memory.capture(testing::capture("op-1", "The gate is green")).unwrap();
     assert_eq!(memory.capture(testing::capture("op-1", "The gate is green")).unwrap().records, first.records);
@@ -108,7 +108,7 @@ fn metadata_selects() {
 }
 
 #[test]
-fn what_is_forgotten_is_gone() {
+fn a_forgotten_record_is_gone() {
     let mut memory = open();
     let ids = memory.capture(testing::capture("op-1", "The gate is green")).unwrap().records;
     let mut effect = || memory.forget(ids.clone(), testing::scope()).unwrap().outcomes[0].effect;

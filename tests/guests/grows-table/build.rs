@@ -1,4 +1,4 @@
-//! Makes the object file with the function `grow_table`: no stable Rust has the instruction `table.grow`.
+//! Makes the object file with the function `grow_table`, because stable Rust has no instruction `table.grow`.
 
 use std::path::PathBuf;
 

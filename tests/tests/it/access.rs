@@ -1,4 +1,4 @@
-//! Who may do what: every route, for every role, in its own company and in another.
+//! The rights of roles: every route, for every role, in its own company and in another.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::support::Api;
 
-/// `+` may, `-` may not: company administrator, agent, auditor, each in its own company. The operator may everything, and
-/// nobody but it may anything in another company.
+/// `+` allowed, `-` refused: company administrator, agent, auditor, each in its own company. The operator may call
+/// every route, and no other role may call any in another company.
 pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
     (Method::Post, "/runtime/v1/companies/{company}/capture", "++-"),
     (Method::Post, "/runtime/v1/companies/{company}/capture/batch", "++-"),
@@ -93,7 +93,7 @@ pub(crate) const HOST: &[(Method, &str)] = &[
     (Method::Get, "/metrics"),
 ];
 
-/// A body that a route takes as far as its shape goes.
+/// A body with the shape that a route expects.
 fn body(path: &str, company: &str) -> Value {
     let scope = json!({"companyId": company});
     let handle = json!({"providerKey": "p", "providerRecordId": "r"});
@@ -137,7 +137,7 @@ fn address(path: &str, company: &str) -> String {
 async fn status(api: &Api, method: Method, path: &str, company: &str) -> (u16, Value) {
     let body = (method != Method::Get).then(|| body(path, company).to_string());
     let headers: &[_] = match path.rsplit('/').next().unwrap() {
-        // Whoever may is told that this is no id: a stream would have no end.
+        // An allowed caller gets an error about the id, because a stream would not end.
         "stream" => &[("last-event-id", "none")],
         "batch" => &[("content-type", "application/x-ndjson")],
         _ => &[],
@@ -164,11 +164,11 @@ async fn roles(api: &Api, company: &str) -> [Api; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_route_is_for_whom_it_is_for() {
+async fn every_route_allows_exactly_the_roles_of_the_table() {
     let host = TestHost::new(&[]).await.unwrap();
     let operator = Api::new(&host);
     let callers = roles(&operator, "acme").await;
-    // One company that is there, and one that is not: nobody can tell.
+    // One company exists and the other does not. The answers must be the same.
     operator.capture("other", "something").await.fine();
     let mut wrong = Vec::new();
     for (method, path, allowed) in COMPANY {
@@ -203,7 +203,7 @@ async fn every_route_is_for_whom_it_is_for() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Every refusal stands in the log of the company of whoever was refused, and in no other.
+    // Every refusal is recorded in the caller's company, and in no other.
     let refused = async |company: &'static str| {
         let log = host.operations(company).await.unwrap();
         log.into_iter()
@@ -216,7 +216,7 @@ async fn every_route_is_for_whom_it_is_for() {
 
 /// The table above has every route that there is: it is compared with the source.
 #[test]
-fn the_table_has_every_route() {
+fn the_table_of_roles_has_every_route() {
     let mut routes = BTreeSet::new();
     for entry in fs::read_dir(repository().join("host/http/src/api")).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
@@ -250,7 +250,7 @@ fn the_table_has_every_route() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_ends_when_it_is_revoked_rotated_or_over() {
+async fn a_token_ends_when_it_is_revoked_rotated_or_expired() {
     let host = TestHost::new(&[]).await.unwrap();
     let operator = Api::new(&host);
     let path = "/control/v1/companies/acme/tokens";
@@ -263,10 +263,10 @@ async fn a_token_ends_when_it_is_revoked_rotated_or_over() {
     let as_bob = json!({"scope": {"companyId": "acme", "agentId": "bob"}, "query": "x"});
     let answer = agent.post("/runtime/v1/companies/acme/query", &as_bob).await;
     assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!("scope.agentId")));
-    // Which binding answers, and not what it is made of.
+    // Only which binding answers, without its settings.
     let resolved = agent.get("/control/v1/companies/acme/resolve").await;
     assert_eq!((&resolved["binding"]["key"], resolved["binding"].get("config")), (&json!("default"), None));
-    // What is kept of it is a digest.
+    // Only a digest is stored.
     let listed = operator.get(path).await;
     assert!(listed["items"][0].get("value").is_none() && !listed.to_string().contains(value));
     let rotated = operator.post(&format!("{path}/{id}/rotate"), &json!({})).await.fine();
@@ -277,7 +277,7 @@ async fn a_token_ends_when_it_is_revoked_rotated_or_over() {
     let answer = agent.post("/runtime/v1/companies/acme/query", &json!({})).await;
     assert_eq!((answer.status, answer.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
     assert_eq!(operator.post(&format!("{path}/{id}/rotate"), &json!({})).await.problem(), (409, "token_revoked"));
-    // Who still sends it is in the log.
+    // A call with a revoked token is recorded.
     let last = &host.operations("acme").await.unwrap()[0];
     assert_eq!((last.kind.as_str(), last.principal.as_str()), ("control", "agent:ada"));
     assert!(last.error.as_ref().unwrap().message.contains("was revoked"));
@@ -319,9 +319,9 @@ async fn tokens_outlive_the_host_and_expire() {
     assert_eq!(host.service().tokens(Some(&parse("acme"))).len(), 2);
 }
 
-/// What a provider may reach and use is for the operator, however a binding is made or changed.
+/// Only an operator sets grants and limits, however a binding is created or changed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_administrator_grants_nothing() {
+async fn an_administrator_cannot_set_grants_or_limits() {
     let host = TestHost::new(&[]).await.unwrap();
     let operator = Api::new(&host);
     let [admin, ..] = roles(&operator, "acme").await;

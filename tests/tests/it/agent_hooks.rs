@@ -1,4 +1,6 @@
-//! The hooks of agent tools: every recorded payload is piped into the program, and the host must know of it afterwards. See `tests/agent-hooks/README.md` for where the payloads are from.
+//! The hooks of agent tools: every recorded payload is piped into the program, and the host must have its event
+//! afterwards.
+//! `tests/agent-hooks/README.md` names the sources of the payloads.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,14 +16,14 @@ use super::support::Api;
 
 const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 
-/// A person's machine: a home directory, a project, and the address of a host that may or may not be there.
+/// A person's machine: a home directory, a project, and the address of a host, which may not run.
 pub(crate) struct Machine {
     directory: tempfile::TempDir,
     pub(crate) url: String,
     pub(crate) token: String,
 }
 
-/// What the program did.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Called {
     pub(crate) code: Option<i32>,
@@ -98,7 +100,7 @@ impl Machine {
             .any(|spool| std::fs::File::open(spool.join("lock")).is_ok_and(|lock| lock.try_lock().is_err()))
     }
 
-    /// How many events wait.
+    /// How many events wait in the spool.
     pub(crate) fn waiting(&self) -> usize {
         let spools = std::fs::read_dir(self.path("state/spool")).into_iter().flatten().flatten();
         let files = spools.flat_map(|spool| std::fs::read_dir(spool.path()).unwrap().flatten());
@@ -141,13 +143,13 @@ pub(crate) async fn machine() -> (TestHost, Api, Machine) {
     let host = TestHost::new(&[]).await.unwrap();
     let address = serve(&host, ([127, 0, 0, 1], 0).into()).await;
     let (api, machine) = (Api::new(&host), Machine::new(format!("http://{address}")));
-    // A late recall is left out, which is for another test: here it may take long.
+    // A recall that is too late is omitted, which another test covers. Here it may take long.
     std::fs::create_dir_all(machine.path(".config/memhost")).unwrap();
     std::fs::write(machine.path(".config/memhost/agent-hooks.toml"), "deadline_ms = 30000\n").unwrap();
     (host, api, machine)
 }
 
-/// Waits until so many events wait in the spool.
+/// Waits until this many events wait in the spool.
 pub(crate) async fn settle(machine: &Machine, waiting: usize) {
     for _ in 0..6_000 {
         if machine.waiting() == waiting {
@@ -211,7 +213,7 @@ async fn every_recorded_hook_reports_what_is_expected() {
         assert_eq!(named, recorded(tool), "expected.json has every payload");
         let (_host, api, machine) = machine().await;
         for (name, _) in &rows {
-            // There is nothing to recall, and any other output would mean something to the tool.
+            // There is nothing to recall, and the tool would interpret any output.
             assert_eq!(machine.hook(tool, name), "", "{tool}/{name}");
         }
         let wanted: Vec<&str> = rows.iter().filter_map(|(_, event)| event.as_deref()).collect();
@@ -233,7 +235,7 @@ async fn every_recorded_hook_reports_what_is_expected() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tools_end_says_how_and_how_long() {
+async fn the_end_of_a_tool_call_has_status_and_duration() {
     let (_host, api, machine) = machine().await;
     machine.hook("claude", "pre-tool-use");
     tokio::time::sleep(Duration::from_millis(30)).await;
@@ -243,7 +245,7 @@ async fn a_tools_end_says_how_and_how_long() {
     let events = known(&api, 4).await;
     assert_eq!((&events[1]["toolId"], &events[1]["status"]), (&json!("Bash"), &json!("failed")));
     assert_eq!(events[1]["error"], "Command exited with non-zero status code 1");
-    // Claude Code did not say how long it took; it began when its hook ran.
+    // The payload has no duration. The call began when its first hook ran.
     assert!((20..10_000).contains(&events[1]["durationMs"].as_u64().unwrap()), "{}", events[1]);
     assert_eq!((&events[2]["durationMs"], &events[2]["status"]), (&json!(12), &json!("succeeded")));
     assert_eq!(events[3]["error"], "exit code 1");
@@ -251,7 +253,7 @@ async fn a_tools_end_says_how_and_how_long() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_known_is_printed_in_the_form_that_the_tool_puts_in() {
+async fn recall_is_printed_in_the_form_that_the_tool_reads() {
     let (_host, api, machine) = machine().await;
     let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "widgets: deploys are frozen on Fridays"}]});
     api.post("/runtime/v1/companies/acme/records", &note).await.fine();
@@ -262,7 +264,7 @@ async fn what_is_known_is_printed_in_the_form_that_the_tool_puts_in() {
         assert_eq!(printed.as_object().unwrap().len(), 1, "{printed}");
         assert_eq!(output["hookEventName"], "SessionStart");
         assert!(output["additionalContext"].as_str().unwrap().contains("frozen on Fridays"), "{printed}");
-        // A prompt is a question only where somebody wants that.
+        // Recall for prompts is off unless it is configured.
         assert_eq!(machine.hook(tool, "user-prompt-submit"), "");
         let payload = machine.payload(tool, "user-prompt-submit");
         let called = machine.call(&["agent-hooks", tool, "--recall", "prompts"], &payload);
@@ -271,18 +273,18 @@ async fn what_is_known_is_printed_in_the_form_that_the_tool_puts_in() {
         let called = machine.call(&["agent-hooks", tool, "--recall", "off"], &machine.payload(tool, "session-start"));
         assert_eq!((called.code, called.out.as_str()), (Some(0), ""));
     }
-    // Claude Code has forgotten what was put in when it shortens a session.
+    // Claude Code drops the recalled text when it shortens a session, so recall runs again.
     assert!(machine.hook("claude", "session-start-compact").contains("frozen on Fridays"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_thing_that_is_told_twice_is_one() {
+async fn an_event_that_is_reported_twice_is_stored_once() {
     let (_host, api, machine) = machine().await;
     for _ in 0..2 {
         machine.hook("codex", "pre-tool-use");
         machine.hook("codex", "stop");
     }
-    // Codex's older notification is of the same turn.
+    // Codex's older notification describes the same turn.
     let called = machine.call(&["agent-hooks", "codex", "notify", &machine.payload("codex", "notify")], "");
     assert_eq!((called.code, called.out.as_str(), called.errors.as_str()), (Some(0), "", ""));
     settle(&machine, 0).await;
@@ -294,7 +296,7 @@ async fn one_thing_that_is_told_twice_is_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_of_paperclip_is_told_as_one() {
+async fn a_paperclip_run_is_reported_with_its_run_id() {
     let (_host, api, machine) = machine().await;
     let mut command = machine.command(&["agent-hooks", "claude"]);
     command.env_remove("MEMHOST_COMPANY").envs([

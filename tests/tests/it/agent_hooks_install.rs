@@ -26,7 +26,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn settings_come_back_byte_for_byte() {
+fn uninstalling_restores_the_settings_byte_for_byte() {
     let machine = machine();
     let settings = machine.path(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
@@ -40,7 +40,7 @@ fn settings_come_back_byte_for_byte() {
     let events: Vec<&String> = written["hooks"].as_object().unwrap().keys().collect();
     assert_eq!(events.len(), 8, "{events:?}");
     let stop = written["hooks"]["Stop"].as_array().unwrap();
-    assert_eq!(stop[0]["hooks"][0]["command"], "say done", "somebody else's stays first");
+    assert_eq!(stop[0]["hooks"][0]["command"], "say done", "another program's hook stays first");
     let line = stop[1]["hooks"][0]["command"].as_str().unwrap();
     // The environment of the hook may differ from this one.
     assert!(line.ends_with("agent-hooks claude --url http://127.0.0.1:9 --company acme --recall prompts"), "{line}");
@@ -49,7 +49,8 @@ fn settings_come_back_byte_for_byte() {
     let backup = files(&machine.path("state/backups")).remove(0);
     assert_eq!(read(&backup), SETTINGS);
     assert_eq!(std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
-    // Installing twice changes nothing, and installing in another way can still be undone to the beginning.
+    // Installing twice changes nothing. After an installation with other options, uninstalling still restores the
+    // original.
     let again = done(&machine, &["agent-hooks", "claude", "install", "--company", "acme", "--recall", "prompts"]);
     assert!(again.contains("is up to date"), "{again}");
     done(&machine, &["agent-hooks", "claude", "install", "--company", "other"]);
@@ -60,7 +61,7 @@ fn settings_come_back_byte_for_byte() {
 }
 
 #[test]
-fn what_somebody_changed_since_stays() {
+fn changes_made_after_the_installation_stay() {
     let machine = machine();
     let settings = machine.path("widgets/.claude/settings.local.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
@@ -73,7 +74,7 @@ fn what_somebody_changed_since_stays() {
 }
 
 #[test]
-fn a_file_that_was_not_there_is_gone_again() {
+fn a_file_that_the_installation_created_is_removed_again() {
     let machine = machine();
     let hooks = machine.path(".codex/hooks.json");
     let told = done(&machine, &["agent-hooks", "codex", "install"]);
@@ -96,7 +97,7 @@ fn a_file_that_was_not_there_is_gone_again() {
 }
 
 #[test]
-fn a_notify_program_is_put_in_beside_what_is_there() {
+fn a_notify_program_is_added_beside_existing_settings() {
     let machine = machine();
     let config = machine.path(".codex/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
@@ -110,13 +111,13 @@ fn a_notify_program_is_put_in_beside_what_is_there() {
     let refused = machine.call(&["agent-hooks", "codex", "install", "--notify"], "");
     assert_eq!(refused.code, Some(2));
     assert!(refused.errors.contains("another program"), "{}", refused.errors);
-    // Codex would not read it there.
+    // Codex would not read it at another place.
     let refused = machine.call(&["agent-hooks", "codex", "install", "--notify", "--scope", "project"], "");
     assert_eq!(refused.code, Some(2));
 }
 
 #[test]
-fn what_cannot_be_read_is_not_written() {
+fn settings_that_cannot_be_read_are_not_changed() {
     let machine = machine();
     let settings = machine.path(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
@@ -133,7 +134,7 @@ fn what_cannot_be_read_is_not_written() {
 }
 
 #[test]
-fn a_token_is_kept_where_nobody_else_reads() {
+fn a_saved_token_is_readable_by_its_owner_only() {
     let machine = machine();
     let told = done(&machine, &["agent-hooks", "codex", "install", "--save-token"]);
     let file = machine.path(".config/memhost/agent-hooks.toml");

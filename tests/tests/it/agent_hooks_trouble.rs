@@ -1,5 +1,5 @@
-//! Hooks when something is wrong: they end soon, with success and without output for the model, and events are delivered
-//! when that becomes possible.
+//! Hooks when something fails: they end soon, with success and without output for the model, and their events are
+//! delivered later.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
@@ -14,10 +14,10 @@ use serde_json::json;
 use super::agent_hooks::{Called, Machine, files, machine, serve, settle, tools as agent_tools};
 use super::support::Api;
 
-/// Far more than a hook needs, and less than one takes that waits for something. The benchmark has the figures.
+/// Much more than a hook needs, and less than a hook that waits for a host would take. The benchmark has the figures.
 const SOON: Duration = Duration::from_secs(20);
 
-/// An address where nobody listens.
+/// An address without a listener.
 fn nowhere() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -52,7 +52,7 @@ async fn tools(api: &Api, count: usize) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_host_missed_it_is_told_later_once_and_in_order() {
+async fn events_that_a_host_missed_are_delivered_later_once_and_in_order() {
     let address = nowhere();
     let machine = Machine::new(format!("http://{address}"));
     is_well(&machine.call(&["agent-hooks", "claude"], &machine.payload("claude", "session-start")));
@@ -65,7 +65,7 @@ async fn what_a_host_missed_it_is_told_later_once_and_in_order() {
     let spool = files(&machine.path("state/spool")).remove(0);
     let spooled = files(&spool).into_iter().find(|file| file.extension().is_some_and(|e| e == "json")).unwrap();
     assert_eq!((private(&spool), private(&spooled)), (0o700, 0o600));
-    assert!(!std::fs::read_to_string(&spooled).unwrap().contains(&machine.token), "the token is nowhere");
+    assert!(!std::fs::read_to_string(&spooled).unwrap().contains(&machine.token), "no file contains the token");
     let shown = machine.call(&["agent-hooks", "spool"], "");
     assert!(shown.out.lines().nth(1).unwrap().starts_with("21 "), "{}", shown.out);
 
@@ -83,7 +83,7 @@ async fn what_a_host_missed_it_is_told_later_once_and_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_at_once_lose_nothing() {
+async fn many_hooks_at_once_lose_no_event() {
     let (_host, api, machine) = machine().await;
     std::thread::scope(|scope| {
         for lane in 0..8 {
@@ -99,7 +99,7 @@ async fn many_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_host_that_never_answers_holds_nobody_up() {
+fn a_host_that_never_answers_does_not_delay_hooks() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let machine = Machine::new(format!("http://{}", listener.local_addr().unwrap()));
     let recalls = Arc::new(AtomicUsize::new(0));
@@ -119,7 +119,7 @@ fn a_host_that_never_answers_holds_nobody_up() {
     };
     let first = start();
     is_well(&first);
-    assert!(first.took >= Duration::from_millis(100), "it was asked: {first:?}");
+    assert!(first.took >= Duration::from_millis(100), "the first hook waited for the host: {first:?}");
     assert_eq!(recalls.load(Ordering::Relaxed), 1);
     is_well(&start());
     is_well(&tool_use(&machine, 1));
@@ -128,7 +128,7 @@ fn a_host_that_never_answers_holds_nobody_up() {
 }
 
 #[test]
-fn a_payload_without_sense_is_ignored() {
+fn an_unusable_payload_is_ignored() {
     let machine = Machine::new(format!("http://{}", nowhere()));
     let good = machine.payload("claude", "stop");
     let deep = "[".repeat(100_000);
@@ -159,7 +159,7 @@ fn a_payload_without_sense_is_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_that_is_put_right_later_loses_nothing() {
+async fn no_event_is_lost_while_the_token_is_wrong() {
     let (_host, api, mut machine) = machine().await;
     let right = std::mem::replace(&mut machine.token, "mh_wrong".to_owned());
     is_well(&machine.call(&["agent-hooks", "claude"], &machine.payload("claude", "session-start")));
@@ -167,7 +167,7 @@ async fn a_token_that_is_put_right_later_loses_nothing() {
     logged(&machine, "events stay in the spool: the host answers 401").await;
     assert!(!machine.log().contains("mh_wrong"), "{}", machine.log());
     assert_eq!(machine.waiting(), 2);
-    // This time the token is in a file. It counts only when nobody else can read the file.
+    // This time the token is in a file, which is used only if no other user can read it.
     let file = machine.path("agent-hooks.toml");
     std::fs::write(&file, format!("token = \"{right}\"\n")).unwrap();
     let flush = |mode: u32| {
@@ -183,16 +183,16 @@ async fn a_token_that_is_put_right_later_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_nothing_can_be_kept_the_host_is_told_at_once() {
+async fn without_a_spool_events_are_sent_at_once() {
     let (_host, api, machine) = machine().await;
-    // As on a full disk: no directory can be made below a file.
+    // This stands for a full disk: no directory can be created below a file.
     std::fs::write(machine.path("state"), "a file").unwrap();
     is_well(&tool_use(&machine, 1));
     assert_eq!(tools(&api, 1).await, ["toolu_001"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_is_bounded_and_the_oldest_goes_first() {
+async fn the_spool_is_bounded_and_drops_the_oldest_events() {
     let address = nowhere();
     let machine = Machine::new(format!("http://{address}"));
     let config = machine.path("agent-hooks.toml");
@@ -228,7 +228,7 @@ async fn what_waits_is_bounded_and_the_oldest_goes_first() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_host_will_never_take_does_not_hold_up_the_rest() {
+async fn an_event_that_the_host_refuses_does_not_block_the_others() {
     let (_host, api, machine) = machine().await;
     let bad =
         json!({"url": machine.url, "path": "/runtime/v1/companies/acme/events", "body": {"events": [{"type": "x"}]}});

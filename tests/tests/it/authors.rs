@@ -1,4 +1,4 @@
-//! What an author types: a project that builds without our repository, calls of one build, and operations asked again.
+//! The commands for authors: a project that builds without this repository, calls of one build, and replays.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +30,7 @@ fn build(home: &Path, name: &str, stamp: Value) -> PathBuf {
 }
 
 fn cargo(project: &Path, arguments: &[&str]) {
-    // Built once and kept, as an author's directory is.
+    // Built once and kept between runs, like an author's directory.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author");
     let done = Command::new(env!("CARGO"))
         .args(arguments)
@@ -55,7 +55,7 @@ fn versions(lock: &str) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_project_is_tested_and_built_offline_and_serves() {
-    // In the same place each time, so that little is built again.
+    // In the same directory each time, so that little is built again.
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("author-home");
     let _ = std::fs::remove_dir_all(&home);
     std::fs::create_dir_all(&home).unwrap();
@@ -90,7 +90,7 @@ async fn a_new_project_is_tested_and_built_offline_and_serves() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_is_measured_and_the_measure_is_the_same_each_time() {
     let home = tempfile::tempdir().unwrap();
-    let file = guest_file("keeper");
+    let file = guest_file("reference");
     let line =
         format!("plugin run {} -o json -- upsert 'one gate' 'two gates' -- query gate -- describe", file.display());
     let (first, second) = (json(home.path(), &line).await, json(home.path(), &line).await);
@@ -99,13 +99,13 @@ async fn a_call_is_measured_and_the_measure_is_the_same_each_time() {
     for (one, other) in calls(&first).iter().zip(calls(&second)).skip(1).take(1) {
         let instructions = one["took"]["instructions"].as_u64().unwrap();
         assert!(instructions > 10_000, "{one}");
-        // Ids are made of the operation's, and hash to other places.
+        // Ids are derived from the operation's id, so they differ between runs.
         let ratio = other["took"]["instructions"].as_f64().unwrap() / instructions as f64;
         assert!((0.99..1.01).contains(&ratio), "{one} {other}");
         assert!(one["took"]["memoryBytes"].as_u64().unwrap() >= 1 << 16, "{one}");
     }
     assert_eq!(calls(&first)[1]["answer"]["snippets"].as_array().unwrap().len(), 2);
-    assert_eq!(calls(&first)[2]["answer"]["description"]["providerKey"], "keeper");
+    assert_eq!(calls(&first)[2]["answer"]["description"]["providerKey"], "reference");
     // More work takes more.
     let much = format!("plugin run {} -o json -- upsert {} -- query gate", file.display(), "'a gate' ".repeat(50));
     let much = json(home.path(), &much).await;
@@ -114,9 +114,9 @@ async fn a_call_is_measured_and_the_measure_is_the_same_each_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_call_leaves_is_thrown_away_or_kept() {
+async fn the_data_of_a_call_is_deleted_or_kept() {
     let home = tempfile::tempdir().unwrap();
-    let file = guest_file("keeper").display().to_string();
+    let file = guest_file("reference").display().to_string();
     let count = async |line: String| {
         let told = json(home.path(), &line).await;
         told["calls"].as_array().unwrap().last().unwrap()["answer"]["items"].as_array().unwrap().len()
@@ -129,7 +129,7 @@ async fn what_a_call_leaves_is_thrown_away_or_kept() {
     }
     let other = guest_file("echo").display().to_string();
     let foreign = bare(home.path(), &format!("plugin run {other} --keep here -- describe")).await;
-    assert_eq!((foreign.code, foreign.err.contains("`keeper`")), (2, true), "{foreign:?}");
+    assert_eq!((foreign.code, foreign.err.contains("`reference`")), (2, true), "{foreign:?}");
     // The job that a capture leaves is run, and its operation is shown.
     let capture = r#"'{"payload":{"text":"residue"},"mode":"capture_residue"}'"#;
     let told = fine(home.path(), &format!("plugin run {file} -- capture {capture} -- list")).await;
@@ -153,9 +153,9 @@ async fn a_call_that_fails_says_why_and_shows_what_was_logged() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_outside_is_reached_unless_that_is_granted() {
+async fn the_network_is_reached_only_if_that_is_granted() {
     let home = tempfile::tempdir().unwrap();
-    // A port where nobody listens: the host says no before, or the connection is refused after.
+    // A port without a listener: either the host refuses the request, or the connection is refused.
     let stamp = json!({"key": "stamped", "version": "1.0.0", "origin": "http://127.0.0.1:9"});
     let file = build(home.path(), "sends.wasm", stamp);
     let send = r#"'{"query":"{\"method\":\"GET\",\"scheme\":\"http\",\"authority\":\"127.0.0.1:9\",\"path\":\"/\"}"}'"#;
@@ -188,7 +188,7 @@ async fn counting(policy: &str) -> (Terminal, PathBuf, PathBuf) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_operation_is_asked_of_another_build_on_a_copy_of_what_was_stored() {
+async fn an_operation_is_replayed_on_a_copy_of_the_stored_data() {
     let (mut terminal, _, two) = counting(FULL).await;
     let captured = terminal.json("capture 'something happened'").await["operationId"].as_str().unwrap().to_owned();
     let asked = terminal.json("search anything").await["operationId"].as_str().unwrap().to_owned();
@@ -210,13 +210,13 @@ async fn an_operation_is_asked_of_another_build_on_a_copy_of_what_was_stored() {
         let told = json(terminal.home.path(), &format!("{replay} -o json")).await;
         assert_eq!((&told["isSame"], told["before"]["took"].is_object()), (&Value::Bool(false), true), "{told}");
     }
-    // Where a host would go back to the build before, its author wants to know why.
+    // A serving host would roll this build back. A replay shows the error.
     let home = terminal.home.path();
     let traps =
         build(home, "traps.wasm", json!({"key": "stamped", "version": "3.0.0", "traps": true, "storage": 1 << 20}));
     let told = fine(home, &format!("plugin replay {asked} {} --company acme --data-dir {data}", traps.display())).await;
     assert!(told.contains("+error:") && told.contains("crashed"), "{told}");
-    assert_eq!(tree(Path::new(&data)), before, "the directory is left as it was");
+    assert_eq!(tree(Path::new(&data)), before, "the directory was changed");
 }
 
 /// Every file with its length.
@@ -233,7 +233,7 @@ fn tree(directory: &Path) -> Vec<(PathBuf, u64)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn against_a_running_host_the_record_is_compared_with() {
+async fn a_replay_against_a_running_host_compares_with_the_record() {
     let (terminal, one, two) = counting(FULL).await;
     let t = &terminal;
     let asked = t.json("search anything").await["operationId"].as_str().unwrap().to_owned();
@@ -244,19 +244,19 @@ async fn against_a_running_host_the_record_is_compared_with() {
     let both = t.json(&format!("plugin replay {asked} {} --against {} --empty", two.display(), one.display())).await;
     assert_eq!(both["before"]["answer"]["snippets"][0]["text"], "version 1.0.0");
     assert_eq!(both["after"]["answer"]["snippets"][0]["text"], "version 2.0.0");
-    // Records that the host lists are there for the build that is asked.
+    // The build under test starts with the records that the host lists.
     t.fine(&format!("binding create notes --policy '{FULL}'")).await;
     t.fine("note 'the gate is green' --binding notes").await;
     let asked = t.json("search gate --binding notes").await["operationId"].as_str().unwrap().to_owned();
-    let keeper = guest_file("keeper").display().to_string();
+    let reference = guest_file("reference").display().to_string();
     let (own, foreign) =
-        (t.fine(&format!("operation show {asked}")).await, t.json(&format!("plugin replay {asked} {keeper}")).await);
+        (t.fine(&format!("operation show {asked}")).await, t.json(&format!("plugin replay {asked} {reference}")).await);
     assert!(own.contains("local-markdown"), "{own}");
     assert_eq!(foreign["after"]["answer"]["recordCount"], 1, "{foreign}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_record_that_kept_nothing_says_how_to_keep_it() {
+async fn a_replay_without_a_snapshot_says_how_to_keep_one() {
     let (terminal, _, two) = counting("{}").await;
     let asked = terminal.json("search anything").await["operationId"].as_str().unwrap().to_owned();
     let told = terminal.run(&format!("plugin replay {asked} {}", two.display())).await;
@@ -270,11 +270,11 @@ async fn a_record_that_kept_nothing_says_how_to_keep_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_memory_operation_keeps_what_it_asked() {
-    let terminal = Terminal::open(&["keeper"]).await;
+async fn every_memory_operation_keeps_its_request() {
+    let terminal = Terminal::open(&["reference"]).await;
     let t = &terminal;
     let grants = r#"--grants '{"storageBytes":1048576}'"#;
-    t.fine(&format!("binding create default --provider keeper {grants} --policy '{FULL}' --default")).await;
+    t.fine(&format!("binding create default --provider reference {grants} --policy '{FULL}' --default")).await;
     let id = t.json("note 'the gate is green'").await["records"][0]["providerRecordId"].as_str().unwrap().to_owned();
     t.fine("capture 'the door is blue'").await;
     t.fine("search gate").await;
@@ -289,7 +289,7 @@ async fn every_memory_operation_keeps_what_it_asked() {
         }
         let id = operation["id"].as_str().unwrap();
         assert!(operation["payload"]["text"].is_string(), "{operation}");
-        let told = t.run(&format!("plugin replay {id} {}", guest_file("keeper").display())).await;
+        let told = t.run(&format!("plugin replay {id} {}", guest_file("reference").display())).await;
         assert_eq!(told.code, 0, "{}: {told:?}", operation["kind"]);
     }
 }

@@ -1,4 +1,5 @@
-//! What is not ours, too new, in use, damaged or no component: an error that says so, and everything left as it was.
+//! Directories and files that are foreign, too new, in use, damaged or not a component: the error says so, and nothing
+//! is changed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +29,7 @@ fn listing(path: &Path) -> Vec<(String, u64)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_directory_that_is_not_ours_is_left_alone() {
+async fn a_foreign_directory_is_refused_and_not_changed() {
     let directory = TempDir::new().unwrap();
     fs::write(directory.path().join("thesis.tex"), "years of work").unwrap();
     let before = listing(directory.path());
@@ -39,7 +40,7 @@ async fn a_directory_that_is_not_ours_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_directory_of_a_newer_version_is_left_alone() {
+async fn a_directory_of_a_newer_version_is_refused_and_not_changed() {
     let mut host = TestHost::new(&[]).await.unwrap();
     host.stop().await;
     let format = host.data_dir().join("FORMAT");
@@ -56,7 +57,7 @@ async fn a_directory_of_a_newer_version_is_left_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_process_on_the_same_directory_is_refused() {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
+    let host = TestHost::new(&["reference"]).await.unwrap();
     let worker = std::process::Command::new(env!("CARGO_BIN_EXE_crash-worker"))
         .args([host.data_dir(), &host.directory().join("plugins")])
         .arg("0")
@@ -69,8 +70,8 @@ async fn a_second_process_on_the_same_directory_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_place_where_nothing_can_be_written_is_refused() {
-    // Not a matter of permissions, which do not stop root.
+async fn a_directory_that_cannot_be_written_is_refused() {
+    // Not by permissions, because they do not stop root.
     let error = open(Path::new("/proc/memhost")).await.err().unwrap();
     assert!(error.to_string().contains("/proc/memhost"), "{error}");
     let directory = TempDir::new().unwrap();
@@ -100,7 +101,7 @@ async fn files_that_are_no_providers_are_refused_with_the_reason() {
     assert!(matches!(large, AdmissionError::TooLarge { .. }), "{large}");
 }
 
-/// Too large for the pool before anything of it runs: these are made here, because no compiler would.
+/// Components that are too large for the pool. They are written as text here, because no compiler makes them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn components_that_do_not_fit_the_pool_are_refused() {
     let with = |module: &str, count: usize| {
@@ -127,7 +128,7 @@ async fn components_that_do_not_fit_the_pool_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bad_file_among_the_plugins_keeps_nobody_else_out() {
+async fn a_bad_plugin_file_does_not_affect_the_others() {
     let host = TestHost::with(&["echo"], |options| {
         let plugins = options.plugins_dir.as_ref().unwrap();
         fs::write(plugins.join("elf.wasm"), b"\x7fELF\x02\x01\x01\0").unwrap();
@@ -147,7 +148,7 @@ async fn a_bad_file_among_the_plugins_keeps_nobody_else_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_changed_compiled_component_is_not_run() {
+async fn a_compiled_component_that_was_changed_is_not_loaded() {
     let mut host = TestHost::with(&["echo"], |options| options.compiled_dir = None).await.unwrap();
     host.stop().await;
     let compiled = host.data_dir().join("compiled");
@@ -184,5 +185,5 @@ async fn hosts_that_share_a_directory_of_compiled_components_compile_each_once()
     let wary =
         TestHost::with(&["echo"], |options| options.compiled_dir = Some(shared.path().join("compiled"))).await.unwrap();
     let own = fs::read_dir(wary.data_dir().join("compiled")).unwrap().count();
-    assert_eq!(own, 2, "nothing is loaded that others may have put there");
+    assert_eq!(own, 2, "a file was loaded that another user may have written");
 }

@@ -1,12 +1,11 @@
-//! `memhost bridge claude-mem`: on databases of a schema of our own, and on one that the npm package makes, where it and
-//! `bun` are (`just claude-mem`).
+//! `memhost bridge claude-mem`: on databases with a schema written here, and on one that the npm package creates, if it
+//! and
+//! `bun` are installed (`just claude-mem`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
-use memhost_server::{AdminToken, Endpoint, Surfaces};
-use memhost_tests::{TestHost, needed, repository};
+use memhost_tests::{Serving, TestHost, needed, repository};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ const TOKEN: &str = "a-token-of-sixteen-characters-or-more";
 struct Place {
     _host: TestHost,
     api: Api,
-    url: String,
+    serving: Serving,
     directory: tempfile::TempDir,
 }
 
@@ -29,24 +28,14 @@ impl Place {
         let binding = json!({"key": "shared", "providerKey": "cross-agent", "default": true,
             "grants": {"storageBytes": 64 << 20}});
         api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
-        let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
-        let url = endpoint.address().to_string();
-        let token = AdminToken::known(TOKEN).unwrap();
-        let serving = memhost_server::run(
-            vec![endpoint],
-            Arc::clone(host.service()),
-            token,
-            memhost_server::ServerOptions::default(),
-            std::future::pending(),
-        );
-        tokio::spawn(serving);
-        // A directory of their own: cargo may have put another `memhost-bridge` beside the programs of the tests.
+        let serving = Serving::start(&host, TOKEN).await.unwrap();
+        // A separate directory, because cargo may have put another `memhost-bridge` beside the programs of the tests.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let bin = directory.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
         std::fs::hard_link(env!("CARGO_BIN_EXE_memhost-cli"), bin.join("memhost")).unwrap();
         std::fs::hard_link(env!("CARGO_BIN_EXE_bridge-program"), bin.join("memhost-bridge")).unwrap();
-        Self { _host: host, api, url, directory }
+        Self { _host: host, api, serving, directory }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -58,7 +47,7 @@ impl Place {
         let mut command = Command::new(self.file("bin/memhost"));
         command.args(["bridge", "claude-mem"]).args(arguments).args(["-o", "json", "--binding", "shared"]);
         command.env_clear().env("HOME", self.directory.path());
-        command.env("MEMHOST_URL", &self.url).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_COMPANY", "acme");
+        command.env("MEMHOST_URL", self.serving.url()).env("MEMHOST_TOKEN", TOKEN).env("MEMHOST_COMPANY", "acme");
         let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
         let said = if done.status.success() { done.stdout } else { done.stderr };
         (done.status.code().unwrap(), String::from_utf8(said).unwrap())
@@ -77,7 +66,7 @@ impl Place {
     }
 }
 
-/// A small store with the columns that older versions of claude-mem have, and one that none has.
+/// A small database with the columns of older versions of claude-mem, and one unknown column.
 fn store(file: &Path, rows: i64) {
     let store = Connection::open(file).unwrap();
     store
@@ -101,7 +90,7 @@ fn store(file: &Path, rows: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_comes_in_once_and_goes_out_as_it_was() {
+async fn a_database_is_imported_once_and_exported_unchanged() {
     let place = Place::new().await;
     let (file, out, copy) = (place.file("claude-mem.db"), place.file("out.db"), place.file("copy.db"));
     store(&file, 450);
@@ -131,7 +120,7 @@ async fn a_store_comes_in_once_and_goes_out_as_it_was() {
     assert_eq!(place.records("widgets").await, first, "nothing was even touched");
     let events = place.api.get("/control/v1/companies/acme/events?sessionId=s1").await;
     assert_eq!(events["items"].as_array().unwrap().len(), 2, "{events}");
-    // A record of our own goes out beside them.
+    // A record that was not imported is exported, too.
     let own = json!({"scope": {"companyId": "acme", "projectId": "widgets"}, "records": [{"text": "Own words\nand more",
         "metadata": {"projectId": "widgets", "type": "fact", "agentKind": "codex", "sessionId": "s9", "tags": ["t"]}}]});
     place.api.post("/runtime/v1/companies/acme/records", &own).await.fine();
@@ -147,18 +136,18 @@ async fn a_store_comes_in_once_and_goes_out_as_it_was() {
         rows.map(Result::unwrap).collect::<Vec<_>>()
     };
     assert_eq!(rows(out), rows(file));
-    // Into a copy of the store that it came from: only what is not there.
+    // Into a copy of the original database: only missing rows are added.
     let report = place.fine(&["export", copy, "--copy-of", file, "--project", "widgets"]).await;
     assert_eq!(report["unchanged"], 450);
     assert_eq!(rows(copy), rows(file));
     assert_eq!(rows(file).len(), 450, "the store itself is only read");
-    // And back into another project: all of it, ours with the id that it has.
+    // And into another project: all rows, and the own record with its id.
     let report = place.fine(&["import", out, "--project", "elsewhere"]).await;
     assert_eq!(report["imported"], 450 + 1, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_will_not_do_is_named() {
+async fn an_unusable_file_is_named() {
     let place = Place::new().await;
     let (none, text, empty) = (place.file("none.db"), place.file("text.db"), place.file("empty.db"));
     std::fs::write(&text, "no database, but long enough to be looked at as if it were one").unwrap();
@@ -190,7 +179,7 @@ async fn a_missing_or_unknown_program_is_named_and_a_failed_export_leaves_no_fil
     assert!(code == 2 && said.contains("another version"), "{said}");
 }
 
-/// Makes a store with claude-mem's own code, or says what it holds.
+/// Creates a database with claude-mem's own code, or prints its content.
 const SCRIPT: &str = r#"
 const { SessionStore } = require(process.argv[2]);
 const store = new SessionStore(process.argv[3]);
@@ -209,7 +198,7 @@ store.close();
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_of_the_real_package_goes_both_ways() {
+async fn a_database_of_the_real_package_is_imported_and_exported() {
     let made = repository().join("target/claude-mem");
     let package = made.join("package/plugin/sqlite/SessionStore.js");
     let bun = [made.join("bun/package/bin/bun"), PathBuf::from("bun")];

@@ -1,4 +1,4 @@
-//! The conformance suite: right providers keep every rule, and for every rule there is a guest that breaks it.
+//! The conformance suite: good providers keep every rule, and for every rule a guest breaks it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,13 @@ use memhost_conformance::{
 use memhost_tests::{cache_dir, compiled_dir, guest_file, marked, repository};
 use serde_json::{Value, json};
 
-/// Rules about what a component is and says of itself: there is no configuration then, so that the guest's bytes say what
-/// it breaks.
+/// Rules that are tested without a configuration, so that a mark in the guest's bytes says which one it breaks.
 const BY_MARK: [&str; 9] = ["DSC-01", "DSC-02", "DSC-03", "DSC-04", "DSC-05", "DSC-06", "DSC-07", "CFG-01", "CFG-02"];
-/// The same where a rule compares what it does with what it says.
+/// The same for rules that compare the provider's behaviour with its description.
 const BY_WORD: &str = "CAP-05";
 /// Rules that other guests break.
 const BY_OTHERS: [(&str, &str); 2] = [("ADM-01", "exports-nothing"), ("ADM-02", "needs-more")];
-/// Who breaks the rule on the left breaks those on the right with it, whatever else it does well.
+/// A provider that breaks the rule on the left necessarily breaks those on the right.
 const DEPENDENTS: &[(&str, &[&str])] = &[
     ("CAP-01", &["CAP-06", "CAP-09"]),
     ("CAP-03", &["EXT-06", "RST-03"]),
@@ -125,10 +124,10 @@ fn skipped(report: &Report) -> Vec<(&'static str, &str)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_right_guest_keeps_every_rule() {
+async fn the_guest_wrong_without_a_mark_keeps_every_rule() {
     let report = checked(Source::File(guest_file("wrong")), &CheckOptions::default(), &all(Mode::Thorough)).await;
     assert!(broken(&report).is_empty(), "{:?}", broken(&report));
-    assert!(skipped(&report).is_empty(), "what the right guest cannot try is tried nowhere: {:?}", skipped(&report));
+    assert!(skipped(&report).is_empty(), "rules that no guest tests: {:?}", skipped(&report));
     assert_eq!((report.status, report.counts().passed), (Status::Passed, rules().count()));
 }
 
@@ -147,13 +146,13 @@ async fn the_example_of_the_sdk_keeps_every_rule() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_guest_that_keeps_records_keeps_every_rule() {
-    let report = checked(Source::File(guest_file("keeper")), &CheckOptions::default(), &all(Mode::Quick)).await;
+async fn the_reference_guest_keeps_every_rule() {
+    let report = checked(Source::File(guest_file("reference")), &CheckOptions::default(), &all(Mode::Quick)).await;
     assert!(broken(&report).is_empty(), "{:?}", broken(&report));
     assert_eq!(report.status, Status::Passed);
 }
 
-/// A rule that nobody can break is no rule.
+/// A rule that no guest breaks may test nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_rule_has_a_guest_that_breaks_it() {
     let suite = Suite::open(&Source::File(guest_file("wrong")), Some(compiled_dir())).await.unwrap();
@@ -174,11 +173,11 @@ async fn every_rule_has_a_guest_that_breaks_it() {
         }
     }
     suite.close().await;
-    assert!(unbroken.is_empty(), "nobody breaks these rules:\n{}", unbroken.join("\n"));
+    assert!(unbroken.is_empty(), "no guest breaks these rules:\n{}", unbroken.join("\n"));
 }
 
-/// Rules that are looked at where a guest breaks one: those of its own group, and those that are known to fall with it.
-/// `EVERY_RULE=1` looks at all of them, which takes a minute: when a rule is new, or what it does is.
+/// The rules that are tested on a guest that breaks one: those of its group, and those that are known to break with it.
+/// `EVERY_RULE=1` tests all of them, which takes a minute. Use it for a new or changed rule.
 fn beside(rule: &Rule, dependents: &[&str]) -> Selection {
     let is_beside =
         |other: &&Rule| other.mode == Mode::Quick && (other.id[..3] == rule.id[..3] || dependents.contains(&other.id));
@@ -190,7 +189,7 @@ fn beside(rule: &Rule, dependents: &[&str]) -> Selection {
     }
 }
 
-/// Otherwise an author would look for a mistake in the wrong place.
+/// Otherwise an author would search in the wrong place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_breaks_one_rule_breaks_no_other() {
     let suite = Suite::open(&Source::File(guest_file("wrong")), Some(compiled_dir())).await.unwrap();
@@ -219,15 +218,15 @@ async fn who_breaks_one_rule_breaks_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_that_takes_nothing_is_not_green() {
+async fn a_provider_that_stores_nothing_does_not_pass() {
     let report = checked(Source::File(guest_file("stamped")), &CheckOptions::default(), &only("UPS-01")).await;
     assert_eq!(report.status, Status::Inconclusive, "{report:?}");
     let denied = CheckOptions { deny: vec!["storage".to_owned()], ..CheckOptions::default() };
     let report = checked(Source::File(guest_file("wrong")), &denied, &only("QRY-01")).await;
-    assert_ne!(report.status, Status::Passed, "nothing was kept: {report:?}");
+    assert_ne!(report.status, Status::Passed, "nothing was stored: {report:?}");
 }
 
-/// The words of a contract's file, without the marks of comments.
+/// The words of a file of the contract, without comment marks.
 fn plain(file: &str) -> String {
     let text = std::fs::read_to_string(repository().join(file)).unwrap();
     let lines = text.lines().map(|line| line.trim().trim_start_matches('/'));
@@ -275,7 +274,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_command_says_what_is_broken_and_where_it_stands() {
+fn the_command_reports_broken_rules_with_their_sentences() {
     let at = tempfile::tempdir().unwrap();
     let guest: PathBuf = guest_file("wrong");
     let file = guest.to_str().unwrap();
@@ -313,7 +312,7 @@ fn the_command_says_what_is_broken_and_where_it_stands() {
 }
 
 #[test]
-fn the_command_tells_a_mistake_from_a_broken_rule() {
+fn the_command_distinguishes_wrong_usage_from_broken_rules() {
     let at = tempfile::tempdir().unwrap();
     let guest = guest_file("wrong");
     let file = guest.to_str().unwrap();
@@ -328,7 +327,7 @@ fn the_command_tells_a_mistake_from_a_broken_rule() {
         assert_eq!(done.status.code(), Some(2), "{done:?}");
         assert!(text(&done.stderr).contains(said), "{done:?}");
     }
-    // What is no component at all breaks a rule: that is what was asked.
+    // A file that is not a component breaks a rule. It is not a usage error.
     std::fs::write(at.path().join("text.wasm"), "no component").unwrap();
     let done = memhost(&["plugin", "check", "text.wasm"], at.path());
     assert_eq!(done.status.code(), Some(1), "{done:?}");

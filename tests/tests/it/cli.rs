@@ -1,16 +1,13 @@
-//! The command line against a running host: every thing with every verb that it has, in every form, and contexts.
+//! The command line against a running host: every noun with its verbs, every output form, and contexts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use memhost_server::{AdminToken, Endpoint, Surfaces};
-use memhost_tests::{TestHost, eventually};
+use memhost_tests::{Serving, TestHost, eventually};
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 pub(crate) const TOKEN: &str = "a token of the test";
 
@@ -19,10 +16,10 @@ pub(crate) struct Terminal {
     pub(crate) host: TestHost,
     pub(crate) home: tempfile::TempDir,
     pub(crate) url: String,
-    stop: Option<oneshot::Sender<()>>,
+    serving: Option<Serving>,
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: i32,
@@ -33,21 +30,9 @@ pub(crate) struct Done {
 impl Terminal {
     pub(crate) async fn open(guests: &[&str]) -> Self {
         let host = TestHost::new(guests).await.unwrap();
-        let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
-        let url = endpoint.address().to_string();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let token = AdminToken::known(TOKEN).unwrap();
-        tokio::spawn(memhost_server::run(
-            vec![endpoint],
-            Arc::clone(host.service()),
-            token,
-            memhost_server::ServerOptions::default(),
-            async move {
-                let _ = stopped.await;
-            },
-        ));
+        let serving = Serving::start(&host, TOKEN).await.unwrap();
         let home = tempfile::tempdir().unwrap();
-        Self { host, home, url, stop: Some(stop) }
+        Self { host, home, url: serving.url().to_owned(), serving: Some(serving) }
     }
 
     /// Runs a command with the host, the token and the company `acme` in its environment.
@@ -62,7 +47,7 @@ impl Terminal {
 
     /// Ends the host; its directory stays.
     pub(crate) async fn end(&mut self) {
-        drop(self.stop.take());
+        drop(self.serving.take());
         self.host.stop().await;
     }
 
@@ -78,9 +63,9 @@ impl Terminal {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{line}: {error}: {out}"))
     }
 
-    /// Looks at something in every form, which must all say the same, and answers with it.
+    /// Runs a command in every output form, checks that all have the same content, and answers it.
     async fn in_every_form(&self, line: &str, items: &str, shown: &str) -> Value {
-        // Looking at records is an operation, with another id each time.
+        // Reading records is an operation, with another id each time.
         let read = |text: &str| {
             let mut value: Value = serde_json::from_str(text).unwrap();
             value.as_object_mut().map(|members| members.remove("operationId"));
@@ -94,18 +79,12 @@ impl Terminal {
             Some(items) => assert_eq!(&lines, items, "{line}"),
             None => assert_eq!(lines, std::slice::from_ref(&json), "{line}"),
         }
-        // YAML has no reader here; that it reads back is tested where it is written.
+        // There is no YAML reader here. A test of the CLI crate reads the YAML.
         let yaml = self.fine(&format!("{line} -o yaml")).await;
         assert!(yaml.contains(shown) && !yaml.starts_with('{'), "{line}: {yaml}");
         let table = self.fine(&format!("{line} -o table")).await;
         assert!(table.contains(shown) && !table.contains('\x1b'), "{line}: {table}");
         json
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        drop(self.stop.take());
     }
 }
 
@@ -133,7 +112,7 @@ pub(crate) async fn run(home: &Path, environment: &[(&str, &str)], arguments: &[
     let input = input.to_owned();
     let done = tokio::task::spawn_blocking(move || {
         let mut child = command.spawn().unwrap();
-        // A command that reads nothing has closed its side already.
+        // A command that reads no input has closed it already.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
     });
@@ -143,7 +122,7 @@ pub(crate) async fn run(home: &Path, environment: &[(&str, &str)], arguments: &[
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn records_have_the_whole_grammar() {
+async fn records_have_every_verb() {
     let terminal = Terminal::open(&[]).await;
     let written = terminal.json("record create 'the gate code changes monthly' --agent ada").await;
     let id = written["records"][0]["providerRecordId"].as_str().unwrap().to_owned();
@@ -222,12 +201,12 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_hosts_do_by_themselves_is_listed_and_shown() {
+async fn background_work_is_listed_and_shown() {
     let terminal = Terminal::open(&["extracts"]).await;
     let t = &terminal;
     t.fine("binding create default --provider extracts --grants '{\"storageBytes\":1000000}' --default").await;
     t.fine("capture 'job later'").await;
-    // What goes on meanwhile would be in one form and not yet in another.
+    // Changes in the meantime would make the forms differ.
     eventually("the job ends", async || t.json("job list").await["items"][0]["status"] == "succeeded").await;
     t.in_every_form("operation list", "items", "capture").await;
     let id = t.json("operation list --kind capture").await["items"][0]["id"].as_str().unwrap().to_owned();
@@ -256,7 +235,7 @@ async fn what_hosts_do_by_themselves_is_listed_and_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_pages_are_one_list() {
+async fn all_fetches_every_page() {
     let terminal = Terminal::open(&[]).await;
     let t = &terminal;
     t.fine("binding create default --default").await;
@@ -284,7 +263,7 @@ async fn all_pages_are_one_list() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_context_stands_in_for_the_environment_and_for_no_flag() {
+async fn a_context_replaces_the_environment_but_not_flags() {
     let terminal = Terminal::open(&[]).await;
     let home = terminal.home.path();
     let bare = async |line: &str, input: &str| run(home, &[], &words(line), input).await;
@@ -313,7 +292,7 @@ async fn a_context_stands_in_for_the_environment_and_for_no_flag() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_goes_wrong_says_what_to_type_next() {
+async fn errors_say_what_to_type_next() {
     let terminal = Terminal::open(&[]).await;
     let home = terminal.home.path();
     let with = async |environment: &[(&str, &str)], line: &str| run(home, environment, &words(line), "").await;
@@ -350,7 +329,7 @@ async fn manual_pages_and_completions_are_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn operations_are_told_as_they_happen_and_the_filters_hold() {
+async fn tail_shows_new_operations_that_fit_the_filters() {
     let terminal = Terminal::open(&[]).await;
     terminal.fine("note 'before it began'").await;
     let mut command = Command::new(env!("CARGO_BIN_EXE_memhost-cli"));
@@ -362,7 +341,7 @@ async fn operations_are_told_as_they_happen_and_the_filters_hold() {
     let out = BufReader::new(tail.stdout.take().unwrap());
     let (sender, lines) = channel();
     let reading = std::thread::spawn(move || out.lines().for_each(|line| drop(sender.send(line.unwrap()))));
-    // It tells of what happens from when it listens on: something happens until it does.
+    // It shows operations from the moment at which it listens, so operations are made until it does.
     let mut first = None;
     for _ in 0..100 {
         terminal.fine("search before").await;
@@ -371,7 +350,7 @@ async fn operations_are_told_as_they_happen_and_the_filters_hold() {
             break;
         }
     }
-    let first: Value = serde_json::from_str(&first.expect("nothing was told")).unwrap();
+    let first: Value = serde_json::from_str(&first.expect("tail showed no operation")).unwrap();
     assert_eq!((&first["kind"], &first["companyId"]), (&"query".into(), &"acme".into()));
     terminal.fine("note 'not asked for'").await;
     terminal.fine("search before -o json").await;

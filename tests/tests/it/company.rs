@@ -1,7 +1,5 @@
 //! A company as a whole: retention, erasure, events, idempotency keys, bindings in full, backups.
 
-use std::time::Duration;
-
 use memhost_core::{check_backup, restore_backup};
 use memhost_server::Method;
 use memhost_tests::{TestHost, eventually, parse};
@@ -16,7 +14,7 @@ pub(super) fn path(rest: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn operations_are_kept_as_long_as_somebody_wants() {
+async fn operations_are_kept_as_long_as_the_retention_says() {
     let (host, api) = extracting().await;
     for n in 0..20 {
         api.capture("acme", &format!("metered {n}")).await.fine();
@@ -26,7 +24,7 @@ async fn operations_are_kept_as_long_as_somebody_wants() {
         api.put(&path("retention"), &json!({"operationsMaxCount": 5})).await.fine();
         host.operations("acme").await.unwrap().len()
     };
-    // What is not indexed yet stays until it is.
+    // Operations that are not indexed yet stay until they are.
     eventually("the rest is gone", async || kept().await <= 5).await;
     assert_eq!(kept().await, 5);
     assert_eq!(api.get(&path("costs")).await, costs, "sums stay");
@@ -40,7 +38,7 @@ async fn operations_are_kept_as_long_as_somebody_wants() {
     assert!(host.service().verify_store().await.unwrap().is_empty());
 }
 
-/// Something of everything that a company can have.
+/// Creates one of everything that a company can have.
 pub(super) async fn fill(api: &Api) {
     for n in 0..5 {
         api.capture("acme", &format!("fact {n}")).await.fine();
@@ -67,13 +65,13 @@ pub(super) async fn fill(api: &Api) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
+async fn an_erased_company_leaves_only_a_tombstone() {
     let (mut host, api) = extracting().await;
     fill(&api).await;
     bind(&api, "other", "extracts", &json!({})).await;
     api.capture("other", "the neighbours' fact").await.fine();
     assert_eq!(api.post(&path("erase"), &json!({"confirm": "other"})).await.json["field"], "confirm");
-    // Neither a budget nor a switch keeps anybody from being forgotten.
+    // Neither a used-up budget nor a disabled binding prevents erasure.
     api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
     assert_eq!(api.capture("acme", "x").await.status, 402);
     api.patch(&path("bindings/careful"), &json!({"enabled": false})).await.fine();
@@ -95,7 +93,7 @@ async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
     assert_eq!(api.query("other", "neighbours").await, ["the neighbours' fact"]);
     assert_eq!(api.capture("acme", "once more").await.problem(), (410, "company_erased"));
     assert!(host.service().verify_store().await.unwrap().is_empty());
-    // On the disk there is nothing left but its name in the tombstone and in what was refused since.
+    // On the disk only its name is left, in the tombstone and in later refusals.
     drop(api);
     let data = host.data_dir().to_owned();
     host.stop().await;
@@ -112,7 +110,7 @@ async fn an_erased_company_leaves_a_tombstone_and_nothing_else() {
     assert!(!data.join("memory/acme").exists());
 }
 
-/// Checks a tombstone as somebody would who has only its documentation.
+/// Checks a tombstone with nothing but its documentation.
 fn is_signed(tombstone: &Value) -> bool {
     let mut signed = serde_json::Map::new();
     for name in ["companyId", "erasedAt", "erasedBy", "forgotten", "notForgotten", "removedKeys"] {
@@ -151,7 +149,7 @@ async fn events_are_found_by_project_session_and_tool() {
     ]});
     let to = "/runtime/v1/companies/acme/events";
     let first = api.post(to, &events).await.fine();
-    // Sent again after a timeout: what has an id is not there twice.
+    // A repeated event with the same id is stored once.
     let again = api.post(to, &json!({"events": [events["events"][0]]})).await.fine();
     assert_eq!(again["items"][0], first["items"][0]);
     let count = |query: &'static str| {
@@ -200,13 +198,13 @@ async fn a_write_with_a_key_is_done_once() {
     let other = body.replace("once", "twice");
     assert_eq!(send(&api, &other, "k1").await.problem(), (409, "idempotency_key_reused"));
     assert_eq!(send(&api, &other, "").await.status, 400);
-    // The same key of somebody else is another one.
+    // The same key of another token is another key.
     let made = api.post(&path("tokens"), &json!({"name": "a", "role": "agent", "agentId": "ada"})).await.fine();
     let agent = api.with(made["value"].as_str().unwrap());
     assert_eq!(send(&agent, &other, "k1").await.status, 200);
     assert!(send(&agent, &other, "k1").await.headers.contains_key("idempotency-replayed"));
     assert_eq!(send(&agent, &body, "k1").await.problem(), (409, "idempotency_key_reused"));
-    // What was refused for good is refused again; what may go better is tried again.
+    // A final refusal is answered again from the store. A refusal that may pass is tried again.
     let bad = json!({"scope": {"companyId": "acme"}, "records": []}).to_string();
     assert_eq!((send(&api, &bad, "k2").await.status, send(&api, &bad, "k2").await.status), (400, 400));
     let binding = path("bindings/extracts");
@@ -216,32 +214,37 @@ async fn a_write_with_a_key_is_done_once() {
     assert_eq!(api.send(Method::Patch, &binding, Some(patch), &key).await.json, first);
 }
 
-/// Whoever hangs up and asks again under the same key gets the answer of the first time.
+/// A caller that disconnected and asks again with the same key gets the first answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_outlives_whoever_hung_up() {
+async fn a_caller_that_disconnected_gets_the_first_answer_for_its_key() {
     let (host, api) = extracting().await;
-    let body = json!({"scope": {"companyId": "acme"}, "query": "sleep 3000"}).to_string();
+    let body = json!({"scope": {"companyId": "acme"}, "query": "await release"}).to_string();
     let send = || {
         let path = "/runtime/v1/companies/acme/query";
         api.send(Method::Post, path, Some(body.clone()), &[("idempotency-key", "k")])
     };
-    assert!(tokio::time::timeout(Duration::from_secs(1), send()).await.is_err(), "it was to be cut off");
+    let is_called = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_at_work == 1);
+    tokio::select! {
+        answer = send() => panic!("answered before the release: {}", answer.text),
+        () = eventually("the provider is called", is_called) => {}
+    }
+    api.capture("acme", "release").await.fine();
     let again = send().await;
     assert_eq!((again.status, again.headers["idempotency-replayed"].to_str().unwrap()), (200, "true"));
     let queries = host.operations("acme").await.unwrap();
     assert_eq!(queries.iter().filter(|operation| operation.kind.as_str() == "query").count(), 1);
 }
 
-/// A key is one token's, a token's value is kept nowhere, and erasing a company with a short name erases no other one.
+/// A key belongs to one token, a token's value is not stored, and erasing a company with a short name erases no other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn names_that_look_like_something_else_are_only_names() {
+async fn ids_that_resemble_other_keys_do_not_collide() {
     let (mut host, api) = extracting().await;
     let key = [("idempotency-key", "k")];
     let body = json!({"name": "ada", "role": "agent", "agentId": "ada"}).to_string();
     let first = api.send(Method::Post, &path("tokens"), Some(body.clone()), &key).await.fine();
     let again = api.send(Method::Post, &path("tokens"), Some(body.clone()), &key).await.fine();
     assert!(first["value"].is_string() && again.get("value").is_none() && again["id"] == first["id"]);
-    // An agent of another company with the same name and key gets nothing of it, and leaves nothing behind.
+    // An agent of another company with the same name and key gets another answer.
     bind(&api, "other", "extracts", &json!({})).await;
     let made = api
         .post("/control/v1/companies/other/tokens", &json!({"name": "ada", "role": "agent", "agentId": "ada"}))
@@ -250,7 +253,7 @@ async fn names_that_look_like_something_else_are_only_names() {
     let stranger = api.with(made["value"].as_str().unwrap());
     let answer = stranger.send(Method::Post, &path("tokens"), Some(body), &key).await;
     assert_eq!(answer.problem(), (403, "forbidden"));
-    // Deliveries that are due stand behind a `d`, jobs behind a `j`: so may companies.
+    // Keys of due deliveries begin with `d`, those of jobs with `j`. Names of companies may, too.
     api.patch(&path("bindings/extracts"), &json!({"enabled": false})).await.fine();
     let hook = json!({"hookKind": "post_run_capture", "hookId": "h", "triggeredAt": "2026-11-20T00:00:00Z",
         "bindingKey": "extracts", "scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
@@ -288,7 +291,7 @@ async fn names_that_look_like_something_else_are_only_names() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bindings_are_changed_only_as_somebody_has_seen_them() {
+async fn a_binding_changes_only_if_the_entity_tag_matches() {
     let (host, api) = extracting().await;
     let binding = path("bindings/extracts");
     let shown = api.send(Method::Get, &binding, None, &[]).await;
@@ -307,11 +310,11 @@ async fn bindings_are_changed_only_as_somebody_has_seen_them() {
         (&last["before"]["policy"]["pii"], &last["after"]["policy"]["pii"]),
         (&json!("allow"), &json!("redact"))
     );
-    // A configuration is held to the provider's schema and then to the provider; both point into it.
+    // A configuration is checked with the schema and then by the provider. Errors of both have pointers.
     let bad = json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": "much"}}});
     let answer = api.post(&path("bindings"), &bad).await;
     assert_eq!((answer.status, &answer.json["errors"][0]["pointer"]), (422, &json!("/ranking/b")), "{}", answer.text);
-    // Why this one?
+    // The explanation of a resolution.
     api.put(&path("targets"), &json!({"bindingKey": "extracts", "agentId": "ada"})).await.fine();
     let resolved = api.get(&path("resolve?agentId=ada")).await;
     let steps: Vec<_> = resolved["steps"]
@@ -322,7 +325,7 @@ async fn bindings_are_changed_only_as_somebody_has_seen_them() {
         .collect();
     let expected = [("explicit_key", false), ("agent_override", true), ("company_default", false)];
     assert_eq!(steps, expected.map(|(rule, decides)| (json!(rule), json!(decides))));
-    // Deleting takes its targets and its stored memory along; the key may be used again, by another binding.
+    // Deleting removes assignments and stored memory. Another binding may use the key again.
     api.capture("acme", "a fact").await.fine();
     api.send(Method::Delete, &binding, None, &[("if-match", "\"1\"")]).await;
     assert_eq!(api.send(Method::Delete, &binding, None, &[]).await.status, 204);
@@ -333,7 +336,7 @@ async fn bindings_are_changed_only_as_somebody_has_seen_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_is_made_while_the_host_works_and_restored_as_it_was() {
+async fn a_backup_of_a_running_host_is_restored_unchanged() {
     let (host, api) = extracting().await;
     fill(&api).await;
     let local = json!({"key": "local", "providerKey": "local-markdown"});
@@ -360,7 +363,7 @@ async fn a_backup_is_made_while_the_host_works_and_restored_as_it_was() {
     let found = there.post("/runtime/v1/companies/acme/query", &ask).await.fine();
     assert_eq!(found["snippets"][0]["text"], "in a file");
     assert!(second.service().verify_store().await.unwrap().is_empty());
-    // A byte that is not as it was is noticed before anything is written.
+    // A changed byte is noticed before anything is written.
     std::fs::write(to.join("host.key"), [0; 32]).unwrap();
     let error = restore_backup(&to, &host.directory().join("third")).unwrap_err().to_string();
     assert!(error.contains("host.key was changed") && !host.directory().join("third").exists(), "{error}");

@@ -1,5 +1,5 @@
-//! The contract, as a provider's users see it, through the real host. Run against the built-in provider and against
-//! `keeper`, which keeps its records in `storage`.
+//! The contract through the real host, with the built-in provider and with the guest `reference`, which keeps its
+//! records in `storage`.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ macro_rules! for_each_provider {
                 super::$name(super::ready("local-markdown").await, "local-markdown").await;
             })+
         }
-        mod keeper {
+        mod reference {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                super::$name(super::ready("keeper").await, "keeper").await;
+                super::$name(super::ready("reference").await, "reference").await;
             })+
         }
     };
@@ -34,17 +34,17 @@ for_each_provider!(
     a_list_is_complete_while_others_write,
     writing_under_an_id_replaces,
     a_repeated_hook_makes_no_second_record,
-    what_is_forgotten_is_gone,
-    unknown_handles_are_no_error,
+    a_forgotten_record_is_gone,
+    unknown_handles_are_not_an_error,
     metadata_filters_hold,
-    odd_texts_survive,
+    unusual_texts_come_back_unchanged,
     a_restart_loses_nothing,
     scores_are_ordered,
     several_records_are_written_or_none,
 );
 
 async fn ready(provider: &str) -> TestHost {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
+    let host = TestHost::new(&["reference"]).await.unwrap();
     for company in ["acme", "zeta"] {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
     }
@@ -106,7 +106,7 @@ async fn companies_and_agents_are_isolated(host: TestHost, _: &str) {
     assert_eq!(texts(agent_scope("acme", "ada")).await.len(), 2);
     assert_eq!(texts(agent_scope("acme", "bob")).await, BTreeSet::from(["acme wide parking rules".to_owned()]));
     assert_eq!(host.query("zeta", "parking").await.unwrap().len(), 0);
-    // Not by handle either: not from the other agent, not from the other company.
+    // Not by handle either, for the other agent and for the other company.
     let mut foreign = get("acme", &private);
     foreign.scope = agent_scope("acme", "bob");
     assert!(host.service().get(&caller(), foreign).await.unwrap().record.is_none());
@@ -131,7 +131,7 @@ async fn a_list_is_complete_while_others_write(host: TestHost, _: &str) {
     loop {
         let answer = host.service().list(&caller(), list("acme", 7, cursor)).await.unwrap();
         seen.extend(answer.items.into_iter().map(|item| item.handle));
-        // Between two pages a record comes, one goes and one changes.
+        // Between two pages a record is added, one is removed and one is changed.
         let passing = host.write("acme", &format!("passing {page}")).await.unwrap();
         host.service().forget(&caller(), forget("acme", &[passing])).await.unwrap();
         host.service().upsert(&caller(), one("changed", Some(standing[0].provider_record_id.as_str()))).await.unwrap();
@@ -179,7 +179,7 @@ async fn a_repeated_hook_makes_no_second_record(host: TestHost, _: &str) {
     assert_eq!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.len(), 1);
 }
 
-async fn what_is_forgotten_is_gone(host: TestHost, _: &str) {
+async fn a_forgotten_record_is_gone(host: TestHost, _: &str) {
     let needle = "xylophonequarantine";
     let handle = host.write("acme", &format!("the word is {needle}")).await.unwrap();
     assert_eq!(host.query("acme", needle).await.unwrap().len(), 1);
@@ -190,7 +190,7 @@ async fn what_is_forgotten_is_gone(host: TestHost, _: &str) {
     assert!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.is_empty());
     let again = host.service().forget(&caller(), forget("acme", &[handle])).await.unwrap();
     assert_eq!(again.outcomes[0].effect, ForgetEffect::NotFound);
-    // The provider's own files hold nothing of it. (The store is a log whose old pages are overwritten later.)
+    // The provider's files contain nothing of it. (The store is a log whose old pages are overwritten later.)
     let memory = host.data_dir().join("memory");
     assert!(!memory.exists() || !holds(&memory, needle.as_bytes()), "a file still holds the text");
 }
@@ -206,7 +206,7 @@ fn holds(directory: &std::path::Path, needle: &[u8]) -> bool {
     })
 }
 
-async fn unknown_handles_are_no_error(host: TestHost, provider: &str) {
+async fn unknown_handles_are_not_an_error(host: TestHost, provider: &str) {
     let handle = RecordHandle { provider_key: parse(provider), provider_record_id: parse("no-such-record") };
     assert!(host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.is_none());
     let outcome = host.service().forget(&caller(), forget("acme", &[handle])).await.unwrap();
@@ -233,7 +233,7 @@ async fn metadata_filters_hold(host: TestHost, _: &str) {
     assert_eq!(host.service().list(&caller(), request).await.unwrap().items[0].text, "alpha meeting");
 }
 
-async fn odd_texts_survive(host: TestHost, _: &str) {
+async fn unusual_texts_come_back_unchanged(host: TestHost, _: &str) {
     let mebibyte = "lorem ipsum dolor sit amet ".repeat(38_837)[..1 << 20].to_owned();
     let texts =
         ["", " ", "---\ntitle: no front matter\n---\n", "emoji 🦀 und Umlaute äöü", "تجربة", "a\u{0}b", &mebibyte];
@@ -286,22 +286,22 @@ async fn several_records_are_written_or_none(host: TestHost, _: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_correction_needs_a_provider_that_corrects() {
-    let host = TestHost::new(&["keeper", "echo"]).await.unwrap();
-    host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+    let host = TestHost::new(&["reference", "echo"]).await.unwrap();
+    host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
     host.bind_as("acme", "plain", "echo", BindingLimits::default()).await.unwrap();
     let mut write = upsert("acme", &["the demo is on monday"]);
-    write.binding_key = at("keeper");
+    write.binding_key = at("reference");
     let handle = host.service().upsert(&caller(), write).await.unwrap().records[0].clone();
     let record = RecordWrite { id: None, text: "the demo is on tuesday".to_owned(), summary: None, metadata: None };
     let mut request = CorrectRequest {
-        binding_key: at("keeper"),
+        binding_key: at("reference"),
         scope: scope("acme"),
         handle: handle.clone(),
         patch: CorrectionPatch { instruction: None, record: Some(record) },
     };
     let corrected = host.service().correct(&caller(), request.clone()).await.unwrap();
     let mut wanted = get("acme", &corrected.record);
-    wanted.binding_key = at("keeper");
+    wanted.binding_key = at("reference");
     let found = host.service().get(&caller(), wanted).await.unwrap().record.unwrap();
     assert_eq!(found.text, "the demo is on tuesday");
     request.binding_key = at("plain");

@@ -1,5 +1,5 @@
-//! Components that were built for a released version of the contract and are never built again: whatever the host
-//! becomes, within that minor version they load and do all that they did.
+//! Components that were built for an earlier state of the contract and are not built again. Every host of that minor
+//! version loads them, and they behave as before.
 
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ async fn a_frozen_component_keeps_every_rule() {
             .collect();
         assert!(broken.is_empty(), "{version}\n{}", broken.join("\n"));
         assert_eq!(report.status, Status::Passed, "{version}");
-        // Each interface that the host calls was tried, not only looked for.
+        // Each interface that the host calls was called, not only found.
         for interface in INTERFACES {
             let tried = report.findings.iter().filter(|finding| finding.rule.interface == Some(interface));
             let mut outcomes = tried.map(|finding| matches!(finding.outcome, Outcome::Passed)).peekable();
@@ -64,12 +64,13 @@ async fn a_frozen_component_keeps_every_rule() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_component_serves_and_is_found_whole() {
+async fn a_frozen_component_serves_with_all_its_interfaces() {
     for (version, file) in frozen() {
         let host = TestHost::new(&[]).await.unwrap();
         std::fs::copy(&file, host.directory().join("plugins/frozen.wasm")).unwrap();
         host.service().scan_plugins().await;
         let status = host.service().plugins();
+        // The frozen build has the name that the guest `reference` had.
         let admitted = status.admitted.iter().find(|one| one.inspection.description.provider_key.as_str() == "keeper");
         let inspection = &admitted.unwrap_or_else(|| panic!("{version}: {:?}", status.refused)).inspection;
         assert_eq!(inspection.contract_version, version);
@@ -80,7 +81,7 @@ async fn a_frozen_component_serves_and_is_found_whole() {
     }
 }
 
-/// A store whose storage is empty and takes whatever is written.
+/// A store with an empty storage that accepts every write.
 struct State {
     wasi: WasiCtx,
     table: wasmtime::component::ResourceTable,
@@ -131,9 +132,9 @@ fn call(store: &mut Store<State>, instance: &Instance, interface: &str, function
     *answer
 }
 
-/// Interfaces that this host only looks for today: called as any host of that version may.
+/// Calls the component without memhost, as any host of that version may.
 #[test]
-fn a_frozen_component_does_what_the_host_does_not_ask_for() {
+fn a_frozen_component_answers_direct_calls() {
     let text = |text: &str| Val::String(text.to_owned());
     let none = || Val::Option(None);
     let member = |name: &str, value: Val| (name.to_owned(), value);

@@ -1,16 +1,18 @@
-//! A change to `wit/` within a minor version only adds: held against a frozen copy of each released version in
-//! `tests/compat`, so that a component built then runs on the host of today.
+//! A change to `wit/` within a minor version only adds. The present text is compared with the frozen copy of each
+//! version in
+//! `tests/compat`, so that components built for it run on the present host.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use wit_parser::{Function, Handle, Interface, PackageId, Resolve, Type, TypeDefKind, TypeId, World, WorldItem};
 
-/// A package, taken apart: what each name means, in the order of names.
+/// The definitions of a package, by name.
 struct Contract {
-    /// `interface provider, function query` and its signature, or `world memory-provider, export provider` and what it is.
+    /// `interface provider, function query` and its signature, or `world memory-provider, export provider` and what it
+    /// is.
     items: BTreeMap<String, String>,
-    /// The interfaces that some world exports: what a component must have.
+    /// The interfaces that some world exports.
     exported: Vec<String>,
     version: String,
 }
@@ -72,7 +74,7 @@ fn signature(resolve: &Resolve, function: &Function) -> String {
     format!("{:?} func({}) -> {result}", function.kind, params.join(", "))
 }
 
-/// A type where it is used: by name, and with the interface that it comes from.
+/// A type as it is used: its name, and the interface that defines it.
 fn shown(resolve: &Resolve, ty: &Type) -> String {
     let Type::Id(id) = ty else { return format!("{ty:?}").to_lowercase() };
     match &resolve.types[*id].name {
@@ -210,7 +212,7 @@ fn change(from: &str, to: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_adds_is_allowed() {
+fn additions_are_allowed() {
     let fits = |from, to| assert_eq!(change(from, to), Vec::<String>::new(), "{to}");
     fits("interface storage {", "interface extra { more: func(); } interface storage {");
     fits("interface storage {", "interface storage { count: func() -> u32;");
@@ -220,7 +222,7 @@ fn what_adds_is_allowed() {
 }
 
 #[test]
-fn what_older_components_would_miss_is_refused() {
+fn changes_that_break_older_components_are_refused() {
     let refused = |from, to, names: &str| {
         let breaks = change(from, to);
         assert!(breaks.iter().any(|what| what.contains(names)), "{to}: {breaks:?}");
@@ -247,7 +249,7 @@ fn what_older_components_would_miss_is_refused() {
 }
 
 #[test]
-fn the_promise_is_for_a_minor_version() {
+fn the_promise_holds_within_a_minor_version() {
     assert!(is_promised("0.1.0", "0.1.9"));
     assert!(!is_promised("0.1.0", "0.2.0"));
     assert!(is_promised("1.2.0", "1.9.0"));

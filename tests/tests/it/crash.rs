@@ -1,7 +1,7 @@
-//! `kill -9` at random moments under load: what was acknowledged is there, once; what was not is either there as a
-//! whole or not at all, and what was at work is shown as interrupted.
+//! `kill -9` at random moments under load: acknowledged writes are stored once, others are stored as a whole or not at
+//! all, and operations in progress are shown as interrupted.
 //!
-//! `MEMHOST_CRASH_ROUNDS` sets the number of rounds; 20 where it is not set.
+//! `MEMHOST_CRASH_ROUNDS` sets the number of rounds; the default is 20.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 
 use super::support::Api;
 
-const COMPANIES: [(&str, &str); 2] = [("files", "local-markdown"), ("storage", "keeper")];
+const COMPANIES: [(&str, &str); 2] = [("files", "local-markdown"), ("storage", "reference")];
 
-/// What the workers of all rounds were told.
+/// The acknowledgements of all rounds.
 #[derive(Default)]
 struct Acknowledged {
     operations: HashMap<String, Vec<(OperationId, &'static str)>>,
     /// Company, then record, then its text.
     records: BTreeMap<String, HashMap<String, String>>,
-    /// Records whose end was asked for without an answer.
+    /// Records that were to be forgotten, without an answer.
     unsure: HashSet<(String, String)>,
     gone: HashSet<(String, String)>,
 }
@@ -105,7 +105,7 @@ fn killed(worker: &str, data: &Path, plugins: &Path, round: usize, lifetime: Dur
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_or_doubled() {
     let rounds: usize = std::env::var("MEMHOST_CRASH_ROUNDS").map_or(20, |rounds| rounds.parse().unwrap());
-    let mut host = TestHost::new(&["keeper"]).await.unwrap();
+    let mut host = TestHost::new(&["reference"]).await.unwrap();
     for (company, provider) in COMPANIES {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
     }
@@ -113,21 +113,21 @@ async fn nothing_acknowledged_is_lost_or_doubled() {
     let mut seen = Acknowledged::default();
     for round in 0..rounds {
         host.stop().await;
-        // Anything from the first write to a few thousand of them.
-        let lifetime = Duration::from_micros(u64::from(fastrand(round)) % 250_000);
+        // From the first write to some thousand writes.
+        let lifetime = Duration::from_micros(u64::from(fastrand(round)) % 200_000);
         one_round(&data, &plugins, round, lifetime, &mut seen);
         host.start().await.unwrap();
         check(&host, &seen).await;
     }
     let operations: usize = seen.operations.values().map(Vec::len).sum();
     println!("{rounds} rounds, {operations} acknowledged operations");
-    assert!(operations > rounds, "only {operations} operations in {rounds} rounds: the load is no load");
+    assert!(operations > rounds, "only {operations} operations in {rounds} rounds: too few for a test");
 }
 
-/// A file that may not grow stands for a disk that is full: the system refuses the write in the same place.
+/// A limit on the file size stands for a full disk: the system refuses the write at the same place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_loses_nothing_that_was_acknowledged() {
-    let mut host = TestHost::new(&["keeper"]).await.unwrap();
+    let mut host = TestHost::new(&["reference"]).await.unwrap();
     for (company, provider) in COMPANIES {
         host.bind(company, provider, BindingLimits::default()).await.unwrap();
     }
@@ -158,7 +158,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     check(&host, &seen).await;
 }
 
-/// A new moment every run, without a crate for it.
+/// A random number without a crate.
 fn fastrand(round: usize) -> u32 {
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = std::hash::RandomState::new().build_hasher();
@@ -274,7 +274,11 @@ async fn no_accepted_delivery_is_lost_and_no_job_succeeds_twice() {
     let counted = api.query("acme", "count successes/").await;
     assert_eq!(counted, [format!("1 {jobs}")], "the highest count of one job, and of all of them");
     println!("{rounds} rounds, {} accepted deliveries, {jobs} jobs", accepted.len());
-    assert!(accepted.len() > rounds && jobs > rounds, "the load is no load: {} and {jobs}", accepted.len());
+    assert!(
+        accepted.len() > rounds && jobs > rounds,
+        "too few for a test: {} deliveries and {jobs} jobs",
+        accepted.len()
+    );
 }
 
 async fn for_each(api: &Api, path: &str, mut item: impl FnMut(&Value)) {

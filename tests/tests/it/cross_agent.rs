@@ -36,8 +36,8 @@ async fn recall(api: &Api, query: &str) -> Vec<(String, String)> {
     found["items"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// Memory persists across sessions and across agent frameworks in the same project. A memory created in one framework is
-/// recallable in another.
+/// Memory persists across sessions and across agent frameworks in the same project. A memory created in one framework
+/// is recallable in another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_framework_wrote_another_one_recalls_in_a_later_session() {
     let (mut host, api) = host(&json!({"sharedAcrossAgents": true})).await;
@@ -106,7 +106,7 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
 
 /// Agent switch does not change memory behavior.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_asks_gets_the_same_in_the_same_order() {
+async fn every_agent_gets_the_same_results_in_the_same_order() {
     let (_host, api) = host(&json!({"sharedAcrossAgents": true})).await;
     let (codex, claude) = (agent(&api, "codex-1").await, agent(&api, "claude-1").await);
     for (number, writer) in [&codex, &claude].into_iter().cycle().take(12).enumerate() {
@@ -118,18 +118,18 @@ async fn whoever_asks_gets_the_same_in_the_same_order() {
     let (first, second) = (recall(&codex, "locks of the gate").await, recall(&claude, "locks of the gate").await);
     assert_eq!(first, second);
     assert_eq!(first.len(), 10);
-    assert_eq!(first[0].1, "The gate has 0 locks", "the surest first");
-    // What one of them forgets or puts right is so for the other one.
+    assert_eq!(first[0].1, "The gate has 0 locks", "the highest confidence first");
+    // What one of them forgets or corrects is forgotten or corrected for the other.
     let handle = json!({"providerKey": "cross-agent", "providerRecordId": first[0].0});
     let forget = json!({"scope": {"companyId": "acme", "projectId": "p1"}, "handles": [handle]});
     claude.post("/runtime/v1/companies/acme/forget", &forget).await.fine();
     assert_eq!(recall(&codex, "locks of the gate").await[0].1, "The gate has 1 locks");
 }
 
-/// As the contract has it, without the configuration that shares: what carries no agent is everybody's, what an agent's
-/// own token writes is that agent's.
+/// Without `sharedAcrossAgents`, as in the contract: records without an agent are shared, and those of an agent's token
+/// are that agent's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_sharing_what_carries_no_agent_is_everybodys() {
+async fn without_sharing_only_records_without_an_agent_are_shared() {
     let (_host, api) = host(&json!({})).await;
     let (codex, claude) = (agent(&api, "codex-1").await, agent(&api, "claude-1").await);
     let body = json!({"name": "paperclip", "role": "company_administrator"});
@@ -143,9 +143,9 @@ async fn without_sharing_what_carries_no_agent_is_everybodys() {
     assert_eq!(texts(&paperclip).await.len(), 2);
 }
 
-/// The routes of Apropos as they are, on this provider: bad input, import, export, and why a hit is where it is.
+/// The routes of Apropos with this provider: bad input, import, export and `explain`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn apropos_routes_work_on_it() {
+async fn apropos_routes_work_with_cross_agent() {
     let (_host, api) = host(&json!({})).await;
     for number in 0..5 {
         let item = json!({"content": format!("fact {number}"), "type": "preference", "confidence": 0.9});

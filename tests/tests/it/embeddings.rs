@@ -1,4 +1,4 @@
-//! Vectors for a provider: granted or not, with a model or without one, within limits, and counted.
+//! The import `embeddings`: grants, models, limits and usage.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,8 +12,8 @@ use memhost_types::{
 };
 use serde_json::{Value, json};
 
-/// Answers a text with the vector (3, 4), one that is about doors with (4, -3), and a token a character, until the process
-/// ends.
+/// Serves an endpoint until the process ends: the vector (3, 4) for a text, (4, -3) for one about doors, and one token
+/// for each character.
 fn endpoint() -> EmbeddingsOptions {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -72,7 +72,7 @@ async fn host_of(provider: &str, options: EmbeddingsOptions, grants: Grants) -> 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_job_that_many_captures_are_answered_with_is_one() {
+async fn a_job_that_many_captures_return_is_stored_once() {
     let grants = Grants { directory_bytes: 64 << 20, storage_bytes: 64 << 20, embeddings: true, ..Grants::default() };
     let host = host_of("cross-agent", endpoint(), grants).await;
     for round in 0..30 {
@@ -89,7 +89,7 @@ async fn a_job_that_many_captures_are_answered_with_is_one() {
     let all = names.len();
     names.sort();
     names.dedup();
-    assert_eq!(names.len(), all, "a job was written down twice");
+    assert_eq!(names.len(), all, "a job was stored twice");
     assert!(all > 0);
 }
 
@@ -98,7 +98,7 @@ async fn ask(host: &TestHost, question: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn vectors_come_to_whoever_may_have_them_and_are_counted() {
+async fn vectors_need_a_grant_and_are_counted() {
     let host = host(endpoint(), true).await;
     let text = ask(&host, "1 hello").await;
     assert_eq!(text, "Some(\"three-four@127.0.0.1 2\") 1 Some([0.6, 0.8]) true");
@@ -119,7 +119,7 @@ async fn vectors_come_to_whoever_may_have_them_and_are_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_summary_took_is_counted_with_the_query_that_it_is_for() {
+async fn the_usage_of_a_summary_is_counted_with_its_query() {
     let host = host(endpoint(), true).await;
     let asked = QueryRequest { intent: Intent::AgentPreamble, ..query("acme", "1 hello") };
     let bundle = host.service().query(&caller(), asked).await.unwrap();
@@ -130,7 +130,7 @@ async fn what_a_summary_took_is_counted_with_the_query_that_it_is_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_grant_or_a_model_the_provider_is_told_which() {
+async fn the_provider_learns_whether_grant_or_model_is_missing() {
     let host_without_grant = host(endpoint(), false).await;
     let refused = ask(&host_without_grant, "1 hello").await;
     assert!(refused.contains("not granted") && refused.contains("an operator can grant it"), "{refused}");
@@ -140,7 +140,7 @@ async fn without_a_grant_or_a_model_the_provider_is_told_which() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_endpoint_that_is_gone_fails_the_import_and_not_the_host() {
+async fn an_unreachable_endpoint_fails_only_the_import() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let EmbeddingsOptions::Endpoint(options) = endpoint() else { panic!("an endpoint") };
     let options = EndpointOptions { url: format!("http://{gone}"), ..options };
@@ -149,9 +149,9 @@ async fn an_endpoint_that_is_gone_fails_the_import_and_not_the_host() {
     assert!(refused.starts_with("refused: embedding failed"), "{refused}");
 }
 
-/// The built-in provider, in its sandbox: its jobs embed what was written, whoever wrote it, and the bill is theirs.
+/// The built-in provider in its sandbox: jobs embed the records, and the usage is that of the jobs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_built_in_provider_finds_what_means_the_same() {
+async fn the_built_in_provider_finds_records_by_meaning() {
     let grants = Grants { embeddings: true, storage_bytes: 64 << 20, directory_bytes: 64 << 20, ..Grants::default() };
     let host = host_of("local-markdown", endpoint(), grants).await;
     host.write("acme", "The door is green.").await.unwrap();
@@ -169,13 +169,13 @@ async fn the_built_in_provider_finds_what_means_the_same() {
     assert_eq!(
         embedded(OperationKind::RecordUpsert).await + embedded(OperationKind::Capture).await,
         0,
-        "nobody waits for it"
+        "the write does not wait for it"
     );
 }
 
-/// None of their answers has room for a job.
+/// Their answers have no field for jobs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_written_corrected_or_imported_waits_for_a_job() {
+async fn upserts_corrections_and_imports_are_embedded_by_a_job() {
     let grants = Grants { embeddings: true, storage_bytes: 64 << 20, ..Grants::default() };
     let host = host_of("cross-agent", endpoint(), grants).await;
     let (service, scope) = (host.service(), scope("acme"));
@@ -195,7 +195,7 @@ async fn what_is_written_corrected_or_imported_waits_for_a_job() {
     assert_eq!(jobs_that_ended(&host).await, 3);
 }
 
-/// How many jobs there are, once none of them waits: one that waits does the work of the writes after it, too.
+/// How many jobs there are, when none waits any more. A waiting job also does the work of later writes.
 async fn jobs_that_ended(host: &TestHost) -> usize {
     let jobs =
         async || host.service().jobs(&parse("acme"), &JobFilter::default(), None, Some(100)).await.unwrap().items;
@@ -203,9 +203,9 @@ async fn jobs_that_ended(host: &TestHost) -> usize {
     jobs().await.len()
 }
 
-/// Whoever sets an endpoint has not said yet whose texts may go there.
+/// Configuring an endpoint grants nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_company_writes_goes_to_no_endpoint_by_itself() {
+async fn an_endpoint_gets_no_texts_without_a_grant() {
     let host = TestHost::with(&[], |all| all.embeddings = endpoint()).await.unwrap();
     host.write("acme", "The door is green.").await.unwrap();
     host.query("acme", "entrance").await.unwrap();

@@ -1,5 +1,5 @@
-//! The providers of `plugins/examples`, where they were built: other languages' runtimes bring imports, memories and stacks
-//! that no Rust component has.
+//! The providers of `plugins/examples`, if they are built. Their runtimes have imports, memories and stacks that no
+//! Rust component has.
 
 use std::path::PathBuf;
 
@@ -42,9 +42,9 @@ async fn c_keeps_every_rule() {
     keeps_every_rule("c").await;
 }
 
-/// Their runtimes import sockets, files and the environment. Nobody grants those, and a binding of default limits works.
+/// Their runtimes import sockets, files and the environment. These are not granted, and the default limits are enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn they_serve_with_nothing_but_storage() {
+async fn examples_serve_with_only_the_storage_grant() {
     let of = |name: &'static str| Some((name, needed(example_file(name))?));
     let found: Vec<(&str, PathBuf)> = ["python", "javascript", "c"].into_iter().filter_map(of).collect();
     let host = TestHost::new(&[]).await.unwrap();
@@ -61,24 +61,24 @@ async fn they_serve_with_nothing_but_storage() {
     }
 }
 
-/// A component in Python is made of fourteen core modules, and of one more for each library with native code.
+/// A component in Python consists of fourteen core modules, and one more for each library with native code.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runtimes_of_many_modules_are_taken() {
+async fn components_with_many_modules_are_admitted() {
     let sandbox = Sandbox::new(SandboxOptions::default()).unwrap();
     let mut refused = Vec::new();
     for count in [32, 33] {
         let text = format!("(component (core module $m) {})", "(core instance (instantiate $m)) ".repeat(count));
         refused.push(Component::admit(&sandbox, wat::parse_str(text).unwrap(), None).await.unwrap_err());
     }
-    // It is taken as far as its missing export.
+    // It is refused only for its missing export.
     assert!(matches!(refused[0], AdmissionError::NoProvider { .. }), "{}", refused[0]);
     let told = refused[1].to_string();
     assert!(told.contains("33") && told.contains("32"), "{told}");
 }
 
-/// Who reads an example must find how it is built, and in which versions of what.
+/// Each example says how it is built, with pinned tools.
 #[test]
-fn every_example_has_its_recipe() {
+fn every_example_has_a_recipe_with_pinned_tools() {
     for language in ["python", "javascript", "c"] {
         let folder = repository().join("plugins/examples").join(language);
         let recipe = std::fs::read_to_string(folder.join("build.sh")).unwrap();

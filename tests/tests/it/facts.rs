@@ -1,5 +1,5 @@
-//! The provider `facts` through the host: its preamble, whose facts are kept apart, and the routes and tools of the system
-//! that its facts are from.
+//! The provider `facts` through the host: its preamble, the separation of owners, and the routes and tools of
+//! PageSpace.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ async fn a_preamble_has_all_facts_of_its_user_and_its_drive() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_too_long_too_much_or_of_nobody_is_refused() {
+async fn facts_over_a_limit_or_without_an_owner_are_refused() {
     let (host, _) = host(json!({"maxFacts": 2})).await;
     let refusal = |scope: Scope, text: String| {
         let host = &host;
@@ -93,7 +93,7 @@ async fn what_is_too_long_too_much_or_of_nobody_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn fifty_is_never_overrun_by_those_who_write_at_once() {
+async fn the_limit_of_facts_holds_for_concurrent_writers() {
     let (host, _) = host(json!({})).await;
     let host = Arc::new(host);
     let mut writers = tokio::task::JoinSet::new();
@@ -112,7 +112,7 @@ async fn fifty_is_never_overrun_by_those_who_write_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn page_spaces_routes_work_on_it() {
+async fn pagespace_routes_work_with_facts() {
     let (host, api) = host(json!({})).await;
     let send = |method: Method, path: &str, body: Option<Value>| {
         let path = path.to_owned();
@@ -128,7 +128,7 @@ async fn page_spaces_routes_work_on_it() {
     let listed = send(Method::Get, "/api/memory/user", None).await.fine();
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]), (2, &likes));
     assert_eq!(api.get("/api/memory/drive/d1").await, json!([chose]));
-    // What a run of this user in this drive begins with.
+    // The recall of a run of this user in this drive.
     let scope = Scope { namespace: Some("d1".to_owned()), ..of("u1", "") };
     let text = preamble(&host, scope).await.unwrap();
     let wanted = "## About This User\n\n- Likes tea\n- Knows Rust\n\n\
@@ -143,7 +143,7 @@ async fn page_spaces_routes_work_on_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_model_saves_a_person_sees() {
+async fn facts_that_a_model_saves_appear_in_pagespace() {
     let (host, api) = host(json!({"sharedAcrossAgents": true})).await;
     let address = listening(host.service()).await;
     let of_agent = |agent: &'static str| {

@@ -1,4 +1,4 @@
-//! Hooks: durable, delivered once, tried again, given up, replayed; and recall that never stops a run.
+//! Hooks: durable, delivered once, retried, dead letters, replay; and recall, which never delays a run.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn counted(api: &Api, prefix: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sixty_four_at_once_are_one_call_and_one_answer() {
+async fn sixty_four_deliveries_at_once_are_one_capture() {
     let (_host, api) = extracting().await;
     let api = std::sync::Arc::new(api);
     let mut tasks = tokio::task::JoinSet::new();
@@ -53,12 +53,12 @@ async fn sixty_four_at_once_are_one_call_and_one_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_fails_is_tried_again_as_the_same_capture() {
+async fn a_failed_delivery_is_retried_as_the_same_capture() {
     let (_host, api) = extracting().await;
     let answer = api.post(HOOKS, &event("flaky", "flaky 3")).await.fine();
     let delivery = &answer["deliveries"][0];
     assert_eq!((&delivery["status"], delivery["attempts"].as_u64()), (&json!("delivered"), Some(4)), "{delivery}");
-    // The provider was told one id four times: it counts tries by that.
+    // The provider got the same id four times, and counts tries by it.
     assert_eq!(counted(&api, "tries/").await, "4 4");
     assert_ne!(delivery["operationId"], delivery["lastOperationId"]);
     assert!(delivery.get("payload").is_none(), "the provider has it");
@@ -67,7 +67,7 @@ async fn what_fails_is_tried_again_as_the_same_capture() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_given_up_is_kept_and_can_be_replayed() {
+async fn a_dead_letter_is_kept_and_can_be_replayed() {
     let (_host, api) = extracting().await;
     let answer = api.post(HOOKS, &event("dead", "flaky 7")).await.fine();
     let delivery = &answer["deliveries"][0];
@@ -80,7 +80,7 @@ async fn what_is_given_up_is_kept_and_can_be_replayed() {
     let done = api.until(&path, |delivery| delivery["status"] == "delivered").await;
     assert_eq!(done["records"].as_array().unwrap().len(), 1);
     assert_eq!(api.post(&format!("{path}/replay"), &json!({})).await.problem(), (409, "delivery_status"));
-    // What can never succeed is given up at once.
+    // A delivery that can never succeed becomes a dead letter at once.
     let mut missing = event("wrong", "x");
     missing["payload"] = json!({"metadata": {}});
     assert_eq!(api.post(HOOKS, &missing).await.status, 400);
@@ -89,7 +89,7 @@ async fn what_is_given_up_is_kept_and_can_be_replayed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_goes_to_whom_it_may_concern() {
+async fn an_event_is_delivered_to_subscribed_bindings() {
     let (_host, api) = extracting().await;
     let policy = json!({"hooks": [
         {"kind": "post_run_capture", "when": "always"},
@@ -102,9 +102,9 @@ async fn an_event_goes_to_whom_it_may_concern() {
         let all = answer["deliveries"].as_array().unwrap().iter();
         all.map(|delivery| delivery["bindingKey"].as_str().unwrap().to_owned()).collect()
     };
-    // The one that the scope resolves to comes first.
+    // The binding that the scope resolves to comes first.
     assert_eq!(keys(&api.post(HOOKS, &event("both", "x")).await.fine()), ["extracts", "archive"]);
-    // A kind that nobody has heard of needs no more than a binding that names it.
+    // An unknown kind is delivered if a binding names it.
     let mut other = event("other", "x");
     other["hookKind"] = json!("deployment_finished");
     assert_eq!(keys(&api.post(HOOKS, &other).await.fine()), ["archive"]);
@@ -113,17 +113,17 @@ async fn an_event_goes_to_whom_it_may_concern() {
     assert_eq!(keys(&api.post(HOOKS, &comment).await.fine()), [""; 0], "nobody subscribes");
     comment["hookId"] = json!("comment 2");
     comment["bindingKey"] = json!("extracts");
-    assert_eq!(keys(&api.post(HOOKS, &comment).await.fine()), ["extracts"], "whoever is named takes it");
+    assert_eq!(keys(&api.post(HOOKS, &comment).await.fine()), ["extracts"], "a named binding takes every kind");
     comment["bindingKey"] = json!("nobody");
     assert_eq!(api.post(HOOKS, &comment).await.problem(), (404, "no_binding"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_was_taken_outlives_the_host() {
+async fn an_accepted_event_survives_a_restart() {
     let (mut host, api) = extracting().await;
     let mut later = event("later", "a fact");
     later["waitMs"] = json!(0);
-    // Nothing answers for now.
+    // No binding answers at present.
     let binding = "/control/v1/companies/acme/bindings/extracts";
     api.patch(binding, &json!({"enabled": false})).await.fine();
     later["bindingKey"] = json!("extracts");
@@ -136,7 +136,7 @@ async fn an_event_that_was_taken_outlives_the_host() {
     host.start().await.unwrap();
     let api = Api::new(&host);
     api.patch(binding, &json!({"enabled": true})).await.fine();
-    // Waiting for somebody to enable it was no failed attempt.
+    // Waiting for a disabled binding is not a failed attempt.
     let delivery = api.until(&path, |delivery| delivery["status"] == "delivered").await;
     assert_eq!(delivery["attempts"], 1);
     assert_eq!(counted(&api, "calls/").await, "1 1");
@@ -168,18 +168,19 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
     let lines = context["text"].as_str().unwrap().lines().filter(|line| line.starts_with("- ")).count();
     assert_eq!(Some(lines as u64), context["included"].as_u64());
     assert_eq!(context["included"].as_u64().unwrap() + context["omitted"].as_u64().unwrap(), 40);
-    // The second delivery is answered as the first one, although there is more to find by now.
+    // The second delivery gets the first answer, although there is more to find.
     api.capture("acme", "fact 41: the gate is gone").await.fine();
     let again = api.post(HOOKS, &hydrate("h1", "gate", &more)).await.fine();
     assert_eq!((&again["context"], &again["isDuplicate"]), (context, &json!(true)));
-    // Too late, broken, or nobody there: an empty block with the reason, and status 200.
-    let slow = api.post(HOOKS, &hydrate("h2", "sleep 3000", &json!({"deadlineMs": 100}))).await.fine();
+    // If recall is late or fails, the block is empty and has the reason, with status 200.
+    let slow = api.post(HOOKS, &hydrate("h2", "await release", &json!({"deadlineMs": 100}))).await.fine();
     let reason = slow["context"]["degraded"][0].as_str().unwrap();
     assert!(slow["context"]["text"] == "" && reason.contains("longer than the 100 ms"), "{slow}");
+    api.capture("acme", "release").await.fine();
     api.patch("/control/v1/companies/acme/bindings/extracts", &json!({"enabled": false})).await.fine();
     let none = api.post(HOOKS, &hydrate("h3", "gate", &json!({"bindingKey": "extracts"}))).await.fine();
     assert!(none["context"]["degraded"][0].as_str().unwrap().contains("disabled"), "{none}");
-    // One each, also of what came to nothing; the slow one goes on, and is recorded with what it cost.
+    // Each leaves one operation. The slow one continues, and is recorded with its usage.
     let operations = "/control/v1/companies/acme/operations?hookKind=pre_run_hydrate";
     api.until(operations, |page| page["items"].as_array().unwrap().len() == 3).await;
     for (wrong, field) in [
@@ -193,9 +194,9 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
     }
 }
 
-/// An event is its agent's: another one neither gets what was recalled for it nor takes its place.
+/// An event belongs to its agent: another agent with the same hook id does not get its recall and does not replace it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_id_is_of_no_use_to_another_agent() {
+async fn a_hook_id_of_one_agent_has_no_effect_for_another() {
     let (_host, api) = extracting().await;
     let mut agents = Vec::new();
     for name in ["ada", "bob"] {
@@ -209,14 +210,14 @@ async fn an_id_is_of_no_use_to_another_agent() {
     let other =
         agents[1].post(HOOKS, &hydrate("same", "nothing of that kind", &json!({"deadlineMs": 30_000}))).await.fine();
     assert_eq!((&other["isDuplicate"], &other["context"]["text"]), (&json!(false), &json!("")));
-    // Nor is a run's id, which many kinds of events have, the same event for each of them.
+    // Events of several kinds with one run's id are separate events.
     let captured = agents[0].post(HOOKS, &event("same", "a fact")).await.fine();
     assert_eq!(captured["isDuplicate"], false);
 }
 
-/// A budget that is raised hurries what waits, and never what has gone meanwhile.
+/// A raised budget makes waiting deliveries due, but not those that were delivered meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hurrying_does_not_deliver_twice() {
+async fn raising_a_budget_delivers_waiting_captures_once() {
     let (_host, api) = extracting().await;
     bind(&api, "acme", "patient", &json!({"onBudget": "queue"})).await;
     let budget = "/control/v1/companies/acme/budgets/day";

@@ -1,9 +1,9 @@
-//! The routes, as a caller sees them: statuses, problem details, and who may call.
+//! The routes as callers see them: statuses, problem details and tokens.
 
 use std::sync::Arc;
 
-use memhost_server::{AdminToken, Endpoint, InProcess, Method, Request, Surfaces};
-use memhost_tests::TestHost;
+use memhost_server::{Endpoint, InProcess, Method, Request, Surfaces};
+use memhost_tests::{Serving, TestHost};
 use serde_json::{Value, json};
 
 async fn host() -> (TestHost, InProcess) {
@@ -25,7 +25,7 @@ async fn post(http: &InProcess, path: &str, body: &Value) -> (u16, Value) {
 const QUERY: &str = "/runtime/v1/companies/acme/query";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_plans_json_goes_in_and_comes_out() {
+async fn requests_and_answers_have_the_plans_json() {
     let (_host, http) = host().await;
     let write = json!({
         "scope": {"companyId": "acme", "agentId": "ada"},
@@ -51,7 +51,7 @@ async fn the_plans_json_goes_in_and_comes_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bad_input_names_the_field_and_leaves_everything_as_it_was() {
+async fn bad_input_names_the_field_and_changes_nothing() {
     let (host, http) = host().await;
     let large = format!(r#"{{"scope":{{"companyId":"acme"}},"query":"{}"}}"#, "x".repeat(9 << 20));
     for (body, status, field) in [
@@ -84,7 +84,7 @@ async fn bad_input_names_the_field_and_leaves_everything_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bindings_are_made_once_with_a_configuration_that_fits() {
+async fn a_binding_needs_a_free_key_and_a_valid_configuration() {
     let (_host, http) = host().await;
     let path = "/control/v1/companies/acme/bindings";
     let bad = json!({"key": "m", "providerKey": "local-markdown", "config": {"ranking": {"b": 7}}});
@@ -105,7 +105,7 @@ async fn bindings_are_made_once_with_a_configuration_that_fits() {
     assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("t"), &json!("agent_override")));
     let (_, resolved) = call(&http, Method::Get, "/control/v1/companies/acme/resolve?agentId=bob", "").await;
     assert_eq!((&resolved["binding"]["key"], &resolved["why"]), (&json!("m"), &json!("company_default")));
-    // A grant that no host could hold is refused by name; a target is taken away only by saying so.
+    // A grant that is too large is refused with its field. An assignment is removed only by an explicit null.
     for (grants, field) in [
         (json!({"http": [{"origin": "api.example.com", "methods": ["GET"]}]}), "grants.http.0.origin"),
         (json!({"http": [{"origin": "https://a.example", "methods": ["get"]}]}), "grants.http.0.methods"),
@@ -120,7 +120,7 @@ async fn bindings_are_made_once_with_a_configuration_that_fits() {
     for forgotten in ["{}", r#"{"agentId":"ada"}"#] {
         assert_eq!(call(&http, Method::Put, targets, forgotten).await.0, 400, "{forgotten}");
     }
-    // A crash of a provider is the provider's, and is recorded.
+    // A crash of a provider is recorded as the provider's failure.
     let scope = json!({"companyId": "acme", "agentId": "ada"});
     let (status, problem) = post(&http, QUERY, &json!({"scope": scope, "query": "trap"})).await;
     assert_eq!((status, &problem["code"]), (502, &json!("trapped")));
@@ -132,21 +132,10 @@ async fn bindings_are_made_once_with_a_configuration_that_fits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
+async fn calls_need_the_token_and_stopping_lets_requests_end() {
     let (host, _) = host().await;
-    let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
-    let address = endpoint.address().to_string();
-    let token = AdminToken::known("a token of the test").unwrap();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(memhost_server::run(
-        vec![endpoint],
-        Arc::clone(host.service()),
-        token,
-        memhost_server::ServerOptions::default(),
-        async move {
-            let _ = stopped.await;
-        },
-    ));
+    let serving = Serving::start(&host, "a token of the test").await.unwrap();
+    let address = serving.url().to_owned();
     let of = move |path: &'static str, token: Option<&'static str>| {
         let address = address.clone();
         tokio::task::spawn_blocking(move || {
@@ -165,14 +154,13 @@ async fn nobody_calls_without_the_token_and_stopping_is_orderly() {
     assert_eq!(status(None).await.unwrap(), 401);
     assert_eq!(status(Some("another token")).await.unwrap(), 401);
     assert_eq!(status(Some("a token of the test")).await.unwrap(), 200);
-    stop.send(()).unwrap();
-    serving.await.unwrap().unwrap();
+    serving.stop().await.unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let error = Endpoint::bind(&taken.local_addr().unwrap().into(), Surfaces::All).await.err().unwrap();
     assert!(error.to_string().contains("--listen"), "{error}");
 }
 
-/// Ids, times and measurements differ from run to run; everything else is the shape that callers build on.
+/// Ids, times and measurements differ between runs. Everything else is compared.
 fn steady(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -239,9 +227,9 @@ async fn answers_have_the_shapes_that_they_had() {
     insta::assert_json_snapshot!(shapes);
 }
 
-/// Addresses that are no text, that hold what no id holds, or that are very long: a problem each, and in no other form.
+/// Addresses that are not UTF-8, that contain invalid ids, or that are very long get problem details.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_makes_no_sense_is_a_problem() {
+async fn unusable_addresses_are_answered_with_problem_details() {
     let (_host, http) = host().await;
     let id = "0199f0a0-0000-7000-8000-000000000000";
     for (path, status) in [

@@ -1,4 +1,4 @@
-//! The memory routes of PageSpace and Apropos: their JSON, whose records they show, and who may use them.
+//! The memory routes of PageSpace and Apropos: their JSON, their owners and their rights.
 
 use memhost_integrations::IntegrationOptions;
 use memhost_server::Method;
@@ -42,7 +42,7 @@ async fn operations(api: &Api) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_configuration_there_are_no_such_routes() {
+async fn routes_of_integrations_need_configuration() {
     let host = TestHost::new(&[]).await.unwrap();
     let api = Api::new(&host);
     for path in ["/api/memory/user", "/api/memory/drive/d", "/api/projects/p/memory"] {
@@ -52,7 +52,7 @@ async fn without_configuration_there_are_no_such_routes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_users_facts_are_that_users() {
+async fn a_users_facts_are_visible_to_that_user_only() {
     let (_host, api) = host().await;
     let add = |user: &'static str, body: Value| as_user(&api, Method::Post, "/api/memory/user", user, Some(body));
     let added = add("u1", json!({"fact": "  Prefers concise answers ", "source": "ai"})).await;
@@ -67,7 +67,7 @@ async fn a_users_facts_are_that_users() {
     let all = as_user(&api, Method::Get, "/api/memory/user", "u1", None).await.fine();
     assert_eq!(all[0], fact, "as it was answered, oldest first");
     assert_eq!((all.as_array().unwrap().len(), &all[1]["source"]), (2, &json!("user")));
-    // Somebody else's fact is no fact here, whoever knows its id.
+    // Another user's fact is not found, even by its id.
     let path = format!("/api/memory/user/{}", fact["id"].as_str().unwrap());
     assert_eq!(as_user(&api, Method::Delete, &path, "u2", None).await.problem(), (404, "not_found"));
     assert_eq!(as_user(&api, Method::Delete, "/api/memory/user/forged", "u1", None).await.status, 404);
@@ -81,7 +81,7 @@ async fn a_users_facts_are_that_users() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_drives_facts_are_its_members() {
+async fn a_drives_facts_are_visible_in_that_drive_only() {
     let (_host, api) = host().await;
     let path = "/api/memory/drive/d1";
     let added = as_user(&api, Method::Post, path, "u1", Some(json!({"fact": "Zustand instead of Redux"}))).await;
@@ -89,7 +89,7 @@ async fn a_drives_facts_are_its_members() {
     let fields: Vec<&String> = added.json.as_object().unwrap().keys().collect();
     assert_eq!(fields, ["createdAt", "createdBy", "driveId", "fact", "id", "source"]);
     assert_eq!((&added.json["driveId"], &added.json["createdBy"]), (&json!("d1"), &json!("u1")));
-    // Nobody has to be a user to look at it, and another drive's is another's.
+    // Reading a drive needs no user. Another drive's facts are not shown.
     let all = api.get(path).await;
     assert_eq!(all, json!([added.json]));
     assert_eq!(api.get("/api/memory/drive/d2").await, json!([]));
@@ -117,7 +117,7 @@ async fn all_facts_of_one_owner_can_be_removed() {
     assert_eq!(clear("/api/memory/drive/d1/all").await.fine(), json!({"removed": 1}));
     assert_eq!(api.get("/api/memory/drive/d1").await, json!([]));
     assert_eq!(api.get("/api/memory/drive/d2").await.as_array().unwrap().len(), 1);
-    assert_eq!(clear("/api/memory/user").await.status, 405, "nobody clears by leaving an id out");
+    assert_eq!(clear("/api/memory/user").await.status, 405, "an empty id removes nothing");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -144,7 +144,7 @@ async fn bad_facts_are_refused_with_the_field() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_item_goes_in_and_comes_out_as_apropos_has_it() {
+async fn items_have_the_json_of_apropos() {
     let (_host, api) = host().await;
     let path = "/api/projects/p1/memory";
     let item = json!({"sessionId": "s1", "agentKind": "codex", "type": "decision", "content": "SQLite instead of Postgres",
@@ -170,7 +170,7 @@ async fn an_item_goes_in_and_comes_out_as_apropos_has_it() {
     for (field, value) in item.as_object().unwrap() {
         assert_eq!(added.json[field], *value, "{field}");
     }
-    // What was made through one agent's framework is there for another one, and for nobody else's project.
+    // An item of one framework is visible to another in the same project, and not in other projects.
     let least = api.post(path, &json!({"content": "The owner prefers tea"})).await.fine();
     assert_eq!(
         (&least["type"], &least["confidence"], &least["agentKind"]),
@@ -203,7 +203,7 @@ async fn an_item_goes_in_and_comes_out_as_apropos_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_exported_can_be_imported_here_and_elsewhere() {
+async fn an_export_can_be_imported_into_the_same_and_another_project() {
     let (_host, api) = host().await;
     let path = "/api/projects/p1/memory";
     for number in 0..5 {
@@ -213,12 +213,12 @@ async fn what_is_exported_can_be_imported_here_and_elsewhere() {
     let exported = api.send(Method::Post, &format!("{path}/export"), None, &[]).await.fine();
     assert_eq!((&exported["projectId"], exported["items"].as_array().unwrap().len()), (&json!("p1"), 5));
     assert!(exported["exportedAt"].is_string());
-    // Into the same project: the items are the ones that are there.
+    // Into the same project: the items exist already.
     let again = api.post(&format!("{path}/import"), &exported).await.fine();
     assert_eq!(again["imported"], 5);
     let now = api.post(&format!("{path}/export"), &json!({})).await.fine();
     assert_eq!(now["items"], exported["items"]);
-    // Into another one: they are that one's own, once, and nothing is taken away.
+    // Into another project: new items, once, and the originals stay.
     let moved = json!({"items": exported["items"]}).to_string().replace("\"p1\"", "\"p3\"");
     let moved: Value = serde_json::from_str(&moved).unwrap();
     for _ in 0..2 {
@@ -257,7 +257,7 @@ async fn bad_items_are_refused_with_the_field() {
     assert_eq!(api.get(path).await["items"], json!([]));
 }
 
-/// `+` may, `-` may not: company administrator, agent, auditor.
+/// `+` allowed, `-` refused: company administrator, agent, auditor.
 const RULES: &[(Method, &str, Option<&str>, &str)] = &[
     (Method::Get, "/api/memory/user", None, "+++"),
     (Method::Post, "/api/memory/user", Some(r#"{"fact": "x"}"#), "++-"),
@@ -272,7 +272,7 @@ const RULES: &[(Method, &str, Option<&str>, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everybody_may_what_their_token_says_and_nobody_of_another_company_anything() {
+async fn routes_of_integrations_follow_the_roles() {
     let (_host, api) = host().await;
     let fact = as_user(&api, Method::Post, "/api/memory/user", "ada", Some(json!({"fact": "x"}))).await.fine();
     let of_drive = api.post("/api/memory/drive/d", &json!({"fact": "x"})).await.fine();
@@ -308,7 +308,7 @@ async fn everybody_may_what_their_token_says_and_nobody_of_another_company_anyth
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ids_go_where_the_configuration_says() {
+async fn the_configuration_maps_ids_to_scope_fields() {
     let configured = json!({"pagespace": {"company": "acme", "binding": "notes", "user": "namespace", "drive": "project_id",
         "user_header": "x-page-user"}, "apropos": {"company": "acme", "binding": "notes", "project": "subject_id"}});
     let routes = serde_json::from_value(configured).unwrap();

@@ -1,5 +1,5 @@
-//! The crates: what each may depend on, and what every file has. Cargo refuses a circle; this refuses an arrow that
-//! goes up.
+//! Dependencies of crates, and the shape of files. Cargo refuses circles; this test refuses dependencies that go up or
+//! sideways.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,12 +91,12 @@ fn dependencies_go_down() {
             }
         }
     }
-    assert!(wrong.is_empty(), "upward or sideways arrows:\n{}", wrong.join("\n"));
-    assert!(arrows > 30, "only {arrows} arrows were found");
+    assert!(wrong.is_empty(), "dependencies that go up or sideways:\n{}", wrong.join("\n"));
+    assert!(arrows > 30, "only {arrows} dependencies were found");
 }
 
 #[test]
-fn files_say_what_they_are_and_stay_small() {
+fn files_begin_with_a_description_and_have_at_most_400_lines() {
     let mut files = Vec::new();
     for place in ["host", "sdk/src", "plugins", "tests"] {
         sources(&repository().join(place), &mut files);
@@ -128,7 +128,7 @@ fn plugins_do_not_know_the_host() {
         }
         for dependency in dependencies(&manifest).iter().filter(|name| name.starts_with("memhost")) {
             seen += 1;
-            // The detector of personal data depends on nothing of ours and runs in a guest.
+            // These two crates depend on no other crate of ours, so that guests can use them.
             let may = ["memhost-sdk", "memhost-pii"].contains(&dependency.as_str());
             assert!(may, "{} depends on {dependency}", manifest.display());
         }

@@ -1,4 +1,4 @@
-//! What crosses crates, in one binary: guests and wasmtime are linked once.
+//! Tests that cross crates, in one binary, so that wasmtime is linked once.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -22,6 +22,7 @@ mod cross_agent;
 mod egress;
 mod embeddings;
 mod examples;
+mod explain_browse;
 mod facts;
 mod faults;
 mod hooks;
@@ -30,7 +31,6 @@ mod http;
 mod integrations;
 mod jobs;
 mod layers;
-mod look;
 mod mcp;
 mod mcp_clients;
 mod mcp_http;

@@ -1,5 +1,5 @@
-//! Memory over the Model Context Protocol, over real HTTP: which tools are there for whom, whose memory they reach, and
-//! what they leave on the record.
+//! Memory over the Model Context Protocol, over real HTTP: which tools a token gets, whose memory they reach, and which
+//! operations they leave.
 
 use memhost_types::BindingLimits;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::support::Api;
 const ALL: [&str; 5] = ["memory.search", "memory.note", "memory.correct", "memory.forget", "memory.browse"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_tools_are_those_of_the_provider_and_the_token() {
+async fn the_tools_depend_on_provider_and_token() {
     let (host, address) = host(&["echo"]).await;
     let agent = agent(&host, address).await;
     assert_eq!(agent.tools().await, ALL, "the built-in provider answers for a company that has no binding yet");
@@ -19,11 +19,11 @@ async fn the_tools_are_those_of_the_provider_and_the_token() {
     let few = json!({"name": "few", "role": "agent", "agentId": "ada", "operations": ["query", "correct"]});
     let few = Client::new(address, &token(&host, "acme", few).await);
     assert_eq!(few.tools().await, ["memory.search", "memory.correct"]);
-    // Whoever may not list records is shown none, and leaves no refusal each time that a client looks.
+    // A token without `list` sees no resources, and a listing by its client is not recorded as a refusal.
     assert_eq!(few.ask("resources/list", json!({})).await["result"]["resources"], json!([]));
     assert_eq!(few.ask("resources/templates/list", json!({})).await["result"]["resourceTemplates"], json!([]));
     assert!(host.operations("acme").await.unwrap().is_empty());
-    // A provider that can neither correct nor show a tree.
+    // A provider without `correction` and `browse`.
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
     assert_eq!(agent.tools().await, ["memory.search", "memory.note", "memory.forget"]);
     let refusal = agent.is_refused("memory.correct", json!({"id": "r", "text": "t"})).await;
@@ -34,20 +34,20 @@ async fn the_tools_are_those_of_the_provider_and_the_token() {
     );
     let operator = Client::new(address, OPERATOR).with("memhost-company-id", "zeta");
     assert_eq!(operator.tools().await, ALL);
-    // Some clients hand names on to models that take no dots.
+    // Names without dots, for clients whose models do not accept dots.
     let plain = agent.with("memhost-tool-names", "plain");
     assert_eq!(plain.tools().await, ["memory_search", "memory_note", "memory_forget"]);
     for name in ["memory_search", "memory.search"] {
         assert_eq!(plain.call(name, json!({"query": "x"})).await["isError"], false, "{name}");
     }
-    // What a client is told of itself fits what it may do.
+    // The instructions fit what the client may do.
     let told = Client::new(address, &auditor).ask("prompts/get", json!({"name": "memory_rules"})).await;
     let rules = told["result"]["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(rules.contains("memory.search") && !rules.contains("memory.note"), "{rules}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_tool_does_its_work_and_leaves_its_operation() {
+async fn each_tool_works_and_leaves_an_operation() {
     let (host, address) = host(&[]).await;
     let agent = agent(&host, address).await.with("memhost-run-id", "run-7").with("memhost-issue-id", "issue-3");
     let note = json!({"text": "The gate code changes monthly", "summary": "gate", "metadata": {"kind": "fact"}});
@@ -99,7 +99,7 @@ async fn each_tool_does_its_work_and_leaves_its_operation() {
     assert_ne!(forgotten["outcomes"][0]["effect"], "not_found");
     let gone = agent.does("memory.search", json!({"query": "gate code weekly"})).await;
     assert!(gone["records"].as_array().unwrap().iter().all(|record| record["id"] != id), "{gone}");
-    // The annotations say what that was.
+    // The annotations describe the effect.
     let tools = agent.ask("tools/list", json!({})).await;
     let hints = |name: &str| {
         let tools = tools["result"]["tools"].as_array().unwrap();
@@ -118,19 +118,19 @@ async fn each_tool_does_its_work_and_leaves_its_operation() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whose_memory_it_is_comes_from_the_token() {
+async fn the_scope_comes_from_the_token() {
     let (host, address) = host(&[]).await;
     host.write("other", "the other company's secret plan").await.unwrap();
     let theirs = host.operations("other").await.unwrap().len();
     let ada = agent(&host, address).await;
-    // Nothing that a model says is a scope.
+    // Arguments of a tool cannot set the scope.
     for name in ["companyId", "agentId", "runId", "scope", "bindingKey", "namespace", "subjectId"] {
         for tool in ["memory.search", "memory.note", "memory.forget", "memory.correct", "memory.browse"] {
             let text = ada.is_refused(tool, json!({name: "other"})).await;
             assert!(text.starts_with("invalid_request: ") && text.contains("come from the token"), "{tool}: {text}");
         }
     }
-    // What a configuration says beyond its token is refused, in the log of the token's company.
+    // A header that exceeds the token is refused, and recorded in the token's company.
     let elsewhere = ada.with("memhost-company-id", "other");
     let refusal = elsewhere.is_refused("memory.search", json!({"query": "secret plan"})).await;
     assert!(refusal.starts_with("forbidden: ") && !refusal.contains("secret"), "{refusal}");
@@ -174,8 +174,8 @@ async fn whose_memory_it_is_comes_from_the_token() {
         noted["record"]["id"]
     );
     let log = host.operations("other").await.unwrap();
-    assert_eq!(log.len(), theirs + 1, "nobody but the operator left anything there");
-    // A token that is nobody's company's says which one is meant, or is told how.
+    assert_eq!(log.len(), theirs + 1, "only the operator left operations there");
+    // An operator's token must name the company. The error says how.
     let nobody = Client::new(address, OPERATOR);
     let error = nobody.ask("tools/list", json!({})).await["error"].clone();
     assert!(error["message"].as_str().unwrap().contains("memhost-company-id"), "{error}");
@@ -188,7 +188,7 @@ async fn whose_memory_it_is_comes_from_the_token() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_aliases_are_there_where_a_binding_has_them_switched_on() {
+async fn the_policy_of_a_binding_enables_the_aliases() {
     let (host, address) = host(&[]).await;
     let operator = Api::new(&host);
     let agent = agent(&host, address).await;
@@ -216,7 +216,7 @@ async fn the_aliases_are_there_where_a_binding_has_them_switched_on() {
     assert_eq!(agent.does("remove_memory", removal.clone()).await["isRemoved"], true);
     assert_eq!(agent.does("remove_memory", removal).await["isRemoved"], false);
     assert_eq!(last(&host, "acme").await.kind.as_str(), "forget");
-    // Neither word reaches beyond the user and the workspace that the client is configured for.
+    // Neither argument reaches beyond the user and the workspace of the client's configuration.
     let other = agent.with("memhost-subject-id", "user-2").with("memhost-namespace", "drive-2");
     for whose in ["user", "drive"] {
         let theirs = other.does("save_memory", json!({"scope": whose, "fact": format!("of another {whose}")})).await;
@@ -236,7 +236,7 @@ async fn the_aliases_are_there_where_a_binding_has_them_switched_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_request_of_the_protocol_is_refused_as_http() {
+async fn requests_outside_the_protocol_get_http_errors() {
     let (host, address) = host(&[]).await;
     let agent = agent(&host, address).await;
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
@@ -259,7 +259,7 @@ async fn what_is_no_request_of_the_protocol_is_refused_as_http() {
     }
     let mine = agent.with("origin", "http://localhost:6274").send("POST", list.clone()).await;
     assert_eq!(mine.status, 200);
-    // Each revision with a handshake is spoken, and none has a session.
+    // Every revision with a handshake works, without a session.
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
@@ -271,7 +271,7 @@ async fn what_is_no_request_of_the_protocol_is_refused_as_http() {
     }
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
     assert_eq!(agent.send("POST", notification).await.status, 202);
-    // A token that is taken back is good for nothing from then on.
+    // A revoked token stops working at once.
     let tokens = Api::new(&host).get("/control/v1/companies/acme/tokens").await;
     let id = tokens["items"][0]["id"].as_str().unwrap();
     let path = format!("/control/v1/companies/acme/tokens/{id}");
@@ -280,7 +280,7 @@ async fn what_is_no_request_of_the_protocol_is_refused_as_http() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failure_tells_a_model_what_to_do() {
+async fn errors_of_tools_tell_a_model_what_to_do() {
     let (host, address) = host(&["traps"]).await;
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
     let agent = agent(&host, address).await;

@@ -1,4 +1,4 @@
-//! `memhost mcp` as a program, and the official Python SDK as a client that is none of ours, over both transports.
+//! `memhost mcp` as a program, and the official Python SDK as a foreign client, over both transports.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::mcp_http::{listening, token};
 use crate::support::Api;
 
-/// `memhost mcp` at work.
+/// A running `memhost mcp`.
 struct Bridge {
     child: Child,
     input: Option<ChildStdin>,
@@ -53,7 +53,7 @@ impl Bridge {
         self.ask("initialize", &params)
     }
 
-    /// The end of the input is the end of the program; nothing else was written.
+    /// Ends the input, which ends the program, and checks that nothing else was written.
     fn end(mut self) {
         drop(self.input.take());
         let mut rest = String::new();
@@ -63,7 +63,7 @@ impl Bridge {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_bridge_passes_on_what_is_a_message_and_nothing_else() {
+async fn memhost_mcp_forwards_messages_only() {
     let host = TestHost::new(&[]).await.unwrap();
     let address = listening(host.service()).await;
     let token = token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
@@ -82,7 +82,7 @@ async fn the_bridge_passes_on_what_is_a_message_and_nothing_else() {
         bridge.end();
         let mut bridge = Bridge::start(&["--url", &url, "--run", "rün 7"], &token);
         bridge.hello();
-        // Two at once, each answered under its own id.
+        // Two at once. Each is answered under its own id.
         for (id, text) in [("a", "the first"), ("b", "the second")] {
             let params = json!({"name": "memory.note", "arguments": {"text": text}});
             bridge.write(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string());
@@ -90,7 +90,7 @@ async fn the_bridge_passes_on_what_is_a_message_and_nothing_else() {
         let mut ids = [bridge.read(), bridge.read()].map(|answer| answer["id"].as_str().unwrap().to_owned());
         ids.sort();
         assert_eq!(ids, ["a", "b"]);
-        // The revision without a handshake wants some of the body in headers, in ASCII.
+        // The revision without a handshake needs parts of the body in headers, in ASCII.
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "modern", "version": "1"},
@@ -113,7 +113,7 @@ async fn the_bridge_passes_on_what_is_a_message_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_host_that_is_not_there_is_said_in_the_protocol() {
+async fn an_unreachable_host_is_reported_in_the_protocol() {
     tokio::task::spawn_blocking(|| {
         let mut bridge = Bridge::start(&["--url", "http://127.0.0.1:1"], "a-token-of-nobody");
         let error = bridge.hello()["error"]["message"].as_str().unwrap().to_owned();
@@ -145,7 +145,7 @@ async fn a_data_directory_serves_without_a_host() {
     .unwrap();
 }
 
-/// A Python that has the SDK: the one named, that of `target/venv`, or whichever is there.
+/// A Python with the SDK: the named one, that of `target/venv`, or the one on the path.
 fn python() -> Result<PathBuf, String> {
     let has_sdk = |python: &PathBuf| {
         let tried =

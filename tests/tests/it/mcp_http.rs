@@ -1,4 +1,4 @@
-//! A client of `/mcp` that says what it is told to say, over real HTTP.
+//! A client of `/mcp` over real HTTP that sends exactly what a test gives it.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -38,7 +38,7 @@ pub(crate) struct Client {
     pub(crate) headers: Vec<(&'static str, String)>,
 }
 
-/// What came back.
+/// An answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: http::HeaderMap,

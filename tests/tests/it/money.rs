@@ -1,4 +1,4 @@
-//! Costs: exact sums, events for what is billed directly and for nothing else, budgets that hold.
+//! Costs: exact sums, cost events for directly billed usage only, and budgets.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
     let operation = api.get(&path(&format!("operations/{}", captured["operationId"].as_str().unwrap()))).await;
     assert_eq!(operation["costEventIds"], json!([event["id"]]));
     assert_eq!(operation["attributionMode"], "billed_directly");
-    // Sums, by whatever one wants to know them by, before and after a restart.
+    // Sums by every dimension, before and after a restart.
     let (api, host_again) = (api, &mut host);
     let sums = |api: &Api, rest: &'static str| {
         let address = path(rest);
@@ -94,7 +94,7 @@ async fn state(api: &Api) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_budget_warns_stops_and_opens_again() {
+async fn a_budget_warns_refuses_and_admits_again() {
     let (mut host, api) = extracting().await;
     api.put(&path("budgets/month"), &json!({"limitCents": 10, "warnShare": 0.5})).await.fine();
     assert_eq!(state(&api).await, json!(["open", 0]));
@@ -116,7 +116,7 @@ async fn a_budget_warns_stops_and_opens_again() {
     assert!(refused.headers.contains_key("retry-after"));
     let query = json!({"scope": {"companyId": "acme"}, "query": "x"});
     assert_eq!(api.post("/runtime/v1/companies/acme/query", &query).await.problem(), (402, "budget_exceeded"));
-    // What was spent is known after a restart, too.
+    // The spending is known after a restart, too.
     drop(api);
     host.stop().await;
     host.start().await.unwrap();
@@ -139,9 +139,9 @@ async fn a_budget_warns_stops_and_opens_again() {
     );
 }
 
-/// Nothing is spent beyond what was admitted already: with `n` callers at once, at most `n - 1` calls more than the limit.
+/// With `n` calls at once, at most `n - 1` calls more than the limit are paid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_budget_holds_when_many_spend_at_once() {
+async fn a_budget_holds_for_concurrent_calls() {
     const CALLERS: u64 = 4;
     let (_host, api) = extracting().await;
     api.put(&path("budgets/day"), &json!({"limitCents": 50})).await.fine();
@@ -168,7 +168,7 @@ async fn a_budget_holds_when_many_spend_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_capture_over_the_budget_is_kept_where_the_binding_says_so() {
+async fn a_capture_over_the_budget_is_queued_if_the_policy_says_so() {
     let (_host, api) = extracting().await;
     bind(&api, "acme", "patient", &json!({"onBudget": "queue"})).await;
     api.put(&path("budgets/day"), &json!({"limitCents": 1})).await.fine();
@@ -180,7 +180,7 @@ async fn a_capture_over_the_budget_is_kept_where_the_binding_says_so() {
     assert_eq!((&waiting["status"], &waiting["attempts"]), (&json!("pending"), &json!(0)), "{waiting}");
     let operation = api.get(&path(&format!("operations/{}", kept["operationId"].as_str().unwrap()))).await;
     assert_eq!((&operation["outcome"], &operation["error"]["code"]), (&json!("held"), &json!("budget_exceeded")));
-    // More budget, and it goes.
+    // With more budget it is delivered.
     api.put(&path("budgets/day"), &json!({"limitCents": 100})).await.fine();
     api.until(&delivery, |delivery| delivery["status"] == "delivered").await;
     assert_eq!(api.query("acme", "must not be lost").await, ["a fact that must not be lost"]);
@@ -198,7 +198,7 @@ async fn evaluation_is_computed_from_records() {
     let total = &report["total"];
     assert_eq!((&total["queries"], &total["recallHitRate"]), (&json!(3), &json!(0.0)), "{report}");
     assert!((total["emptyQueryRate"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9);
-    // Opening the one and citing the other: then two of two answered queries were of use.
+    // One record is opened and the other cited, so both queries count as hits.
     let get = json!({"scope": {"companyId": "acme"}, "handle": first});
     api.post("/runtime/v1/companies/acme/get", &get).await.fine();
     assert_eq!(api.get(&path("evaluation")).await["total"]["recallHitRate"], 0.5);

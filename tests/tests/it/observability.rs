@@ -1,11 +1,11 @@
-//! What whoever runs a host can see of it.
+//! Metrics, readiness and `doctor`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use memhost_core::{Check, Health};
 use memhost_server::{InProcess, Method, Request};
-use memhost_tests::{TestHost, parse};
+use memhost_tests::TestHost;
 use memhost_types::BindingLimits;
 
 async fn get(host: &TestHost, path: &str) -> (u16, String) {
@@ -26,7 +26,7 @@ async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
     for has_company in [false, true] {
         let host = TestHost::with(&["echo", "traps", "loops-in-call"], |options| {
             options.metrics_company_label = has_company;
-            // So that there is something to compile.
+            // This guest has to be compiled.
             options.compiled_dir = None;
         })
         .await
@@ -59,7 +59,7 @@ async fn metrics_count_what_happened_and_have_no_companies_unless_asked() {
         assert_eq!(value(&metrics, r#"memhost_breakers{state="open"}"#), 1.0);
         assert_eq!(value(&metrics, "memhost_bindings"), 3.0);
         assert_eq!(value(&metrics, r#"memhost_plugins{state="admitted"}"#), 4.0);
-        assert_eq!(value(&metrics, r#"memhost_instances{state="idle"}"#), 1.0, "those that failed are thrown away");
+        assert_eq!(value(&metrics, r#"memhost_instances{state="idle"}"#), 1.0, "failed instances are dropped");
         assert!(value(&metrics, "memhost_compile_seconds_total") > 0.0);
         assert!(metrics.ends_with("# EOF\n"));
         assert_eq!(metrics.contains("acme-1"), has_company, "{metrics}");
@@ -95,6 +95,5 @@ async fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
     }
     let (status, body) = get(&host, "/control/v1/doctor").await;
     assert!(status == 200 && body.contains("chmod 600"), "{body}");
-    let usage = host.service().binding(&parse("acme"), &parse("echo")).await.unwrap().usage.unwrap();
-    assert!(usage.memory_bytes > 0);
+    assert!(host.usage("acme", "echo").await.unwrap().memory_bytes > 0);
 }

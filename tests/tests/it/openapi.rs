@@ -1,4 +1,4 @@
-//! The OpenAPI document: that it is the one that was reviewed, that it has every route, and that it says of each who may.
+//! The OpenAPI document: it equals the reviewed snapshot, and has every route with its roles.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,9 +22,9 @@ fn operations(document: &Value) -> BTreeMap<(String, String), Value> {
     operations.collect()
 }
 
-/// A change of the API is seen in review: `UPDATE_OPENAPI=1` writes the file anew.
+/// `UPDATE_OPENAPI=1` writes the file, so that a change of the API is seen in review.
 #[test]
-fn the_document_is_the_one_that_was_reviewed() {
+fn the_document_equals_the_reviewed_snapshot() {
     let path = repository().join("tests/tests/it/snapshots/openapi.json");
     let found = format!("{}\n", serde_json::to_string_pretty(&openapi()).unwrap());
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
@@ -45,7 +45,7 @@ fn the_document_is_the_one_that_was_reviewed() {
 }
 
 #[test]
-fn every_route_is_in_the_document_with_who_may() {
+fn every_route_is_in_the_document_with_its_roles() {
     let document = openapi();
     let mut documented = operations(&document);
     let roles = |operation: &Value| operation["x-roles"].as_array().map_or(0, Vec::len);
@@ -57,11 +57,11 @@ fn every_route_is_in_the_document_with_who_may() {
         for (role, may) in ["company_administrator", "agent", "auditor"].into_iter().zip(allowed.chars()) {
             let says = operation["x-roles"].as_array().is_some_and(|roles| roles.iter().any(|one| one == role));
             if says != (may == '+') {
-                wrong.push(format!("{method:?} {path} says of {role} that it may: {says}"));
+                wrong.push(format!("{method:?} {path} says that {role} is allowed: {says}"));
             }
         }
         if roles(&operation) == 0 {
-            wrong.push(format!("{method:?} {path} is for nobody"));
+            wrong.push(format!("{method:?} {path} allows no role"));
         }
     };
     COMPANY.iter().for_each(|(method, path, allowed)| look(method, path, allowed));
@@ -73,7 +73,7 @@ fn every_route_is_in_the_document_with_who_may() {
 }
 
 #[test]
-fn every_operation_says_what_it_is() {
+fn every_operation_has_a_description() {
     let document = openapi();
     let mut ids = BTreeMap::new();
     for ((method, path), operation) in operations(&document) {
@@ -107,7 +107,7 @@ fn every_operation_says_what_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_document_is_for_everybody_and_is_sent_once() {
+async fn the_document_needs_no_token_and_has_an_entity_tag() {
     let host = TestHost::new(&[]).await.unwrap();
     let nobody = Api::new(&host).with("");
     let answer = nobody.send(Method::Get, "/openapi.json", None, &[]).await;
@@ -122,7 +122,7 @@ async fn the_document_is_for_everybody_and_is_sent_once() {
     assert_eq!(other.status, 200);
 }
 
-/// The reference page shows all of it, and asks for nothing but its own stylesheet.
+/// The reference page shows the whole document, and loads nothing but its own stylesheet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_reference_shows_every_operation_type_and_code() {
     let host = TestHost::new(&[]).await.unwrap();
@@ -141,7 +141,7 @@ async fn the_reference_shows_every_operation_type_and_code() {
     let missing: Vec<_> =
         ids.chain(types).chain(codes).filter(|id| !page.text.contains(&format!("id=\"{id}\""))).collect();
     assert!(missing.is_empty(), "the page does not show {missing:?}");
-    // Every anchor is there; nothing is fetched from elsewhere, and nothing runs.
+    // Every anchor exists, nothing is loaded from elsewhere, and there is no script.
     for rest in page.text.split("href=\"").skip(1) {
         let target = rest.split('"').next().unwrap();
         let is_there = target.strip_prefix('#').is_none_or(|id| page.text.contains(&format!("id=\"{id}\"")));

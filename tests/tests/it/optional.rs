@@ -1,4 +1,4 @@
-//! What a provider does beside the operations: its summary of a scope, what it holds for a person, its own lines.
+//! The interfaces `profile`, `review` and `transfer` through the host.
 
 use memhost_server::Method;
 use memhost_tests::TestHost;
@@ -10,10 +10,10 @@ use super::support::{Api, bind_provider};
 const RUNTIME: &str = "/runtime/v1/companies/acme";
 const REVIEWS: &str = "/control/v1/companies/acme/reviews";
 
-async fn keeper() -> (TestHost, Api) {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
+async fn reference() -> (TestHost, Api) {
+    let host = TestHost::new(&["reference"]).await.unwrap();
     let api = Api::new(&host);
-    bind_provider(&api, "acme", "keeper").await;
+    bind_provider(&api, "acme", "reference").await;
     (host, api)
 }
 
@@ -28,13 +28,13 @@ async fn preamble(api: &Api, intent: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_start_of_a_run_gets_the_summary() {
-    let (_host, api) = keeper().await;
+async fn recall_before_a_run_includes_the_summary() {
+    let (_host, api) = reference().await;
     note(&api, "the gate is green", &json!({})).await;
     assert_eq!(preamble(&api, "agent_preamble").await["profileSummary"], "Number of records: 1");
     assert_eq!(preamble(&api, "answer").await["profileSummary"], Value::Null, "only the start of a run does");
-    // What nobody has approved may be in a summary: nobody can tell out of which records it was made.
-    let binding = "/control/v1/companies/acme/bindings/keeper";
+    // A summary may contain records that nobody has approved, so it is left out.
+    let binding = "/control/v1/companies/acme/bindings/reference";
     api.patch(binding, &json!({"policy": {"review": {"all": true}}})).await.fine();
     assert_eq!(preamble(&api, "agent_preamble").await["profileSummary"], Value::Null);
 }
@@ -48,8 +48,8 @@ async fn decide(api: &Api, item: &Value, decision: &Value) -> super::support::An
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_provider_holds_is_decided_in_the_hosts_queue() {
-    let (mut host, api) = keeper().await;
+async fn records_that_a_provider_holds_are_decided_in_the_hosts_queue() {
+    let (mut host, api) = reference().await;
     let held = json!({"hold": true, "kind": "fact", "confidence": 0.4, "rule": "fact.may"});
     for text in ["the deadline may be Sunday", "the gate may be red", "the wall may be grey", "the door may be blue"] {
         note(&api, text, &held).await;
@@ -82,7 +82,7 @@ async fn what_a_provider_holds_is_decided_in_the_hosts_queue() {
         host.operations("acme").await.unwrap().into_iter().filter(|one| one.kind == OperationKind::Review).count();
     assert_eq!(told, 3, "each decision is an operation");
 
-    // What the provider lost cannot count any more, and the queue does not keep it for ever.
+    // A record that the provider no longer has ends as rejected.
     let door = find("door");
     let forget = json!({"scope": {"companyId": "acme"}, "handles": [door["subject"]["record"]]});
     api.post(&format!("{RUNTIME}/forget"), &forget).await.fine();
@@ -90,7 +90,7 @@ async fn what_a_provider_holds_is_decided_in_the_hosts_queue() {
     assert_eq!(gone["status"], "rejected");
     assert!(gone["reasons"].to_string().contains("no longer has it"), "{gone}");
 
-    // An agent decides nothing, and after a restart all of it stands.
+    // An agent cannot decide, and the decisions survive a restart.
     let ada = json!({"name": "ada", "role": "agent", "agentId": "ada"});
     let token = api.post("/control/v1/companies/acme/tokens", &ada).await.fine();
     let ada = api.with(token["value"].as_str().unwrap());
@@ -121,24 +121,24 @@ async fn export(api: &Api, company: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_goes_out_and_comes_in_once() {
-    let (host, api) = keeper().await;
+async fn an_export_is_complete_and_is_imported_once() {
+    let (host, api) = reference().await;
     for number in 0..20 {
         note(&api, &format!("fact {number} is {}", "x".repeat(100)), &json!({"n": number})).await;
     }
     note(&api, "this waits", &json!({"hold": true})).await;
     let parts = export(&api, "acme").await;
     assert!(parts.len() > 2, "{} parts", parts.len());
-    let other = TestHost::new(&["keeper"]).await.unwrap();
+    let other = TestHost::new(&["reference"]).await.unwrap();
     let there = Api::new(&other);
-    bind_provider(&there, "acme", "keeper").await;
+    bind_provider(&there, "acme", "reference").await;
     let import = |lines: String| {
         let there = there.with_same();
         async move {
             there.post(&format!("{RUNTIME}/import"), &json!({"scope": {"companyId": "acme"}, "lines": lines})).await
         }
     };
-    // A line that is none takes those before it with it.
+    // An invalid line refuses the lines before it, too.
     let wrong = import(format!("{}{{\"id\": 1}}\n", parts[0])).await;
     let at = format!("lines.{}", parts[0].lines().count());
     assert_eq!((wrong.status, wrong.json["field"].as_str()), (400, Some(at.as_str())), "{}", wrong.text);
@@ -156,25 +156,25 @@ async fn everything_goes_out_and_comes_in_once() {
     assert_eq!(export(&there, "acme").await, parts, "nothing is lost, times and order included");
     let kinds: Vec<_> = host.operations("acme").await.unwrap().iter().map(|operation| operation.kind).collect();
     assert_eq!(kinds.iter().filter(|kind| **kind == OperationKind::Export).count(), parts.len());
-    // A cursor is of its scope, and who holds records back for a person tells of none this way.
+    // A cursor is valid for its scope only, and a binding with a review policy exports nothing.
     let first = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await.fine();
     let elsewhere = json!({"scope": {"companyId": "acme", "subjectId": "u"}, "cursor": first["nextCursor"]});
     assert_eq!(api.post(&format!("{RUNTIME}/export"), &elsewhere).await.json["field"], "cursor");
-    let binding = "/control/v1/companies/acme/bindings/keeper";
+    let binding = "/control/v1/companies/acme/bindings/reference";
     api.patch(binding, &json!({"policy": {"review": {}}})).await.fine();
     let refused = api.post(&format!("{RUNTIME}/export"), &json!({"scope": {"companyId": "acme"}})).await;
     assert_eq!(refused.json["code"], "unsupported", "{}", refused.text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_company_that_moves_keeps_what_only_its_provider_knows() {
-    let (_host, api) = keeper().await;
+async fn a_moved_company_keeps_its_providers_own_lines() {
+    let (_host, api) = reference().await;
     note(&api, "the gate is green", &json!({})).await;
     note(&api, "this waits", &json!({"hold": true})).await;
     let lines = export(&api, "acme").await;
     let all = api.send(Method::Get, "/control/v1/companies/acme/export", None, &[]).await.text;
     assert!(all.contains(r#""type":"own""#), "{all}");
-    let other = TestHost::new(&["keeper"]).await.unwrap();
+    let other = TestHost::new(&["reference"]).await.unwrap();
     let there = Api::new(&other);
     let done = there.send(Method::Post, "/control/v1/companies/acme/import", Some(all), &[]).await.fine();
     assert_eq!(done["records"], 2);
@@ -182,7 +182,7 @@ async fn a_company_that_moves_keeps_what_only_its_provider_knows() {
     let waits = queue(&there, "pending").await;
     decide(&there, &waits[0], &json!({"decision": "approve"})).await.fine();
     assert_eq!(there.query("acme", "waits").await.len(), 1);
-    // What came in is changed like anything else: it was written in another order of its fields.
-    let binding = "/control/v1/companies/acme/bindings/keeper";
+    // An imported binding can be changed, although its fields were stored in another order.
+    let binding = "/control/v1/companies/acme/bindings/reference";
     assert_eq!(there.patch(binding, &json!({"enabled": false})).await.fine()["enabled"], false);
 }

@@ -1,4 +1,4 @@
-//! The plugins directory while a host runs: files that come, change and go, and bindings that follow them.
+//! The plugins directory while a host runs: files are added, changed and removed, and bindings follow.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn file(host: &TestHost, name: &str) -> PathBuf {
     host.directory().join("plugins").join(name)
 }
 
-/// As a careful person puts it there: whole, by a rename.
+/// Puts a complete file there, by a rename.
 fn put(host: &TestHost, name: &str, bytes: &[u8]) {
     let temporary = host.directory().join("being-written");
     std::fs::write(&temporary, bytes).unwrap();
@@ -65,7 +65,7 @@ async fn view(host: &TestHost) -> BindingView {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_is_noticed_when_it_comes_changes_and_goes() {
+async fn added_changed_and_removed_files_are_noticed() {
     let mut host = TestHost::new(&[]).await.unwrap();
     put(&host, "one.wasm", &build("1.0.0", &json!({})));
     let admitted = |host: &TestHost| host.service().plugins().admitted.len();
@@ -88,16 +88,16 @@ async fn a_file_is_noticed_when_it_comes_changes_and_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_half_written_file_is_waited_for_and_a_bad_one_is_looked_at_again_when_it_changes() {
+async fn an_incomplete_file_is_not_read_and_a_bad_one_is_read_again_after_a_change() {
     use std::io::Write;
     let host = TestHost::new(&[]).await.unwrap();
     let bytes = build("1.0.0", &json!({}));
-    // Two parts that follow each other closely are heard of twice, and the second look finds what the first one found.
+    // Of two parts in quick succession the second one is noticed while the first is still settling.
     let mut slow = std::fs::File::create(file(&host, "slow.wasm")).unwrap();
     for (part, pause) in bytes.chunks(bytes.len() / 12 + 1).zip([30, 90].into_iter().cycle()) {
         slow.write_all(part).unwrap();
         tokio::time::sleep(Duration::from_millis(pause)).await;
-        assert!(host.service().plugins().refused.is_empty(), "half a file was looked at");
+        assert!(host.service().plugins().refused.is_empty(), "an incomplete file was read");
     }
     drop(slow);
     host.service().scan_plugins().await;
@@ -112,7 +112,7 @@ async fn a_half_written_file_is_waited_for_and_a_bad_one_is_looked_at_again_when
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_swap_under_load_fails_and_loses_no_call() {
+async fn no_call_fails_while_a_version_is_replaced() {
     let host = host(&json!({"storage": 1 << 20})).await;
     let service = Arc::clone(host.service());
     let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
@@ -127,7 +127,7 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
                 break;
             }
             tick.tick().await;
-            // More than a binding has room for would be refused, and rightly.
+            // More calls than the queue takes would be refused.
             if calls.len() == 64 {
                 answers.extend(calls.join_next().await.map(Result::unwrap));
             }
@@ -150,7 +150,7 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
     let answers = load.await.unwrap();
     assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 0, "{:?}", answers.iter().find(|a| a.is_err()));
     assert_eq!(version(&host).await, "2.0.0");
-    // The guest marks each capture; the migration has rewritten those of the first version.
+    // The guest marks each capture with its version, and the migration rewrites those of the first version.
     let text = host.query("acme", "marks").await.unwrap()[0].text.clone();
     let count = answers.len();
     assert_eq!(text.lines().count(), 1 + count, "a capture was lost");
@@ -161,12 +161,12 @@ async fn a_swap_under_load_fails_and_loses_no_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_that_cannot_do_what_the_one_before_could_is_rolled_back() {
-    // Its migration writes nothing: only then can the version before still read what is stored.
+async fn a_version_that_fails_is_rolled_back() {
+    // Its migration writes nothing, because otherwise there is no automatic rollback.
     let host = host(&json!({})).await;
     put(&host, "two.wasm", &build("2.0.0", &json!({"traps": true})));
     host.service().scan_plugins().await;
-    assert_eq!(version(&host).await, "1.0.0", "the call is answered all the same");
+    assert_eq!(version(&host).await, "1.0.0", "the version before answers the call");
     let view = view(&host).await;
     assert_eq!(view.serving.unwrap().version.to_string(), "1.0.0");
     assert_eq!(view.rejected_versions[0].version.to_string(), "2.0.0");
@@ -183,7 +183,7 @@ async fn a_version_that_cannot_do_what_the_one_before_could_is_rolled_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_migration_counts_as_a_whole_or_not_at_all() {
+async fn a_migration_is_applied_completely_or_not_at_all() {
     let mut host = host(&json!({"storage": 1 << 20})).await;
     for n in 0..3 {
         host.service().capture(&caller(), capture("acme", &n.to_string())).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
     let marks = |text: &str, what: &str| text.lines().filter(|line| line.ends_with(what)).count();
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
     assert!(text.starts_with("version 1.0.0"), "{text}");
-    assert_eq!(marks(&text, " 1.0.0"), 1 + 3, "what the failed migration wrote is nowhere: {text}");
+    assert_eq!(marks(&text, " 1.0.0"), 1 + 3, "the failed migration left nothing: {text}");
     assert!(
         view(&host).await.rejected_versions[0].reason.contains("migration"),
         "{:?}",
@@ -204,7 +204,7 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
     host.start().await.unwrap();
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
     assert_eq!(marks(&text, "3.0.0 from 1.0.0"), 3, "{text}");
-    // Once, and not again at the next start.
+    // Once, and not at the next start.
     host.stop().await;
     host.start().await.unwrap();
     let text = host.query("acme", "x").await.unwrap()[0].text.clone();
@@ -212,7 +212,7 @@ async fn a_migration_counts_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_whose_migration_fails_keeps_no_other_version_out() {
+async fn a_version_whose_migration_fails_does_not_block_others() {
     let host = host(&json!({"storage": 1 << 20})).await;
     put(&host, "good.wasm", &build("1.5.0", &json!({"storage": 1 << 20})));
     put(&host, "bad.wasm", &build("2.0.0", &json!({"storage": 1 << 20, "migration_fails": true})));
@@ -224,7 +224,7 @@ async fn a_version_whose_migration_fails_keeps_no_other_version_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_whose_file_is_gone_serves_whom_it_served_and_nobody_new() {
+async fn a_removed_file_serves_existing_bindings_only() {
     let host = host(&json!({})).await;
     std::fs::remove_file(file(&host, "one.wasm")).unwrap();
     host.service().scan_plugins().await;
@@ -247,7 +247,7 @@ async fn a_version_whose_file_is_gone_serves_whom_it_served_and_nobody_new() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
+async fn a_version_that_asks_for_more_waits_for_a_grant() {
     let host = host(&json!({})).await;
     put(&host, "two.wasm", &build("2.0.0", &json!({"storage": 4096, "origin": "https://api.example.com"})));
     host.service().scan_plugins().await;
@@ -258,7 +258,7 @@ async fn a_version_that_asks_for_more_waits_until_somebody_grants_it() {
     let grants = host.service().grants(&company, &key).unwrap();
     assert!(grants.asked.iter().all(|asked| !asked.is_reviewed));
     assert_eq!(grants.granted, Grants::default(), "nothing is granted silently");
-    // A part of it: the version serves, and has what it was given.
+    // A partial grant: the version serves with what was granted.
     let part = Grants { storage_bytes: 4096, ..Grants::default() };
     host.service().set_grants(&caller(), &company, &key, None, part).await.unwrap();
     assert_eq!(version(&host).await, "2.0.0");
@@ -284,7 +284,7 @@ async fn the_exact_time_is_a_grant() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pin_holds_and_a_range_is_followed() {
+async fn bindings_follow_pins_and_ranges() {
     let host = host(&json!({})).await;
     let (company, key): (_, BindingKey) = (parse("acme"), parse("default"));
     let set = async |version: VersionChoice| {
@@ -308,7 +308,7 @@ async fn a_pin_holds_and_a_range_is_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_what_is_signed_or_named_is_let_in_where_signatures_are_required() {
+async fn required_signatures_admit_only_signed_or_named_builds() {
     let key = SigningKey::generate().unwrap();
     let named = Digest::of(&build("3.0.0", &json!({})));
     let trust = Trust { keys: vec![key.public()], requires_signature: true, digests: vec![named] };
@@ -339,7 +339,7 @@ async fn only_what_is_signed_or_named_is_let_in_where_signatures_are_required() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_that_keeps_failing_is_left_alone_until_it_is_reset() {
+async fn the_circuit_of_a_failing_provider_opens_and_is_reset() {
     let host = TestHost::new(&["traps"]).await.unwrap();
     host.bind("acme", "traps", BindingLimits::default()).await.unwrap();
     let mut last = String::new();

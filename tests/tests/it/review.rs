@@ -1,4 +1,4 @@
-//! What a person must see first: records below their thresholds, and personal data on its way out.
+//! Review: records below their thresholds, and personal data before it leaves the host.
 
 use memhost_server::Method;
 use serde_json::{Value, json};
@@ -20,13 +20,13 @@ async fn decide(api: &Api, item: &Value, decision: &Value) -> super::support::An
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_is_returned_by_nothing_until_somebody_approves() {
+async fn a_waiting_record_is_not_returned_before_its_approval() {
     let (mut host, api) = extracting().await;
     bind(&api, "acme", "careful", &json!({"review": {}})).await;
     api.capture("acme", &candidate("the deadline is Friday", "fact", 0.9)).await.fine();
     let held = api.capture("acme", &candidate("the deadline may be Sunday", "fact", 0.6)).await.fine();
     let handle = held["records"][0].clone();
-    // It is in the queue before anybody asks.
+    // It is in the queue at once.
     let queue = pending(&api).await;
     assert_eq!(queue.len(), 1);
     let item = &queue[0];
@@ -51,13 +51,13 @@ async fn what_waits_is_returned_by_nothing_until_somebody_approves() {
         }
     };
     assert_eq!(sees(&api).await, (1, 1, false));
-    // Also after a restart, and with `topK` 1 the one that may be seen is found behind it.
+    // Also after a restart. With `topK` 1 the next visible record is found.
     drop(api);
     host.stop().await;
     host.start().await.unwrap();
     let api = Api::new(&host);
     assert_eq!(sees(&api).await, (1, 1, false));
-    // And when the policy goes: what was held once stays so.
+    // Also when the policy is removed: held records stay held.
     let binding = "/control/v1/companies/acme/bindings/careful";
     api.patch(binding, &json!({"policy": {}})).await.fine();
     assert_eq!(sees(&api).await, (1, 1, false));
@@ -75,7 +75,7 @@ async fn what_waits_is_returned_by_nothing_until_somebody_approves() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rejecting_forgets_and_editing_puts_right() {
+async fn rejecting_forgets_and_editing_corrects() {
     let (host, api) = extracting().await;
     bind(&api, "acme", "careful", &json!({"review": {"thresholds": {"todo": 0.9}}})).await;
     api.capture("acme", &candidate("review the module", "todo", 0.8)).await.fine();
@@ -89,17 +89,17 @@ async fn rejecting_forgets_and_editing_puts_right() {
     let forgotten =
         host.operations("acme").await.unwrap().into_iter().filter(|operation| operation.kind.as_str() == "forget");
     assert_eq!(forgotten.count(), 1, "the provider was told");
-    // What a person writes as it is needs nobody else's look.
+    // An edited record needs no further decision.
     let note = json!({"scope": {"companyId": "acme"}, "records": [{"text": "call jerry@mit.edu", "metadata": {"kind": "todo", "confidence": 0.1}}]});
     api.post("/runtime/v1/companies/acme/records", &note).await.fine();
     assert_eq!(api.query("acme", "jerry@mit.edu").await.len(), 1);
-    // A record whose text changes is looked at anew.
+    // A record whose text changes is judged again.
     let activity = api.get("/control/v1/companies/acme/activity").await.to_string();
     assert!(activity.contains("review_decided") && !activity.contains("the docs"), "{activity}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_job_that_extracts_is_held_to_the_same() {
+async fn records_of_a_job_are_judged_like_others() {
     let (_host, api) = extracting().await;
     bind(&api, "acme", "careful", &json!({"review": {"all": true}})).await;
     api.capture("acme", "job makes a record").await.fine();
@@ -111,7 +111,7 @@ async fn a_job_that_extracts_is_held_to_the_same() {
 const WITH_PII: &str = "Jerry's address is jerry@mit.edu, call +49 30 1234567";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn personal_data_leaves_as_the_binding_says() {
+async fn personal_data_is_sent_as_the_policy_says() {
     let (_host, api) = extracting().await;
     api.capture("acme", WITH_PII).await.fine();
     assert_eq!(api.query("acme", "address").await, [WITH_PII], "allowed");
@@ -126,7 +126,7 @@ async fn personal_data_leaves_as_the_binding_says() {
     assert_eq!(api.query("acme", "address").await.len(), 1);
     let upsert = json!({"scope": {"companyId": "acme"}, "records": [{"text": WITH_PII}]});
     assert_eq!(api.post("/runtime/v1/companies/acme/records", &upsert).await.problem(), (409, "review_required"));
-    // Somebody looks at it: once without the address, once as it is, and once not at all.
+    // Three decisions: edited without the address, approved unchanged, and rejected.
     let queue = pending(&api).await;
     assert_eq!((queue.len(), &queue[0]["piiRisk"]), (1, &json!(2)));
     decide(&api, &queue[0], &json!({"decision": "edit", "text": "Jerry has an address"})).await.fine();
@@ -141,7 +141,7 @@ async fn personal_data_leaves_as_the_binding_says() {
         api.until(&delivery, |delivery| delivery["status"] == status).await;
     }
     assert_eq!(api.query("acme", "call").await, [WITH_PII]);
-    // A provider that has nowhere to send it gets it as it is.
+    // A provider without an `http` grant gets the text unchanged.
     let local = json!({"key": "local", "providerKey": "local-markdown", "policy": {"pii": "redact"}, "default": true});
     api.post("/control/v1/companies/acme/bindings", &local).await.fine();
     let text = json!({"scope": {"companyId": "acme"}, "records": [{"text": WITH_PII}]});
@@ -150,7 +150,7 @@ async fn personal_data_leaves_as_the_binding_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn as_much_of_a_request_is_kept_as_the_binding_says() {
+async fn snapshots_of_requests_follow_the_policy() {
     let (_host, api) = extracting().await;
     let long = "x".repeat(5_000);
     let kept = |captured: Value| {

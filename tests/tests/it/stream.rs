@@ -1,20 +1,19 @@
-//! What happens, told as it happens, and many captures in one request.
+//! Server-sent events, and batches of captures.
 
 use std::io::{BufRead, BufReader};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use memhost_core::{Follower, HostEvent};
-use memhost_server::{AdminToken, Endpoint, Method, Surfaces};
-use memhost_tests::{TestHost, caller, parse, query, upsert};
+use memhost_server::Method;
+use memhost_tests::{Serving, TestHost, caller, parse, query, upsert};
 use memhost_types::CompanyId;
 use serde_json::{Value, json};
 
 use super::support::{Api, extracting};
 
 async fn next(follower: &mut Follower) -> (String, HostEvent) {
-    let notice = tokio::time::timeout(Duration::from_secs(20), follower.next()).await.expect("nothing was told");
+    let notice = tokio::time::timeout(Duration::from_secs(20), follower.next()).await.expect("no event was sent");
     let notice = notice.expect("the host stopped");
     (notice.id.clone(), notice.happened.clone())
 }
@@ -28,7 +27,7 @@ fn kinds(happened: &HostEvent) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn operations_and_jobs_are_told_in_order_and_to_their_company_only() {
+async fn events_are_sent_in_order_and_to_their_company_only() {
     let (host, api) = extracting().await;
     let company: CompanyId = parse("acme");
     let mut here = host.service().follow(Some(&company), None).await.unwrap();
@@ -45,7 +44,7 @@ async fn operations_and_jobs_are_told_in_order_and_to_their_company_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_comes_back_goes_on_where_it_was_also_after_a_restart() {
+async fn a_stream_resumes_after_reconnecting_and_after_a_restart() {
     let mut host = TestHost::new(&["echo"]).await.unwrap();
     host.bind("acme", "echo", Default::default()).await.unwrap();
     let company: CompanyId = parse("acme");
@@ -64,7 +63,7 @@ async fn whoever_comes_back_goes_on_where_it_was_also_after_a_restart() {
     host.start().await.unwrap();
     host.query("acme", "four").await.unwrap();
     let mut later = host.service().follow(Some(&company), Some(&id)).await.unwrap();
-    assert_eq!(next(&mut later).await.1, HostEvent::Reset, "what is not told any more is said to be missing");
+    assert_eq!(next(&mut later).await.1, HostEvent::Reset, "missed events are reported as a reset");
     let mut seen = Vec::new();
     while seen.len() < 3 {
         let (_, happened) = next(&mut later).await;
@@ -77,7 +76,7 @@ async fn whoever_comes_back_goes_on_where_it_was_also_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plugins_and_budgets_are_told_of() {
+async fn plugins_and_budgets_are_streamed() {
     let host = TestHost::new(&["echo"]).await.unwrap();
     let mut follower = host.service().follow(None, None).await.unwrap();
     std::fs::write(host.directory().join("plugins/junk.wasm"), b"no component").unwrap();
@@ -121,22 +120,11 @@ fn read_events(address: &str, path: &str, after: Option<&str>) -> Receiver<(Stri
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_over_http_is_live_resumable_and_keeps_nobody_from_stopping() {
+async fn an_http_stream_is_live_and_resumable_and_does_not_delay_stopping() {
     let host = TestHost::new(&["echo"]).await.unwrap();
     host.bind("acme", "echo", Default::default()).await.unwrap();
-    let endpoint = Endpoint::bind(&"127.0.0.1:0".parse().unwrap(), Surfaces::All).await.unwrap();
-    let address = endpoint.address().to_string();
-    let token = AdminToken::known("a token of the test").unwrap();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(memhost_server::run(
-        vec![endpoint],
-        Arc::clone(host.service()),
-        token,
-        memhost_server::ServerOptions::default(),
-        async move {
-            let _ = stopped.await;
-        },
-    ));
+    let serving = Serving::start(&host, "a token of the test").await.unwrap();
+    let address = serving.url().to_owned();
     const STREAM: &str = "/control/v1/companies/acme/stream?kinds=operation";
     let open = |after: Option<String>| {
         let address = address.clone();
@@ -152,15 +140,14 @@ async fn a_stream_over_http_is_live_resumable_and_keeps_nobody_from_stopping() {
     let back = open(Some(id)).await;
     assert_eq!(back.recv_timeout(wait).unwrap().2, second);
     let began = std::time::Instant::now();
-    stop.send(()).unwrap();
-    serving.await.unwrap().unwrap();
+    serving.stop().await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(8), "two open streams held the host up");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_of_captures_has_a_result_for_each_line() {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
-    host.bind("acme", "keeper", Default::default()).await.unwrap();
+    let host = TestHost::new(&["reference"]).await.unwrap();
+    host.bind("acme", "reference", Default::default()).await.unwrap();
     let api = Api::new(&host);
     let line = |company: &str, text: &str| {
         json!({"scope": {"companyId": company}, "source": {"kind": "run", "companyId": company}, "payload": {"text": text}, "mode": "capture_record"})
@@ -178,7 +165,7 @@ async fn a_batch_of_captures_has_a_result_for_each_line() {
     assert!(results[0]["answer"]["operationId"].is_string());
     assert_eq!(results[1]["problem"]["field"], "scope");
     assert_eq!(results[2]["problem"]["field"], "scope.companyId");
-    // Sent twice under one key it is done once.
+    // A batch that is sent twice with one key is done once.
     let again = api.send(Method::Post, BATCH, Some(lines.join("\n")), &headers).await;
     assert_eq!(again.text, answer.text);
     assert_eq!(host.service().query(&caller(), query("acme", "one two")).await.unwrap().snippets.len(), 2);

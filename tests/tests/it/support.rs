@@ -1,4 +1,4 @@
-//! A host's routes, short to ask.
+//! Helpers to call a host's routes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub(crate) struct Api {
     token: Option<String>,
 }
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -38,7 +38,7 @@ impl Api {
         self.token.as_deref().unwrap_or_default()
     }
 
-    /// The same caller once more.
+    /// Another value for the same caller.
     pub(crate) fn with_same(&self) -> Self {
         Self { http: Arc::clone(&self.http), token: self.token.clone() }
     }
@@ -105,7 +105,7 @@ impl Api {
         texts.map(|snippet| snippet["text"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Asks again and again until it is so, for at most two minutes.
+    /// Repeats a GET until the condition holds, for at most two minutes.
     pub(crate) async fn until(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..6_000 {
             let found = self.get(path).await;
@@ -114,12 +114,12 @@ impl Api {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("it never became so: {}", self.get(path).await);
+        panic!("the condition did not hold within two minutes: {}", self.get(path).await);
     }
 }
 
 impl Answer {
-    /// The answer, which must be a good one.
+    /// The body of an answer that must be a success.
     pub(crate) fn fine(self) -> Value {
         assert!((200..300).contains(&self.status), "{} {}", self.status, self.text);
         self.json
@@ -131,12 +131,12 @@ impl Answer {
     }
 }
 
-/// A host with the guest `extracts`, bound as the default of `acme`, that tries again quickly.
+/// A host with the guest `extracts`, bound as the default of `acme`, that retries quickly.
 pub(crate) async fn extracting() -> (TestHost, Api) {
     extracting_with(5).await
 }
 
-/// The same, and tries so many times.
+/// The same, with this many attempts.
 pub(crate) async fn extracting_with(attempts: u32) -> (TestHost, Api) {
     let host = TestHost::with(&["extracts"], |options| {
         options.retry.first = Duration::from_millis(10);

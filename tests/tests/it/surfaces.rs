@@ -1,13 +1,12 @@
-//! Where the host listens, and what is to be found at which address.
+//! Addresses of the host, and which routes each one serves.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 
-use memhost_server::{Address, AdminToken, Endpoint, Method, Surfaces};
-use memhost_tests::TestHost;
+use memhost_server::{Address, Endpoint, Method, Surfaces};
+use memhost_tests::{Serving, TestHost};
 use memhost_types::BindingLimits;
 
 use super::support::Api;
@@ -26,10 +25,10 @@ fn ask(socket: &Path, path: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn planes_listen_apart_and_sockets_are_taken_over_and_taken_away() {
+async fn planes_have_their_own_addresses_and_stale_sockets_are_replaced() {
     let host = TestHost::new(&[]).await.unwrap();
     let [runtime, control] = ["runtime", "control"].map(|name| host.directory().join(format!("{name}.sock")));
-    // A host that was killed leaves its socket.
+    // A killed host leaves its socket.
     drop(std::os::unix::net::UnixListener::bind(&runtime).unwrap());
     let bind = |path: &Path, surfaces| {
         let address = Address::Unix(path.to_owned());
@@ -38,17 +37,7 @@ async fn planes_listen_apart_and_sockets_are_taken_over_and_taken_away() {
     let endpoints =
         vec![bind(&runtime, Surfaces::Runtime).await.unwrap(), bind(&control, Surfaces::Control).await.unwrap()];
     assert_eq!(std::fs::metadata(&runtime).unwrap().permissions().mode() & 0o777, 0o600);
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let token = AdminToken::known(TOKEN).unwrap();
-    let serving = tokio::spawn(memhost_server::run(
-        endpoints,
-        Arc::clone(host.service()),
-        token,
-        memhost_server::ServerOptions::default(),
-        async move {
-            let _ = stopped.await;
-        },
-    ));
+    let serving = Serving::at(endpoints, &host, TOKEN).unwrap();
     let statuses = {
         let (runtime, control) = (runtime.clone(), control.clone());
         tokio::task::spawn_blocking(move || {
@@ -58,14 +47,13 @@ async fn planes_listen_apart_and_sockets_are_taken_over_and_taken_away() {
     };
     assert_eq!(statuses.await.unwrap(), [(200, 200), (405, 404), (404, 200), (404, 200), (405, 404)]);
     let error = bind(&runtime, Surfaces::All).await.err().unwrap().to_string();
-    assert!(error.contains("runtime.sock"), "a socket that somebody listens on stays theirs: {error}");
-    stop.send(()).unwrap();
-    serving.await.unwrap().unwrap();
+    assert!(error.contains("runtime.sock"), "a socket that is in use is not replaced: {error}");
+    serving.stop().await.unwrap();
     assert!(!runtime.exists() && !control.exists());
 }
 
 #[test]
-fn an_address_that_is_none_is_told_what_one_looks_like() {
+fn a_wrong_address_is_refused_with_an_example() {
     assert_eq!("127.0.0.1:7600".parse::<Address>().unwrap().to_string(), "http://127.0.0.1:7600");
     assert_eq!("unix:/run/m.sock".parse::<Address>().unwrap().to_string(), "unix:/run/m.sock");
     for wrong in ["localhost", "unix:", "7600", "http://127.0.0.1:1"] {
@@ -87,7 +75,7 @@ async fn an_answer_says_how_many_calls_are_left() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn long_answers_are_packed_for_whom_it_is_fine() {
+async fn long_answers_are_compressed_if_the_client_accepts_it() {
     let host = TestHost::new(&["echo"]).await.unwrap();
     let api = Api::new(&host);
     let ask = |headers: &'static [(&'static str, &'static str)], path: &'static str| {
@@ -97,5 +85,5 @@ async fn long_answers_are_packed_for_whom_it_is_fine() {
     const PACKED: &[(&str, &str)] = &[("accept-encoding", "gzip")];
     assert_eq!(ask(PACKED, "/control/v1/plugins").await["content-encoding"], "gzip");
     assert!(!ask(&[], "/control/v1/plugins").await.contains_key("content-encoding"));
-    assert!(!ask(PACKED, "/healthz").await.contains_key("content-encoding"), "short ones are not worth it");
+    assert!(!ask(PACKED, "/healthz").await.contains_key("content-encoding"), "short answers are not compressed");
 }

@@ -1,4 +1,4 @@
-//! The provider `taxonomy` through the real host, as the component that an operator would drop in.
+//! The provider `taxonomy` through the real host, as a component.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn a_capture_becomes_items_in_the_background() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_is_not_answered() {
+async fn waiting_items_are_not_returned() {
     let (_host, api) = ready(json!({})).await;
     learn(&api, "Maybe I prefer tea. I prefer mail to jerry@mit.edu.").await;
     assert!(api.query("acme", "tea mail prefer").await.is_empty());
@@ -61,7 +61,7 @@ async fn what_waits_is_not_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn raw_data_is_redacted_where_the_configuration_says_so() {
+async fn raw_data_is_redacted_if_configured() {
     let (_host, api) = ready(json!({"pii": "redact"})).await;
     learn(&api, "I prefer mail to jerry@mit.edu.").await;
     assert_eq!(api.query("acme", "mail").await, ["I prefer mail to [EMAIL]."]);

@@ -1,4 +1,4 @@
-//! A company out of one host and into another.
+//! Moving a company from one host to another.
 
 use memhost_server::Method;
 use memhost_tests::{TestHost, eventually, parse};
@@ -26,7 +26,7 @@ async fn a_company_moves_to_another_host() {
         let there = there.with_same();
         async move { there.send(Method::Post, &path("import"), Some(text), &[]).await }
     };
-    // Cut off, changed, or of somebody else: nothing is taken in.
+    // If the export is cut off, changed or of another company, nothing is imported.
     let cut = lines[..lines.len() - 1].join("\n");
     let renamed = export.text.replacen("\"acme\"", "\"emca\"", 1);
     let twice = [lines[..2].join("\n"), lines[1..].join("\n")].concat();
@@ -68,9 +68,9 @@ async fn a_company_moves_to_another_host() {
     assert!(other.service().verify_store().await.unwrap().is_empty());
 }
 
-/// Whoever calls while a company comes in is told to wait, and takes none of its numbers.
+/// A call during the import is told to wait, and uses none of the company's sequence numbers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_reaches_a_company_that_is_on_its_way_in() {
+async fn a_company_cannot_be_used_while_it_is_imported() {
     let (_host, api) = extracting().await;
     api.capture("acme", "a fact").await.fine();
     let export = api.send(Method::Get, &path("export"), None, &[]).await.text;
@@ -96,9 +96,9 @@ async fn nobody_reaches_a_company_that_is_on_its_way_in() {
     assert_eq!(there.query("acme", "fact").await, ["a fact"]);
 }
 
-/// The host ended in the middle: what had come in goes when it opens again, and the company may come once more.
+/// If the host ended during an import, the next start removes the part, and the company can be imported again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_import_that_was_cut_off_leaves_nothing() {
+async fn an_interrupted_import_leaves_nothing() {
     let (mut host, api) = extracting().await;
     api.capture("acme", "half of a company").await.fine();
     bind(&api, "other", "extracts", &json!({})).await;

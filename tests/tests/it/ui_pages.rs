@@ -1,11 +1,11 @@
-//! The explorer's pages of work, rules and the ledger: for whom they are, what their forms change, and what they never show.
+//! The explorer's pages of jobs, bindings, costs and tokens: their roles, their forms, and what they must not show.
 
 use memhost_server::Method;
 use serde_json::{Value, json};
 
 use super::support::{Answer, Api, bind, extracting};
 
-/// Somebody who is signed in.
+/// A viewer who is signed in.
 pub(crate) struct Visitor {
     pub(crate) api: Api,
     pub(crate) session: String,
@@ -55,7 +55,7 @@ impl Visitor {
         self.api.send(Method::Get, path, None, &[("cookie", &self.session)]).await
     }
 
-    /// A page that must be there.
+    /// A page that must exist.
     pub(crate) async fn page(&self, path: &str) -> String {
         let answer = self.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
@@ -72,7 +72,7 @@ impl Visitor {
         self.api.send(Method::Post, path, Some(encode(&all)), &[("cookie", &self.session)]).await
     }
 
-    /// A form that is taken only with its token, and leads to another page.
+    /// Sends a form, which is accepted only with its token and leads to another page.
     pub(crate) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         for forged in [encode(fields), encode(&[&[("csrf", "guessed")], fields].concat())] {
             let answer = self.api.send(Method::Post, path, Some(forged), &[("cookie", &self.session)]).await;
@@ -118,7 +118,7 @@ fn event(id: &str, text: &str) -> Value {
     })
 }
 
-/// Something of everything: a job that failed, a review item, a delivery that was given up.
+/// One of everything: a failed job, a review item, a dead letter.
 pub(crate) async fn filled() -> (memhost_tests::TestHost, Api) {
     let (host, api) = extracting().await;
     api.capture("acme", "job fails").await.fine();
@@ -132,7 +132,7 @@ pub(crate) async fn filled() -> (memhost_tests::TestHost, Api) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_page_is_for_whom_it_is() {
+async fn every_page_allows_exactly_its_roles() {
     let (_host, api) = filled().await;
     api.post("/runtime/v1/companies/other/query", &json!({"scope": {"companyId": "other"}, "query": "x"})).await.fine();
     let digest = api.get("/control/v1/plugins").await["admitted"][0]["digest"].as_str().unwrap().to_owned();
@@ -197,7 +197,7 @@ async fn every_page_is_for_whom_it_is() {
         assert_eq!(operator.get(path).await.status, 200, "{path}");
         assert_eq!(admin.get(path).await.status, 403, "{path}");
     }
-    // Whoever may not change anything sees no button for it.
+    // A viewer who may not change something sees no button for it.
     for (path, button) in [
         (format!("/c/acme/jobs/{job}"), "Retry"),
         (format!("/c/acme/reviews/{review}"), "Approve"),
@@ -210,7 +210,7 @@ async fn every_page_is_for_whom_it_is() {
     }
     assert!(operator.page("/c/acme/bindings/careful").await.contains("Save permissions"));
     assert!(!admin.page("/c/acme/bindings/careful").await.contains("Save permissions"));
-    // A refusal is the same whether or not there is such a thing.
+    // A refusal is the same whether or not the thing exists.
     let refusal = |text: &str| text[text.find("data-problem").unwrap()..].to_owned();
     let (one, none) = (outsider.get("/c/acme/bindings/careful").await, outsider.get("/c/acme/bindings/nothing").await);
     let without_id = |text: String| text.split("<dl").next().unwrap_or_default().to_owned();
@@ -224,7 +224,7 @@ async fn token_of(api: &Api) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_is_done_again_and_decided_about() {
+async fn jobs_deliveries_and_reviews_are_changed_through_forms() {
     let (_host, api) = filled().await;
     let admin = in_company(&api, "acme", "company_administrator").await;
     let auditor = in_company(&api, "acme", "auditor").await;
@@ -253,10 +253,10 @@ async fn work_is_done_again_and_decided_about() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bindings_are_made_pointed_at_granted_and_switched() {
+async fn bindings_are_created_assigned_granted_and_disabled() {
     let (_host, api) = extracting().await;
     let (operator, admin) = (operator(&api).await, in_company(&api, "acme", "company_administrator").await);
-    // What is wrong stands beside its field, and nothing is made.
+    // An error is shown beside its field, and nothing is created.
     let bad = [("key", "m"), ("providerKey", "local-markdown"), ("config", r#"{"ranking": {"b": 7}}"#)];
     let answer = admin.post("/c/acme/bindings", &bad).await;
     assert_eq!(answer.status, 422, "{}", answer.text);
@@ -276,7 +276,7 @@ async fn bindings_are_made_pointed_at_granted_and_switched() {
     admin.form("/c/acme/bindings/m/switch", &[("enabled", "false"), ("revision", "1")]).await;
     assert_eq!(api.get(binding).await["enabled"], false);
     let stale = admin.post("/c/acme/bindings/m/switch", &[("enabled", "true"), ("revision", "1")]).await;
-    assert_eq!(stale.status, 412, "somebody changed it meanwhile");
+    assert_eq!(stale.status, 412, "it was changed meanwhile");
     admin.form("/c/acme/bindings/m/agents", &[("agentId", "ada"), ("on", "true")]).await;
     assert_eq!(admin.post("/c/acme/bindings/m/agents", &[("on", "true")]).await.status, 400, "which agent?");
     let resolved = admin.page("/c/acme/resolve?agentId=ada").await;
@@ -284,7 +284,7 @@ async fn bindings_are_made_pointed_at_granted_and_switched() {
     admin.form("/c/acme/bindings/m/default", &[("on", "true")]).await;
     assert_eq!(api.get(binding).await["isDefault"], true);
 
-    // Only who runs the host decides what a provider may reach.
+    // Only an operator sets grants.
     let path = "/c/acme/bindings/extracts/grants";
     let page = operator.page("/c/acme/bindings/extracts").await;
     assert!(page.contains("Where it might send something") && page.contains("storage of 64 MiB"), "{page}");
@@ -349,7 +349,7 @@ async fn a_token_is_shown_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn costs_are_summed_exported_and_kept_within_budgets() {
+async fn costs_are_summed_and_exported_and_budgets_are_set() {
     let (_host, api) = extracting().await;
     let admin = in_company(&api, "acme", "company_administrator").await;
     let body = json!({
@@ -380,7 +380,7 @@ async fn costs_are_summed_exported_and_kept_within_budgets() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plugins_are_looked_at_and_looked_for_again() {
+async fn plugins_are_shown_and_scanned_for() {
     let (host, api) = extracting().await;
     let operator = operator(&api).await;
     std::fs::write(host.directory().join("plugins/broken<b>.wasm"), b"no component").unwrap();

@@ -1,4 +1,4 @@
-//! The explorer's pages of what is remembered: records, questions, trees. For whom they are, and that what they do is done.
+//! The explorer's pages of records, queries and trees: their roles, and the effects of their forms.
 
 use memhost_tests::TestHost;
 use memhost_types::BindingLimits;
@@ -16,7 +16,7 @@ async fn keeping(provider: &str) -> (TestHost, Api) {
     (host, api)
 }
 
-/// Writes a record of an agent, or of everybody, and tells its name.
+/// Writes a record with or without an agent, and answers its handle.
 async fn write(api: &Api, agent: Option<&str>, record: &Value) -> String {
     let body = json!({
         "scope": {"companyId": "acme", "agentId": agent},
@@ -47,8 +47,8 @@ async fn stored(api: &Api) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn records_are_listed_and_shown_whole() {
-    let (_host, api) = keeping("keeper").await;
+async fn records_are_listed_and_shown_in_full() {
+    let (_host, api) = keeping("reference").await;
     let hostile = "<script>alert(1)</script>\n  & <img src=x onerror=alert(2)>";
     let metadata = json!({"kind": "<b>fact</b>", "tags": ["a", "b"]});
     let id = write(
@@ -92,7 +92,7 @@ async fn records_are_listed_and_shown_whole() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_list_has_pages() {
-    let (_host, api) = keeping("keeper").await;
+    let (_host, api) = keeping("reference").await;
     let records: Vec<Value> = (0..60).map(|n| json!({"text": format!("number <{n}>")})).collect();
     let body = json!({"scope": {"companyId": "acme"}, "records": records});
     api.post("/runtime/v1/companies/acme/records", &body).await.fine();
@@ -107,7 +107,7 @@ async fn a_long_list_has_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_forgotten_through_the_form_is_gone() {
+async fn a_record_that_is_forgotten_through_the_form_is_gone() {
     let (_host, api) = keeping("local-markdown").await;
     let id = write(&api, None, &json!({"text": "the gate code is 17"})).await;
     let (admin, auditor) =
@@ -127,7 +127,7 @@ async fn what_is_forgotten_through_the_form_is_gone() {
 
     let asked = admin.page(&at("forget", &id)).await;
     assert!(asked.contains("the gate code is 17") && asked.contains("This cannot be undone"), "{asked}");
-    assert_eq!(stored(&api).await.len(), 1, "asking forgets nothing");
+    assert_eq!(stored(&api).await.len(), 1, "the confirmation page forgets nothing");
     let answer = admin.form(&at("forget", &id), &[]).await;
     let list = admin.page(&location(&answer)).await;
     assert!(list.contains("Forgotten. The record and everything derived from it are deleted."), "{list}");
@@ -198,7 +198,7 @@ async fn a_question_is_answered_and_explained() {
     let explained = api.get("/control/v1/companies/acme/operations?kind=explain").await;
     assert!(!explained["items"].as_array().unwrap().is_empty());
 
-    // A provider that cannot tell is not asked, and the answer is there.
+    // A provider without `explain` is not asked, and the result is shown.
     let (_host, api) = extracting().await;
     api.capture("acme", "the deploy window is noon").await.fine();
     let admin = in_company(&api, "acme", "company_administrator").await;
@@ -215,7 +215,7 @@ fn hrefs(page: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tree_is_walked_to_its_records() {
+async fn a_tree_leads_to_its_records() {
     let (_host, api) = keeping("local-markdown").await;
     write(&api, None, &json!({"text": "the <gate> is green"})).await;
     let admin = in_company(&api, "acme", "company_administrator").await;
@@ -241,7 +241,7 @@ async fn a_tree_is_walked_to_its_records() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everybody_sees_what_is_theirs() {
+async fn viewers_see_only_what_their_token_allows() {
     let (_host, api) = keeping("local-markdown").await;
     let own = write(&api, Some("ada"), &json!({"text": "a secret of ada"})).await;
     let other = write(&api, Some("bob"), &json!({"text": "a secret of bob"})).await;
@@ -265,7 +265,7 @@ async fn everybody_sees_what_is_theirs() {
     let left = api.post("/runtime/v1/companies/acme/list", &of_bob).await.fine();
     assert_eq!(left["items"][0]["text"], "a secret of bob");
 
-    // Another company looks the same whether or not there is such a thing in it.
+    // The answer for another company is the same whether or not the record exists.
     let outsider = in_company(&api, "other", "company_administrator").await;
     for path in ["records", "query", "browse", "new-record", "records/notes/x", "forget/notes/x", "correct/notes/x"] {
         let refusal = |company: &str| {
@@ -286,7 +286,7 @@ async fn everybody_sees_what_is_theirs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn looking_makes_no_binding_and_shows_nothing_that_waits() {
+async fn viewing_creates_no_binding_and_shows_no_waiting_record() {
     let (_host, api) = keeping("local-markdown").await;
     let operator: Visitor = operator(&api).await;
     for path in ["records", "query?query=x", "browse"] {

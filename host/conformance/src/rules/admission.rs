@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
         "The host offers everything that the component imports.",
         world(
             "memory-provider",
-            "A component imports only what it uses of it, and beside it whatever of WASI 0.2 its language's runtime needs.",
+            "A component imports only what it uses of it, and what its language's runtime needs of WASI 0.2.",
         ),
         Run::Admission,
     )
@@ -45,7 +45,10 @@ pub(super) const RULES: &[Rule] = &[
         Run::Admission,
     )
     .refused_with(|error| {
-        matches!(error, AdmissionError::Describe(_)) || is_of(error, "name") || is_of(error, "summary") || is_of(error, "permissions")
+        matches!(error, AdmissionError::Describe(_))
+            || is_of(error, "name")
+            || is_of(error, "summary")
+            || is_of(error, "permissions")
     }),
     Rule::new(
         "DSC-02",

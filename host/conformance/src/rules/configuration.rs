@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         "The answer about a configuration is always the same",
         "The suite calls `validate-config` three times with the configuration of the check, and three times with an \
          unknown field added. The answers are the same each time.",
-        provider("validate-config", "Whether `config` (an object) will do. Pure, like `describe`."),
+        provider("validate-config", "Whether `config` (an object) is acceptable. Pure, like `describe`."),
         Run::Component(|candidate| Box::pin(same_complaints(candidate))),
     ),
     Rule::new(

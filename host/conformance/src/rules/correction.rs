@@ -9,7 +9,7 @@ use memhost_sandbox::{CallError, Correction, OptionalInterface};
 use memhost_types::{ProviderError, RecordHandle, RecordWrite};
 
 const NOW_HOLDS: &str =
-    "The record that now holds: the same id where it was changed in place, another where it was superseded.";
+    "The record that is now valid: the same id if it was changed in place, another id if it was superseded.";
 const NOT_THERE: &str = "The thing named does not exist in this scope. Not retried.";
 
 pub(super) const RULES: &[Rule] = &[
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         "COR-03",
         "The old text is not found",
         "After a correction no query returns the old text.",
-        optional("correct-response.superseded", "The record that no longer holds, where it was superseded."),
+        optional("correct-response.superseded", "The record that was superseded, if there is one."),
         Run::Binding(|subject| Box::pin(old_is_gone(subject))),
     )
     .of(OptionalInterface::Correction),

@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         "XPL-03",
         "Explaining changes nothing",
         "After three explanations the list is unchanged.",
-        optional("explain-query", "Runs the query again and tells how. No effect."),
+        optional("explain-query", "Runs the query again and explains its result. No effect."),
         Run::Binding(|subject| Box::pin(no_effect(subject))),
     )
     .of(OptionalInterface::Explain),

@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         "EXT-03",
         "The records of a job exist",
         "`get-record` returns each record that `run-job` answers, unless the record waits for review.",
-        types("extraction-job.record-count", "How many records came of it, known once it succeeded."),
+        types("extraction-job.record-count", "How many records the job made, known once it succeeded."),
         Run::Binding(|subject| Box::pin(records_exist(subject))),
     )
     .of(OptionalInterface::Extraction),
@@ -67,7 +67,7 @@ pub(super) const RULES: &[Rule] = &[
         "EXT-07",
         "A job says how many records it made",
         "A job that succeeded has a `record-count` that equals the number of its records.",
-        types("extraction-job.record-count", "How many records came of it, known once it succeeded."),
+        types("extraction-job.record-count", "How many records the job made, known once it succeeded."),
         Run::Binding(|subject| Box::pin(count(subject))),
     )
     .of(OptionalInterface::Extraction),

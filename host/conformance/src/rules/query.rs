@@ -9,7 +9,7 @@ use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Snippet};
 
-const FINDS: &str = "Finds what fits. No effect that a later call could see, apart from use counts.";
+const FINDS: &str = "Finds records that fit the query. No effect that a later call could see, apart from use counts.";
 
 pub(super) const RULES: &[Rule] = &[
     Rule::new(

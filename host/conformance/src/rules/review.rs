@@ -7,7 +7,7 @@ use super::partition::PARTITIONS;
 use crate::rule::{Rule, Run, optional, types};
 use memhost_sandbox::OptionalInterface;
 
-const WAITS: &str = "What waits in this scope, oldest first; at most `limit`, 1 to 1,000.";
+const WAITS: &str = "The records that wait in this scope, oldest first; at most `limit`, 1 to 1,000.";
 const NOT_THERE: &str = "The thing named does not exist in this scope. Not retried.";
 
 pub(super) const RULES: &[Rule] = &[
@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
         "REV-01",
         "A waiting record is not found",
         "Neither a query with its own words nor the preamble of a run returns a record that waits.",
-        optional("list-pending", "Nothing of it is returned by `provider.query`."),
+        optional("list-pending", "`provider.query` returns none of them."),
         Run::Binding(|subject| Box::pin(waiting::hidden(subject))),
     )
     .of(OptionalInterface::Review),
@@ -55,7 +55,7 @@ pub(super) const RULES: &[Rule] = &[
         "REV-06",
         "A waiting record can be forgotten",
         "The suite forgets a waiting record. The effect is not `not-found`, and the record no longer waits.",
-        optional("list-pending", "What waits can be forgotten like what counts."),
+        optional("list-pending", "They can be forgotten like other records."),
         Run::Binding(|subject| Box::pin(waiting::forgotten(subject))),
     )
     .of(OptionalInterface::Review),
@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
         "REV-07",
         "An approved record is a normal record",
         "After an approval the record no longer waits, `get-record` returns it, and a query with its words finds it.",
-        optional("decide", "What was approved is a record like any other from then on"),
+        optional("decide", "An approved record is from then on like any other."),
         Run::Binding(|subject| Box::pin(deciding::approved(subject))),
     )
     .of(OptionalInterface::Review),
@@ -72,7 +72,7 @@ pub(super) const RULES: &[Rule] = &[
         "A rejected record is gone",
         "A rejection answers no record. Afterwards the record does not wait, and no list, query or `get-record` \
          returns it.",
-        optional("decide", "what was rejected is returned by no call."),
+        optional("decide", "No call returns a rejected record."),
         Run::Binding(|subject| Box::pin(deciding::rejected(subject))),
     )
     .of(OptionalInterface::Review),

@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         "TRF-06",
         "An export contains nothing that was forgotten",
         "The suite forgets one of two records, whatever the effect is. The export contains nothing of its text.",
-        optional("export-records", "What waits for a person goes with them; what was forgotten does not."),
+        optional("export-records", "Records that wait for a person are included; forgotten records are not."),
         Run::Binding(|subject| Box::pin(export::forgotten(subject))),
     )
     .of(OptionalInterface::Transfer),
@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
         "TRF-07",
         "Waiting records are exported, too",
         "The suite exports a waiting record and imports it into an empty binding. It waits there.",
-        optional("export-records", "What waits for a person goes with them; what was forgotten does not."),
+        optional("export-records", "Records that wait for a person are included; forgotten records are not."),
         Run::Binding(|subject| Box::pin(import::waits(subject))),
     )
     .of(OptionalInterface::Transfer),

@@ -1,5 +1,5 @@
-//! What the index knows of items, as it is stored: in pages of some items each. A change rewrites the pages of the items
-//! that it is about, so that what is forgotten leaves storage at once. A page holds no word of a text, only hashes.
+//! The stored form of the index: pages of some entries each. A change rewrites the pages of its items, so that a
+//! forgotten item is removed from storage at once. A page holds no word of a text, only hashes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,17 +8,17 @@ use super::places::Sight;
 use crate::item::{Facts, Item};
 use crate::text::{Analyzer, TERM_BYTES, Term, hash};
 
-/// Items of one page.
+/// The most items of one page.
 const PAGE_ITEMS: usize = 128;
 /// A page of this many bytes takes no further item; one long item may have a larger page to itself.
 const PAGE_BYTES: usize = 128 << 10;
 
-/// What is known of an item.
+/// The index entry of an item.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    /// The item's.
+    /// The item's id.
     pub(crate) id: String,
-    /// Who may see it.
+    /// Its place.
     pub(crate) place: Sight,
     /// 0 to 1.
     pub(crate) confidence: f32,
@@ -28,12 +28,12 @@ pub(crate) struct Entry {
     pub(crate) length: u16,
     /// Hashes of its metadata's members, for filters.
     pub(crate) members: Vec<u64>,
-    /// Its terms, each once, and how often.
+    /// Its distinct terms, each with its number.
     pub(crate) terms: Vec<(Term, u8)>,
 }
 
 impl Entry {
-    /// Of an item.
+    /// The entry of an item.
     pub(crate) fn of(item: &Item, analyzer: &mut Analyzer) -> Self {
         let facts = Facts::of(item);
         let mut all = analyzer.terms(&item.content);
@@ -61,7 +61,7 @@ impl Entry {
     }
 }
 
-/// Hashes of an object's members. The order of members inside of a value makes no difference.
+/// Hashes of an object's members. They do not depend on the order of members inside a value.
 pub(crate) fn members(object: Option<&Map<String, Value>>) -> Vec<u64> {
     let member = |(name, value): (&String, &Value)| {
         let name = hash(b"member", name.as_bytes()).to_le_bytes();
@@ -70,7 +70,7 @@ pub(crate) fn members(object: Option<&Map<String, Value>>) -> Vec<u64> {
     object.into_iter().flatten().map(member).collect()
 }
 
-/// Some entries that are stored together.
+/// Entries that are stored together.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     /// In no order.
@@ -94,7 +94,7 @@ impl Page {
         items < PAGE_ITEMS && bytes < PAGE_BYTES
     }
 
-    /// As it is stored.
+    /// The stored form.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
         let mut out = Vec::new();
         for entry in &self.entries {
@@ -117,7 +117,7 @@ impl Page {
         Ok(out)
     }
 
-    /// Back from [`Self::encode`].
+    /// The inverse of [`Self::encode`].
     pub(crate) fn decode(mut rest: &[u8]) -> Result<Self, postcard::Error> {
         let mut entries = Vec::new();
         while !rest.is_empty() {
@@ -141,7 +141,7 @@ impl Page {
         Ok(Self { entries })
     }
 
-    /// Puts an entry in, instead of the one of the same id, which it answers.
+    /// Adds an entry, and answers the one of the same id that it replaces.
     pub(crate) fn put(&mut self, entry: Entry) -> Option<Entry> {
         match self.entries.iter_mut().find(|other| other.id == entry.id) {
             Some(other) => Some(std::mem::replace(other, entry)),
@@ -152,7 +152,7 @@ impl Page {
         }
     }
 
-    /// Takes the entry of an id out.
+    /// Removes the entry of an id.
     pub(crate) fn take(&mut self, id: &str) -> Option<Entry> {
         let at = self.entries.iter().position(|entry| entry.id == id)?;
         Some(self.entries.swap_remove(at))

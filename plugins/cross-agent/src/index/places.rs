@@ -1,24 +1,25 @@
-//! Who may see what. Few combinations hold for many items, so each has a number and is judged once a call.
+//! Places: the combinations of partitions and project that decide who sees an item. Many items share few places, so
+//! each place has a number and is judged once in a call.
 
 use memhost_sdk::types::Scope;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What decides who sees an item.
+/// A place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Sight {
     /// The three partitions of the contract.
     pub(crate) agent: Option<String>,
     pub(crate) subject: Option<String>,
     pub(crate) namespace: Option<String>,
-    /// None: the whole company's.
+    /// None: visible in the whole company.
     pub(crate) project: Option<String>,
     /// Whether every project sees it.
     pub(crate) is_global: bool,
 }
 
-/// All that there are, by number.
+/// All places, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     numbers: FxHashMap<Sight, u32>,
@@ -26,7 +27,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Its number, new if need be.
+    /// The number of a place. A new place gets a new number.
     pub(super) fn number(&mut self, place: &Sight) -> u32 {
         if let Some(number) = self.numbers.get(place) {
             return *number;
@@ -37,23 +38,23 @@ impl Places {
         number
     }
 
-    /// Which of them a caller sees, by number.
+    /// Which places a caller sees, by number.
     pub(crate) fn seen(&self, asked: &Asked<'_>) -> Vec<bool> {
         self.all.iter().map(|place| asked.sees(place)).collect()
     }
 
-    /// Whether a caller sees one of them.
+    /// Whether a caller sees a place.
     pub(crate) fn sees(&self, place: u32, asked: &Asked<'_>) -> bool {
         asked.sees(&self.all[place as usize])
     }
 }
 
-/// Who asks.
+/// A caller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     scope: &'a Scope,
     project: Option<&'a str>,
-    /// Recall stays in its project; whoever looks after a company's records without naming one sees all.
+    /// Whether the call is a query, which stays in its project. Other calls without a project see all projects.
     is_recall: bool,
     shares_agents: bool,
 }
@@ -64,13 +65,13 @@ impl<'a> Asked<'a> {
         Self { scope, project: scope.project_id.as_deref(), is_recall: false, shares_agents }
     }
 
-    /// A query. Where the scope names no project, its filter may.
+    /// The caller of a query. If the scope names no project, the filter may.
     pub(crate) fn recalling(scope: &'a Scope, filter: Option<&'a Map<String, Value>>, shares_agents: bool) -> Self {
         let filtered = filter.and_then(|filter| filter.get("projectId")?.as_str());
         Self { scope, project: scope.project_id.as_deref().or(filtered), is_recall: true, shares_agents }
     }
 
-    /// What an item has set, a scope must not contradict.
+    /// Whether the scope has no other value in a field that the item has set.
     fn sees(&self, place: &Sight) -> bool {
         let fits = |of_item: &Option<String>, of_scope: &Option<String>| {
             of_item.is_none() || of_scope.is_none() || of_item == of_scope

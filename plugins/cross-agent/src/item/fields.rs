@@ -1,4 +1,4 @@
-//! The metadata that makes a record an item: its names, what they may say, and what holds where they say nothing.
+//! The metadata of an item: the names of its fields, their values and defaults.
 
 use jiff::Timestamp;
 use memhost_sdk::types::Error;
@@ -6,31 +6,31 @@ use serde_json::{Map, Value, json};
 
 use super::Item;
 
-/// What an item is.
+/// The values of `type`.
 const TYPES: &[&str] = &["fact", "preference", "decision", "task_context", "tool_observation"];
-/// Who sees it.
+/// The values of `visibility`.
 const VISIBILITIES: &[&str] = &["project", "global"];
-/// Where it is from.
+/// The values of `source`.
 const SOURCES: &[&str] = &["manual", "inferred", "imported"];
 
-/// How sure a raw exchange is, of which nobody says: there is no model here that would have looked at it.
+/// The confidence of a raw exchange without one.
 const RESIDUE_CONFIDENCE: f64 = 0.5;
 
-/// What ranking and visibility need of an item.
+/// The fields that ranking and visibility use.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Facts {
     /// Every project of the company sees it.
     pub(crate) is_global: bool,
-    /// 0 to 1; 1 where nobody says.
+    /// 0 to 1; 1 if it is not given.
     pub(crate) confidence: f32,
-    /// Microseconds since 1970: what the item says of its last change, else when it was written.
+    /// The age, in microseconds since 1970: the later of the item's own times, else the time of the write.
     pub(crate) when: i64,
     /// Its tags.
     pub(crate) tags: Vec<String>,
 }
 
 impl Facts {
-    /// Of an item.
+    /// The fields of an item.
     pub(crate) fn of(item: &Item) -> Self {
         let empty = Map::new();
         let metadata = item.metadata.as_ref().unwrap_or(&empty);
@@ -60,7 +60,7 @@ pub(crate) fn object(field: &str, json: Option<&str>) -> Result<Option<Map<Strin
         .map_err(|error| Error::invalid(field, format!("is not a JSON object: {error}; send an object")))
 }
 
-/// Refuses metadata whose well-known members say something that they cannot.
+/// Refuses metadata if a known member has a wrong value.
 ///
 /// # Errors
 /// The member at fault, below `field`.
@@ -86,7 +86,7 @@ pub(crate) fn check(field: &str, metadata: &Map<String, Value>) -> Result<(), Er
     Ok(())
 }
 
-/// Says of a raw exchange what nobody said: it is context of a task, nobody stated it, and it is half as sure.
+/// Sets the missing fields of a raw exchange: `task_context`, `inferred`, and a confidence of 0.5.
 pub(crate) fn fill_residue(metadata: &mut Map<String, Value>) {
     let defaults =
         [("type", json!("task_context")), ("source", json!("inferred")), ("confidence", json!(RESIDUE_CONFIDENCE))];
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_item_cannot_say_is_refused_by_name() {
+    fn wrong_members_of_an_item_are_refused_by_name() {
         for (metadata, field) in [
             (json!({"type": "rumour"}), "m.type"),
             (json!({"type": 1}), "m.type"),

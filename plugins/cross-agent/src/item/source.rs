@@ -1,4 +1,4 @@
-//! Where an item came from, in the plan's spelling.
+//! The source of an item, with the plan's field names.
 
 use memhost_sdk::types::{SourceKind, SourceRef};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ impl From<SourceRef> for Source {
 }
 
 impl Source {
-    /// The contract's form of it.
+    /// The source as the contract's type.
     pub(crate) fn with_company(self, company: &str) -> SourceRef {
         SourceRef {
             kind: self.kind.into(),

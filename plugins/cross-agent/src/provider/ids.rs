@@ -1,4 +1,4 @@
-//! Ids of items that came without one.
+//! Ids of items that were written without one.
 
 use memhost_sdk::types::Error;
 
@@ -19,7 +19,7 @@ impl CrossAgent {
         };
         let base = number.map_or_else(|| base.clone(), |number| format!("{base}.{number}"));
         let mut id = base.clone();
-        // Somebody may have chosen that id before.
+        // The id may be taken.
         for attempt in 1_u32.. {
             match self.store.item(&id)? {
                 None => return Ok((id, false)),

@@ -1,4 +1,4 @@
-//! Jobs: embedding what was captured, while nobody waits.
+//! Jobs: embedding items in the background.
 
 use memhost_sdk::jobs::{Job, Jobs};
 use memhost_sdk::types::*;
@@ -6,9 +6,9 @@ use memhost_sdk::{Extraction, embeddings};
 
 use super::{CrossAgent, now};
 
-/// Texts that one call embeds. An instance does one thing at a time, so that a query waits no longer than these take.
+/// Texts that one call embeds. An instance runs one call at a time, so a query waits until these are done.
 const AT_ONCE: usize = 32;
-/// Jobs that are remembered after their end.
+/// How many jobs stay stored after their end.
 const REMEMBERED: usize = 64;
 
 fn jobs() -> Jobs<()> {
@@ -16,9 +16,9 @@ fn jobs() -> Jobs<()> {
 }
 
 impl CrossAgent {
-    /// The job that embeds what waits, if there is a model.
+    /// The job that embeds items without a vector, if there is a model.
     pub(super) fn leave_job(&mut self) -> Result<Vec<ExtractionJob>, Error> {
-        // A model that cannot say its name now may do so when the job runs; a host without one has no work for it.
+        // A model that fails now may work when the job runs. Without a model there is no job.
         if matches!(embeddings::model(), Ok(None)) {
             return Ok(Vec::new());
         }
@@ -32,7 +32,7 @@ impl Extraction for CrossAgent {
         let mut job = jobs().get(&id)?;
         if !job.has_ended() {
             let has_more = match embeddings::model()? {
-                // The grant was taken back: there is nothing to do.
+                // The grant was taken away, so there is nothing to do.
                 None => false,
                 Some(model) => {
                     self.meaning.refresh(&self.store, &model)?;

@@ -10,7 +10,7 @@ use crate::meaning::Question;
 use crate::rank::{Ask, Hit};
 
 impl CrossAgent {
-    /// What answers, best first.
+    /// The hits, best first.
     pub(super) fn search(&mut self, request: &QueryRequest) -> Result<Vec<(Hit, Item)>, Error> {
         let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
         let asked = Asked::recalling(&request.scope, filter.as_ref(), self.config.shared_across_agents);
@@ -24,7 +24,7 @@ impl CrossAgent {
             config: &self.config,
         };
         let mut hits = ask.best(&self.store, &self.meaning, &mut self.scratch)?;
-        // A run that begins is better off with what is newest than with nothing.
+        // For the start of a run the newest items are better than nothing.
         if hits.is_empty() && request.intent == Intent::AgentPreamble {
             hits = ask.everything(&self.store);
         }
@@ -38,7 +38,7 @@ impl CrossAgent {
         Ok(found)
     }
 
-    /// The question's vector. Without a model, or where it fails, words must do.
+    /// The question's vector. None without a model, or if it fails: then items are found by words only.
     fn question(&mut self, text: &str) -> Option<Question> {
         if self.config.weights.meaning == 0.0 {
             return None;
@@ -49,7 +49,7 @@ impl CrossAgent {
             self.meaning.question(text).map(Some)
         });
         found.unwrap_or_else(|error| {
-            log::warn!("the question was not embedded, so that words alone are looked for: {error:?}");
+            log::warn!("the question was not embedded, so items are found by words only: {error:?}");
             None
         })
     }

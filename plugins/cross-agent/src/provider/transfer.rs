@@ -1,4 +1,4 @@
-//! Everything out and in: an item a line, as it is stored.
+//! Export and import: one item on each line, as it is stored.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ impl Transfer for CrossAgent {
         for (_, known) in admitted {
             let Some(item) = self.store.item(&known.id)? else { continue };
             let line = serde_json::to_string(&item).map_err(|error| Error::internal(error.to_string()))?;
-            // The contract has an item's text be as long as a chunk; a line that is longer goes alone.
+            // An item's text may be as long as a chunk. A longer line is a chunk of its own.
             if count == CHANGE_ITEMS || count > 0 && lines.len() + line.len() >= CHUNK_BYTES {
                 return Ok(Chunk { lines, next_cursor: last });
             }
@@ -70,20 +70,20 @@ impl Transfer for CrossAgent {
 fn read(field: &str, line: &str) -> Result<Item, Error> {
     let wrong = |message: String| Error::invalid(field, message);
     let item: Item = serde_json::from_str(line)
-        .map_err(|error| wrong(format!("is no line of an export of cross-agent: {error}")))?;
+        .map_err(|error| wrong(format!("is not a line of an export of cross-agent: {error}")))?;
     if !(1..=ID_BYTES).contains(&item.id.len()) {
         return Err(wrong(format!("has an `id` of {} bytes; 1 to {ID_BYTES} are allowed", item.id.len())));
     }
     for (name, time) in [("createdAt", &item.created_at), ("updatedAt", &item.updated_at)] {
         if let Err(error) = time.parse::<jiff::Timestamp>() {
-            return Err(wrong(format!("has `{time}` as its `{name}`, which is no time: {error}")));
+            return Err(wrong(format!("has `{time}` as its `{name}`, which is not a time: {error}")));
         }
     }
     check(field, item.metadata.as_ref().unwrap_or(&Map::new()))?;
     Ok(item)
 }
 
-/// An item of somebody else does not come in through this scope.
+/// Refuses an item of another scope.
 fn fits(field: &str, item: &Item, scope: &Scope) -> Result<(), Error> {
     let place = &item.scope;
     for (name, of_item, of_scope) in [

@@ -9,7 +9,7 @@ use super::{CrossAgent, now};
 use crate::item::{Item, Place, check, fill_residue, object};
 
 impl CrossAgent {
-    /// One item, as it came. Nothing is extracted: there is no model here that could.
+    /// Stores the payload as one item. Nothing is extracted, because there is no model.
     pub(super) fn take_in(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         if let Some(hook) = &request.hook
             && let Some(present) = self.store.captured_for(&hook.hook_id)?
@@ -57,7 +57,7 @@ impl CrossAgent {
         Ok(CaptureResponse { records: vec![id], jobs, usage: Vec::new() })
     }
 
-    /// Writes items as they are.
+    /// Writes items unchanged.
     pub(super) fn write_all(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
         let mut ids = Vec::with_capacity(request.records.len());
         let mut items: Vec<Item> = Vec::with_capacity(request.records.len());
@@ -91,7 +91,7 @@ impl CrossAgent {
                 mime_type: None,
                 object: None,
             };
-            // Of two writes under one id the later one holds.
+            // If an id occurs twice, the later record wins.
             match places.get(&id) {
                 Some(place) => items[*place] = item,
                 None => {
@@ -105,7 +105,7 @@ impl CrossAgent {
         Ok(ids.into())
     }
 
-    /// Writes items; where there is a model, a job embeds them.
+    /// Writes items. If there is a model, a job embeds them.
     pub(super) fn write(&mut self, items: &[Item]) -> Result<(), Error> {
         if !items.is_empty() {
             self.store.change(items, &[])?;

@@ -1,13 +1,13 @@
-//! Which page an entry goes to.
+//! Assigns entries to pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::{Entry, Index, Page};
 
-/// About what an entry takes beside its terms, in bytes.
+/// About how many bytes an entry takes beside its terms.
 const ENTRY_BYTES: usize = 200;
 
-/// What is to become of one page.
+/// The changes of one page.
 #[derive(Debug, Default)]
 pub(super) struct Change {
     pub(super) page: u32,
@@ -23,7 +23,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// A page as it is now: how many items and bytes.
+    /// Sets the size of a page, in items and bytes.
     pub(super) fn set(&mut self, page: u32, items: usize, bytes: usize) {
         self.sizes.insert(page, (items, bytes));
         match Page::has_room(items, bytes) {
@@ -32,8 +32,8 @@ impl Sizes {
         };
     }
 
-    /// Where entries go and which leave: an item that is there stays in its page, a new one goes where there is room. In
-    /// the order of pages.
+    /// The changes of all pages, in the order of pages: an item stays in its page, and a new one is added where there
+    /// is room.
     pub(super) fn plan(&mut self, index: &Index, entries: Vec<Entry>, gone: &[&str]) -> Vec<Change> {
         let mut plan: BTreeMap<u32, Change> = BTreeMap::new();
         for id in gone {

@@ -28,7 +28,7 @@ fn settle(provider: &mut CrossAgent) {
 }
 
 #[test]
-fn what_means_the_same_is_found_without_its_words() {
+fn items_are_found_by_meaning() {
     let mut provider = open();
     testing::embed_with("topics", 4, topics);
     put(&mut provider, &project("p"), "a", "The entrance is locked at night", &json!({}));
@@ -68,7 +68,7 @@ fn both_legs_count() {
 }
 
 #[test]
-fn a_capture_leaves_a_job_that_embeds_what_waits() {
+fn a_capture_leaves_a_job_that_embeds_waiting_items() {
     let mut provider = open();
     let many: Vec<String> = (0..100).map(|n| format!("item {n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();

@@ -39,7 +39,7 @@ fn recency_and_confidence_are_factors() {
 }
 
 #[test]
-fn weights_and_the_half_life_are_the_configurations() {
+fn weights_and_half_life_come_from_the_configuration() {
     let config = json!({"halfLifeDays": 1, "weights": {"recency": 1, "confidence": 0}});
     let mut provider = with(&config);
     put(&mut provider, &project("p"), "old", "gate", &json!({"updatedAt": ago(2), "confidence": 0}));
@@ -48,7 +48,7 @@ fn weights_and_the_half_life_are_the_configurations() {
 }
 
 #[test]
-fn a_run_that_begins_gets_the_newest_where_nothing_fits() {
+fn the_start_of_a_run_gets_the_newest_if_nothing_fits() {
     let mut provider = open();
     put(&mut provider, &project("p"), "old", "gate", &json!({"updatedAt": ago(90)}));
     put(&mut provider, &project("p"), "new", "door", &json!({}));
@@ -162,7 +162,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn the_index_answers_as_a_reckoning_without_one(steps in prop::collection::vec(step(), 1..80)) {
+    fn the_index_gives_the_same_ranking_as_the_formula(steps in prop::collection::vec(step(), 1..80)) {
         let mut provider = open();
         let mut all: BTreeMap<String, Plain> = BTreeMap::new();
         for step in steps {

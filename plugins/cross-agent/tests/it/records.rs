@@ -31,7 +31,7 @@ fn a_repeated_capture_is_one_item() {
 }
 
 #[test]
-fn residue_says_what_it_is_and_empty_residue_is_nothing() {
+fn residue_is_marked_and_empty_residue_is_ignored() {
     let mut provider = open();
     let residue = |text: &str, metadata: Value| CaptureRequest {
         mode: CaptureMode::CaptureResidue,
@@ -47,7 +47,7 @@ fn residue_says_what_it_is_and_empty_residue_is_nothing() {
 }
 
 #[test]
-fn what_is_forgotten_leaves_nothing_behind() {
+fn a_forgotten_item_leaves_nothing_in_storage() {
     let mut provider = open();
     testing::embed_with("letters", 2, |_| vec![1.0, 0.0]);
     let request = CaptureRequest { hook: Some(hook("h")), ..testing::capture("op", "a rare word: xylophone") };
@@ -120,7 +120,7 @@ fn a_list_is_complete_while_items_change() {
 
 /// So many items in so many pages that one batch does not do: everything holds, before and after a restart.
 #[test]
-fn a_change_of_many_pages_holds() {
+fn a_change_of_many_pages_is_complete() {
     let mut provider = open();
     let many = |word: &str, range: std::ops::Range<usize>| {
         let mut request = testing::upsert("op", &[]);
@@ -153,7 +153,7 @@ fn a_change_of_many_pages_holds() {
 
 /// A crash between the items and their pages leaves a list of ids, and the next open does the rest.
 #[test]
-fn what_a_crash_left_is_finished() {
+fn an_interrupted_change_is_completed() {
     let mut provider = open();
     put(&mut provider, &project("p"), "kept", "gate one", &json!({}));
     put(&mut provider, &project("p"), "gone", "gate two", &json!({}));
@@ -174,7 +174,7 @@ fn what_a_crash_left_is_finished() {
 }
 
 #[test]
-fn what_another_instance_wrote_is_seen() {
+fn writes_of_another_instance_are_visible() {
     let mut first = open();
     put(&mut first, &project("p"), "a", "gate one", &json!({}));
     let mut second: CrossAgent = testing::reopen().unwrap();
@@ -185,7 +185,7 @@ fn what_another_instance_wrote_is_seen() {
 }
 
 #[test]
-fn a_configuration_that_will_not_do_is_named() {
+fn a_wrong_configuration_is_named() {
     for (config, pointer) in [
         (json!({"language": "klingon"}), "/language"),
         (json!({"halfLifeDays": 0}), "/halfLifeDays"),

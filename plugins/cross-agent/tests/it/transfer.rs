@@ -65,7 +65,7 @@ fn an_export_is_lossless_and_an_import_idempotent() {
 }
 
 #[test]
-fn one_bad_line_keeps_all_out_and_is_named() {
+fn one_bad_line_refuses_the_whole_import() {
     let mut provider = open();
     let good = json!({"id": "a", "content": "x", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z",
         "scope": {"agentId": "agent"}});

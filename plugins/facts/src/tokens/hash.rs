@@ -1,8 +1,8 @@
-//! Where a token is looked for in the table. The build script has this file as well, so that both sides agree.
+//! The place of a token in the table. The build script includes this file, too, so that both sides agree.
 
 /// Slots of the table, a power of two: about three of four are taken.
 pub(crate) const SLOTS: usize = 1 << 18;
-/// What an empty slot holds.
+/// The content of an empty slot.
 pub(crate) const EMPTY: u32 = 0x00ff_ffff;
 
 /// The slot where the search for a token begins: FNV-1a, of which the upper bits are the better ones.

@@ -5,7 +5,7 @@ use memhost_sdk::{Provider, check_config};
 use serde_json::{Value, json};
 
 #[test]
-fn bad_values_are_named() {
+fn wrong_values_are_named() {
     for (config, pointer) in [
         (json!({"maxFacts": 0}), "/maxFacts"),
         (json!({"maxFacts": 201}), "/maxFacts"),

@@ -53,7 +53,7 @@ fn the_fifty_first_fact_is_refused() {
 }
 
 #[test]
-fn a_request_that_would_be_too_much_writes_nothing() {
+fn a_request_over_the_limit_writes_nothing() {
     let mut home = Home::with(json!({"maxFacts": 3}));
     home.write(&user(), "one");
     assert!(quota(home.try_write(&user(), vec![fact("two"), fact("three"), fact("four")])).contains('3'));
@@ -77,7 +77,7 @@ fn metadata_is_bounded_and_checked() {
 }
 
 #[test]
-fn a_correction_is_held_to_the_same() {
+fn a_correction_has_the_same_limits() {
     let mut home = Home::new();
     let id = home.write(&user(), "short");
     let request = |text: &str, id: &str| CorrectRequest {

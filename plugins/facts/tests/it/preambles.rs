@@ -31,7 +31,7 @@ fn all_facts_of_the_user_and_the_workspace_are_in_it() {
 }
 
 #[test]
-fn it_stays_within_500_tokens_and_says_what_gave_way() {
+fn it_has_at_most_500_tokens_and_counts_omitted_facts() {
     let mut home = Home::new();
     // About 30 tokens each: no more than seventeen fit.
     let long = |n: usize| format!("{n:02} {}", "decided after a long talk that it is so ".repeat(4));
@@ -68,7 +68,7 @@ fn the_caller_may_ask_for_fewer_snippets() {
 }
 
 #[test]
-fn a_filter_holds_for_the_lists_too() {
+fn a_filter_applies_to_the_lists() {
     let mut home = Home::new();
     home.write_as(&user(), "by a person", json!({"source": "user"}));
     home.write_as(&user(), "by a model", json!({"source": "ai"}));
@@ -81,7 +81,7 @@ fn a_filter_holds_for_the_lists_too() {
 }
 
 #[test]
-fn who_asks_a_question_gets_the_facts_with_its_words() {
+fn a_question_finds_facts_with_its_words() {
     let mut home = Home::new();
     for text in ["Uses Zustand", "Chose Zustand over Redux", "Prefers concise answers"] {
         home.write(&user(), text);

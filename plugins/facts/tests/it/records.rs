@@ -105,7 +105,7 @@ fn raw_material_makes_no_fact() {
 }
 
 #[test]
-fn forgetting_clears_what_is_named() {
+fn forgetting_removes_the_named_facts() {
     let mut home = Home::new();
     let mut ids: Vec<String> = (0..5).map(|n| home.write(&user(), &format!("fact {n}"))).collect();
     ids.push(home.write(&scope("", "", "p"), "of a workspace"));
@@ -152,7 +152,7 @@ fn a_list_is_complete_while_others_write() {
 }
 
 #[test]
-fn duplicates_are_found_where_the_binding_says_so() {
+fn duplicates_are_detected_if_configured() {
     let mut home = Home::new();
     home.write(&user(), "Likes tea");
     home.write(&user(), "likes  TEA.");

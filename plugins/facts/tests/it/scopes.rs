@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Home, fact, refused, scope};
 
 #[test]
-fn a_fact_of_nobody_is_refused() {
+fn a_fact_without_an_owner_is_refused() {
     let mut home = Home::new();
     let (field, message) = refused(home.try_write(&scope("", "", ""), vec![fact("of nobody")]));
     assert_eq!(field, "scope.subjectId");
@@ -17,7 +17,7 @@ fn a_fact_of_nobody_is_refused() {
 }
 
 #[test]
-fn a_scope_with_both_says_which() {
+fn a_scope_with_both_uses_metadata() {
     let mut home = Home::new();
     let both = scope("", "u", "p");
     home.write(&both, "not said");

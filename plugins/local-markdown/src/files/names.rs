@@ -27,7 +27,7 @@ pub(crate) fn new_path(
         folder = format!("{month}.{number}");
     }
     let slug = slug(text);
-    // Two ids may have one hash, by somebody's intent.
+    // Two ids may have the same hash, also on purpose.
     let mut salt = 0_u32;
     loop {
         let hash = hash(&salt.to_le_bytes(), id.as_bytes());
@@ -39,7 +39,7 @@ pub(crate) fn new_path(
     }
 }
 
-/// The first words, as far as a file name can hold them everywhere.
+/// The first words, shortened to what a file name can hold on every system.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     let begin = &text[..text.floor_char_boundary(1_000)];

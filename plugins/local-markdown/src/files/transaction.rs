@@ -1,9 +1,9 @@
 //! Writing several files, all of them or none.
 //!
 //! New contents are written to `.memhost/`, which is in the same directory, so that a rename puts them into place at
-//! once. For more than one file a journal of the renames is written first. A crash before the journal is there leaves
-//! contents that nobody asks for: they are thrown away when the directory is opened. A crash after it leaves the
-//! journal, whose renames are then done to their end. An error in the middle takes back what was done.
+//! once. For more than one file a journal of the renames is written first. After a crash before the journal is
+//! complete, the new contents are deleted when the directory is opened. After a later crash the renames of the journal
+//! are completed. An error in the middle undoes the renames.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -18,25 +18,25 @@ const JOURNAL: &str = ".memhost/journal";
 /// A file to write.
 #[derive(Debug)]
 pub(crate) struct Write {
-    /// Where, relative to the root.
+    /// Its path, relative to the root.
     pub(crate) path: String,
-    /// What.
+    /// Its content.
     pub(crate) content: String,
     /// Whether there is a file at the path.
     pub(crate) replaces: bool,
 }
 
-/// A file whose content is written and waits for its name.
+/// A file whose content is written under a temporary name.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Step {
     temporary: String,
     target: String,
-    /// Where the file that was there before waits until all is done.
+    /// The temporary path of the file that was there before.
     aside: Option<String>,
 }
 
 impl Files {
-    /// Ends or undoes what a crash left. Answers whether files may have changed by it.
+    /// Completes or undoes the writes that a crash interrupted. Answers whether files may have changed.
     pub(crate) fn repair(&mut self) -> io::Result<bool> {
         let entries = match fs::read_dir(self.at(WORK)) {
             Ok(entries) => entries,
@@ -57,7 +57,7 @@ impl Files {
         }
         self.remove(JOURNAL)?;
         for path in names {
-            // What a person put there and cannot be removed so is in nobody's way.
+            // Something that a person put there and that cannot be removed does no harm.
             let _ = fs::remove_file(path);
         }
         Ok(changed)
@@ -119,7 +119,7 @@ impl Files {
     fn publish_one(&self, step: &Step) -> io::Result<()> {
         if let Some(aside) = &step.aside {
             match fs::rename(self.at(&step.target), self.at(aside)) {
-                // Somebody removed it by hand meanwhile: there is nothing to put aside.
+                // A person removed it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 other => other?,
             }
@@ -127,12 +127,12 @@ impl Files {
         self.with_folder(folder(&step.target), || fs::rename(self.at(&step.temporary), self.at(&step.target)))
     }
 
-    /// Undoes steps, of which the last one may be half done. New contents go back to where they waited: a crash in
-    /// here is still finished by the journal.
+    /// Undoes steps, of which the last one may be half done. New contents get their temporary names again, so that the
+    /// journal can still complete the write after a crash in here.
     fn take_back(&self, steps: &[Step]) {
         for step in steps.iter().rev() {
             if let Err(error) = self.take_back_one(step) {
-                log::error!("{} could not be taken back: {error}; compare it with what it should hold", step.target);
+                log::error!("{} could not be restored: {error}; check its content", step.target);
             }
         }
         let _ = fs::remove_file(self.at(JOURNAL));
@@ -148,8 +148,8 @@ impl Files {
         }
     }
 
-    /// Does something in a folder that is made if it turns out to be missing: looking first would cost every write two
-    /// calls to the host.
+    /// Does something in a folder, and creates the folder only if it is missing. Checking first would cost every write
+    /// two calls to the host.
     fn with_folder<T>(&self, folder: &str, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
         match act() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -168,7 +168,7 @@ impl Files {
 }
 
 impl Step {
-    /// A journal is a file like any other: somebody may have written it by hand.
+    /// Checks a journal's paths, because a person may have written the file.
     fn is_inside(&self) -> bool {
         let is_inside = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         [Some(&self.temporary), Some(&self.target), self.aside.as_ref()]
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_in_the_middle_leaves_everything_as_it_was() {
+    fn a_failure_in_the_middle_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let mut files = Files::new(directory.path().to_owned(), true);
         files.write_all(&[write("a.md", "old", false)]).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_written_by_hand_moves_nothing_out() {
+    fn a_journal_written_by_hand_cannot_leave_the_directory() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("root");
         let mut files = Files::new(root.clone(), false);

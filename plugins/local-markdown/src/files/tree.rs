@@ -1,16 +1,16 @@
-//! Looking at the directory. Hidden files and folders, such as `.git`, are nobody's records; links are not followed.
+//! Reads the directory. Hidden files and folders, such as `.git`, are ignored, and links are not followed.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Result};
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
-/// How deep folders are looked into: more is not a person's order but an accident.
+/// How deep folders are read.
 const DEEPEST: usize = 16;
 /// A path must also fit where the index keeps it.
 const LONGEST_PATH: usize = 900;
 
-/// What tells one state of a file or folder from another without reading it.
+/// Identifies the state of a file or folder without reading it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Stamp {
     /// Nanoseconds since 1970.
@@ -29,7 +29,7 @@ impl Stamp {
     }
 }
 
-/// What a folder holds, by path relative to the root, sorted.
+/// The content of a folder, as sorted paths relative to the root.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// Folders.
@@ -41,11 +41,11 @@ pub(crate) struct Listing {
 /// The binding's directory.
 #[derive(Debug)]
 pub(crate) struct Files {
-    /// Where it is.
+    /// Its path.
     pub(super) root: PathBuf,
     /// Whether writes wait for the disk.
     pub(super) durable: bool,
-    /// Temporary files so far.
+    /// The number of temporary files so far.
     pub(super) written: u64,
 }
 
@@ -55,12 +55,12 @@ impl Files {
         Self { root, durable, written: 0 }
     }
 
-    /// The state of a file or folder; none where it is gone. The root is the empty path.
+    /// The state of a file or folder; none if it does not exist. The root is the empty path.
     pub(crate) fn stamp(&self, path: &str) -> Result<Option<Stamp>> {
         gone_is_none(fs::symlink_metadata(self.at(path)).and_then(|metadata| Stamp::of(&metadata)))
     }
 
-    /// What is in a folder; none where it is gone.
+    /// The content of a folder; none if it does not exist.
     pub(crate) fn list(&self, folder: &str) -> Result<Option<Listing>> {
         let Some(entries) = gone_is_none(fs::read_dir(self.at(folder)))? else { return Ok(None) };
         let mut listing = Listing::default();
@@ -83,7 +83,7 @@ impl Files {
         Ok(Some(listing))
     }
 
-    /// A file's content and state. None where it is gone or is not text.
+    /// A file's content and state. None if it does not exist or is not UTF-8.
     pub(crate) fn read(&self, path: &str) -> Result<Option<(String, Stamp)>> {
         let Some(mut file) = gone_is_none(File::open(self.at(path)))? else { return Ok(None) };
         let metadata = file.metadata()?;

@@ -1,18 +1,17 @@
-//! What a record's words are worth, passage by passage.
+//! The terms of a record with their weights, passage by passage.
 
 use serde_json::Value;
 
 use crate::record::{Record, instant};
 use crate::text::{Analyzer, Term, passage_lengths, words};
 
-/// How much a word counts by where it stands, in quarters of a word of the text. A summary is the record in a few
-/// words, so each of them says more.
+/// The weights of words by their place, in quarters of a word of the text. A word of the summary counts more.
 const TEXT: u8 = 4;
 const SUMMARY: u8 = 6;
 const METADATA: u8 = 4;
-/// Dates are in every record of a day: they tell little.
+/// Words of a date count less, because every record of that day has them.
 const DATE: u8 = 2;
-/// A metadata value of at most this many words may be somebody's name.
+/// A metadata value of at most this many words may be a name.
 const NAME_WORDS: usize = 3;
 /// Metadata beyond this many words is data, not description.
 const METADATA_WORDS: usize = 200;
@@ -20,11 +19,11 @@ const METADATA_WORDS: usize = 200;
 /// A record's terms.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Analysis {
-    /// Words of each passage; at least one passage, in a record without words one of 0.
+    /// The number of words of each passage. A record without words has one passage of 0.
     pub(crate) lengths: Vec<u8>,
-    /// How many of `terms` each passage has.
+    /// The number of terms of each passage.
     pub(crate) counts: Vec<u16>,
-    /// Terms with their weights in quarters, passage by passage, each once a passage.
+    /// The distinct terms of each passage with their weights in quarters, passage by passage.
     pub(crate) terms: Vec<(Term, u8)>,
 }
 
@@ -33,13 +32,13 @@ impl Analysis {
     pub(crate) fn of(analyzer: &Analyzer, record: &Record) -> Self {
         let mut analysis = Self::default();
         let mut passage: Vec<(Term, u8)> = Vec::new();
-        // What describes the whole record counts for its first passage.
+        // Summary, dates and metadata count for the first passage.
         let first = describe(analyzer, record);
         let count = words(&record.text).count();
         let mut all = words(&record.text);
         for length in passage_lengths(count) {
             passage.clear();
-            // Stop words too: a question may have nothing else.
+            // Stop words are included, because a question may consist of them.
             passage.extend(all.by_ref().take(length).map(|(_, word)| (analyzer.term(&word), TEXT)));
             if analysis.lengths.is_empty() {
                 passage.extend_from_slice(&first);
@@ -97,7 +96,7 @@ fn strings(value: &Value) -> Vec<&str> {
     }
 }
 
-/// A date as people ask for it: the month's name, the year and the day.
+/// The words of a date: the month's name, the year and the day.
 fn date_words(when: jiff::Timestamp) -> [String; 3] {
     const MONTHS: [&str; 12] = [
         "january",

@@ -1,4 +1,4 @@
-//! A record as the index takes it in.
+//! The index entry of a record.
 
 use serde_json::{Map, Value};
 
@@ -8,19 +8,19 @@ use crate::hash::hash;
 use crate::record::{Front, Record, instant};
 use crate::text::Analyzer;
 
-/// The fields that keep scopes apart: agent, subject, namespace.
+/// The fields that separate scopes: agent, subject, namespace.
 pub(crate) type Partition = [Option<String>; 3];
 
-/// The place of a record in lists: when it was made, then a hash of its id. No write changes it.
+/// The place of a record in lists: its time of creation, then a hash of its id. No write changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Key {
-    /// Microseconds since 1970; 0 for a file that does not say.
+    /// Microseconds since 1970; 0 if the file has no time.
     pub(crate) created: i64,
-    /// Of the id.
+    /// A hash of the id.
     pub(crate) id_hash: u64,
 }
 
-/// What the index keeps of a record.
+/// The index entry of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     /// The record's id.
@@ -29,13 +29,13 @@ pub(crate) struct Entry {
     pub(crate) path: String,
     /// The state of the file that is indexed.
     pub(crate) stamp: Stamp,
-    /// Who may see it.
+    /// Its partition.
     pub(crate) partition: Partition,
     /// Its place in lists.
     pub(crate) key: Key,
-    /// When what it tells of happened, in microseconds since 1970.
+    /// When its content happened, in microseconds since 1970.
     pub(crate) when: i64,
-    /// Hash of what it belongs to: its session, else its document, issue or run. 0: none.
+    /// Hash of its session, else of its document, issue or run. 0: none.
     pub(crate) session: u64,
     /// Hash of the event that it was captured for. 0: none.
     pub(crate) hook: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Of a record that was read from a file.
+    /// The entry of a record that was read from a file.
     pub(crate) fn of(analyzer: &Analyzer, id: String, path: String, stamp: Stamp, record: &Record) -> Self {
         let front = &record.front;
         let micros = |text: Option<&String>| text.and_then(|text| instant(text)).map(jiff::Timestamp::as_microsecond);
@@ -67,7 +67,7 @@ impl Entry {
     }
 }
 
-/// Who may see a record.
+/// The partition of a record.
 pub(crate) fn partition(front: &Front) -> Partition {
     ["agentId", "subjectId", "namespace"].map(|name| front.scope(name).map(str::to_owned))
 }
@@ -77,7 +77,7 @@ pub(crate) fn hook(hook_id: &str) -> u64 {
     hash(b"hook", hook_id.as_bytes()).max(1)
 }
 
-/// One member of a metadata object. The order of members inside of it makes no difference.
+/// The hash of one member of a metadata object. It does not depend on the order of members inside the value.
 pub(crate) fn member(name: &str, value: &Value) -> u64 {
     let name = hash(b"member", name.as_bytes()).to_le_bytes();
     hash(&name, value.to_string().as_bytes())

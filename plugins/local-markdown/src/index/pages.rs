@@ -1,6 +1,6 @@
-//! How the index is stored: in pages of some records each. A change rewrites the pages of the records that it is
-//! about, so that a write costs one small value and what is forgotten leaves storage at once. A page holds no word of a
-//! text, only hashes.
+//! How the index is stored: in pages of some records each. A change rewrites the pages of its
+//! records, so that a write costs one small value and a forgotten record is removed from storage at once. A page holds
+//! no word of a text, only hashes.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ struct Page {
     bytes: usize,
 }
 
-/// Which page a record is in, and which pages are to be stored.
+/// Which page each record is in, and which pages must be stored.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     pages: Vec<Page>,
@@ -52,7 +52,7 @@ impl Pages {
         self.dirty.insert(page);
     }
 
-    /// Puts a record into the page that it was stored in.
+    /// Adds a record to the page that it was stored in.
     pub(crate) fn enter_page(&mut self, doc: DocId, bytes: usize, number: u32) {
         if self.pages.len() <= number as usize {
             self.pages.resize_with(number as usize + 1, Page::default);
@@ -72,7 +72,7 @@ impl Pages {
         };
     }
 
-    /// Makes sure that there is a page of this number, though it may be empty.
+    /// Creates the page of this number if it is missing.
     pub(crate) fn reserve(&mut self, number: u32) {
         if self.pages.len() <= number as usize {
             self.pages.resize_with(number as usize + 1, Page::default);
@@ -82,7 +82,7 @@ impl Pages {
         }
     }
 
-    /// Takes a record out of its page.
+    /// Removes a record from its page.
     pub(crate) fn leave(&mut self, doc: DocId) {
         let Some(number) = self.page_of.get(doc as usize).copied().filter(|number| *number != NO_PAGE) else { return };
         let page = &mut self.pages[number as usize];
@@ -94,7 +94,7 @@ impl Pages {
         self.last_left = Some(number);
     }
 
-    /// All pages are to be stored.
+    /// Marks all pages to be stored.
     pub(crate) fn mark_all(&mut self) {
         self.dirty.extend(0..self.len());
     }
@@ -104,7 +104,7 @@ impl Pages {
         !self.dirty.is_empty()
     }
 
-    /// The next page to store, by number and as stored. It counts as stored then.
+    /// The number and the stored form of the next page to store. It counts as stored afterwards.
     pub(crate) fn next_dirty(&mut self, index: &Index) -> Option<(u32, Result<Vec<u8>, postcard::Error>)> {
         let number = self.dirty.pop_first()?;
         let entries = self.pages[number as usize].docs.iter().filter_map(|doc| index.entry(*doc));
@@ -118,7 +118,7 @@ impl Page {
     }
 }
 
-/// About how many bytes an entry has when it is stored.
+/// About how many bytes the stored entry has.
 pub(crate) fn stored_size(entry: &Entry) -> usize {
     64 + entry.id.len()
         + entry.path.len()
@@ -171,7 +171,7 @@ fn encode(entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>, postcard::Err
     Ok(seal(&body))
 }
 
-/// The entries of a stored page. None where it is damaged.
+/// The entries of a stored page. None if it is damaged.
 pub(crate) fn decode(page: &[u8]) -> Option<Vec<Entry>> {
     let mut rest = unseal(page)?;
     let mut entries = Vec::with_capacity(PAGE_RECORDS);
@@ -204,7 +204,7 @@ pub(crate) fn seal(body: &[u8]) -> Vec<u8> {
     [&hash(b"page", body).to_le_bytes(), body].concat()
 }
 
-/// The bytes behind a hash that fits them.
+/// The bytes after their hash. None if the hash does not match.
 pub(crate) fn unseal(sealed: &[u8]) -> Option<&[u8]> {
     let (sum, body) = sealed.split_first_chunk::<8>()?;
     (*sum == hash(b"page", body).to_le_bytes()).then_some(body)

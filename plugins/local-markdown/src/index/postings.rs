@@ -1,4 +1,4 @@
-//! Which passages have which term.
+//! The inverted index: which passages have which term.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -11,15 +11,15 @@ pub(super) type TermId = u32;
 
 /// A passage number has this many bits of a posting; the rest is the term's weight there.
 const PASSAGE_BITS: u32 = 24;
-/// Where a passage's record is gone.
+/// Stands in place of the record of a removed passage.
 const NOBODY: DocId = DocId::MAX;
-/// Dead passages below this are not worth a renumbering.
+/// With fewer dead passages there is no renumbering.
 const FEW: usize = 4_096;
 
-/// A map by something that is a good hash already.
+/// A map whose keys are good hashes already.
 pub(crate) type ByHash<V> = HashMap<u64, V, BuildHasherDefault<Itself>>;
 
-/// Takes a number as its own hash.
+/// Uses a number as its own hash.
 #[derive(Debug, Default)]
 pub(crate) struct Itself(u64);
 
@@ -35,7 +35,7 @@ impl Hasher for Itself {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // A term has 48 bits, and the map looks at the upper ones too.
+        // A term has 48 bits, and the map uses the upper bits, too.
         self.0 = number ^ (number << 16);
     }
 }
@@ -45,12 +45,12 @@ impl Hasher for Itself {
 pub(crate) struct Posting(u32);
 
 impl Posting {
-    /// Which.
+    /// Its number.
     pub(crate) fn passage(self) -> usize {
         (self.0 & ((1 << PASSAGE_BITS) - 1)) as usize
     }
 
-    /// How often, counted by where the term stands.
+    /// How often, weighted by the place of the term.
     #[allow(clippy::cast_precision_loss, reason = "a byte")]
     pub(crate) fn count(self) -> f32 {
         (self.0 >> PASSAGE_BITS) as f32 / 4.0
@@ -70,16 +70,16 @@ pub(crate) struct Postings {
     ids: ByHash<TermId>,
     terms: Vec<Term>,
     lists: Vec<List>,
-    /// By passage: whose it is.
+    /// By passage: its record.
     owners: Vec<DocId>,
-    /// By passage: its words.
+    /// By passage: its number of words.
     lengths: Vec<u8>,
     dead: usize,
     words: u64,
 }
 
 impl Postings {
-    /// How many numbers there are for passages.
+    /// How many numbers of passages are in use, dead ones included.
     pub(crate) fn slots(&self) -> usize {
         self.owners.len()
     }
@@ -91,7 +91,7 @@ impl Postings {
         (alive, self.words as f32 / alive.max(1.0))
     }
 
-    /// Whose passage it is, and its words.
+    /// The record of a passage, and its number of words.
     pub(crate) fn passage(&self, passage: usize) -> Option<(DocId, u8)> {
         let owner = self.owners[passage];
         (owner != NOBODY).then(|| (owner, self.lengths[passage]))
@@ -152,7 +152,7 @@ impl Postings {
         first
     }
 
-    /// Takes a record's passages out. Their postings stay until the next renumbering.
+    /// Removes a record's passages. Their postings stay until the next renumbering.
     pub(super) fn remove(&mut self, first: u32, lengths: &[u8], terms: &[TermId]) {
         for (passage, length) in (first as usize..).zip(lengths) {
             self.owners[passage] = NOBODY;
@@ -164,12 +164,12 @@ impl Postings {
         }
     }
 
-    /// Whether so much is dead that all passages should be added anew, after [`Self::clear`].
+    /// Whether so many passages are dead that all should be added again, after [`Self::clear`].
     pub(super) fn is_worn(&self) -> bool {
         self.dead > FEW && self.dead * 2 > self.owners.len()
     }
 
-    /// Takes all passages out and keeps the terms' numbers.
+    /// Removes all passages and keeps the terms' numbers.
     pub(super) fn clear(&mut self) {
         for list in &mut self.lists {
             list.postings.clear();

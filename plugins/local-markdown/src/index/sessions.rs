@@ -1,4 +1,4 @@
-//! Which records stand beside which: a session's records in the order in which they happened.
+//! The neighbours of records: a session's records in the order in which they happened.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ type Place = (i64, Key, DocId);
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     members: ByHash<BTreeSet<Place>>,
-    /// By record: before it, behind it.
+    /// By record: the one before it and the one after it.
     beside: Vec<(DocId, DocId)>,
 }
 
@@ -23,12 +23,12 @@ impl Sessions {
         self.beside.get(doc as usize).map(|(before, _)| *before).filter(|before| *before != NONE)
     }
 
-    /// The record behind this one.
+    /// The record after this one.
     pub(crate) fn behind(&self, doc: DocId) -> Option<DocId> {
         self.beside.get(doc as usize).map(|(_, behind)| *behind).filter(|behind| *behind != NONE)
     }
 
-    /// Puts a record into its session; 0 is none.
+    /// Adds a record to its session; 0 is none.
     pub(super) fn insert(&mut self, session: u64, when: i64, key: Key, doc: DocId) {
         if self.beside.len() <= doc as usize {
             self.beside.resize(doc as usize + 1, (NONE, NONE));
@@ -47,7 +47,7 @@ impl Sessions {
         self.link(doc, behind);
     }
 
-    /// Takes a record out.
+    /// Removes a record.
     pub(super) fn remove(&mut self, session: u64, when: i64, key: Key, doc: DocId) {
         let Some(members) = self.members.get_mut(&session) else { return };
         if !members.remove(&(when, key, doc)) {

@@ -11,7 +11,7 @@ use crate::files::Stamp;
 /// A record's number in this instance. Numbers of removed records are used again.
 pub(crate) type DocId = u32;
 
-/// What is known of a record.
+/// A record of the index.
 #[derive(Debug)]
 pub(crate) struct Doc {
     /// The record's id.
@@ -48,7 +48,8 @@ impl Doc {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     docs: Vec<Option<Doc>>,
-    /// By record: the number of its partition. Beside the records, for a search looks at it far more often.
+    /// By record: the number of its partition. It is stored apart from the records, because a search reads it far more
+    /// often.
     partition_of: Vec<u32>,
     free: Vec<DocId>,
     by_id: HashMap<Rc<str>, DocId>,
@@ -69,7 +70,7 @@ impl Index {
         self.by_id.len()
     }
 
-    /// Numbers of records are below this.
+    /// One more than the largest number of a record.
     pub(crate) fn slots(&self) -> usize {
         self.docs.len()
     }
@@ -94,7 +95,7 @@ impl Index {
         self.by_hook.get(&hook).copied()
     }
 
-    /// Records behind a place, in the order of lists.
+    /// The records after a place, in the order of lists.
     pub(crate) fn behind(&self, key: Option<Key>) -> impl Iterator<Item = (DocId, &Doc)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = key.map_or(Unbounded, |key| Excluded((key, DocId::MAX)));
@@ -111,7 +112,7 @@ impl Index {
         &self.partitions
     }
 
-    /// Takes a record in, in place of what had its id or its file before. None where the index is full.
+    /// Adds a record, and removes the one that had its id or its file before. None if the index is full.
     pub(crate) fn insert(&mut self, entry: Entry) -> Option<DocId> {
         let before = [self.by_path(&entry.path), self.by_id(&entry.id)];
         before.into_iter().flatten().for_each(|doc| self.remove(doc));
@@ -154,7 +155,7 @@ impl Index {
         Some(number)
     }
 
-    /// Takes a record out.
+    /// Removes a record.
     pub(crate) fn remove(&mut self, number: DocId) {
         let Some(doc) = self.docs.get_mut(number as usize).and_then(Option::take) else { return };
         self.postings.remove(doc.first_passage, &doc.lengths, &doc.terms);
@@ -171,7 +172,7 @@ impl Index {
         }
     }
 
-    /// A record as it was taken in.
+    /// The entry of a record.
     pub(super) fn entry(&self, number: DocId) -> Option<Entry> {
         let doc = self.doc(number)?;
         let terms = doc.terms.iter().zip(&doc.weights).map(|(term, weight)| (self.postings.term(*term), *weight));
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_is_not_found() {
+    fn removed_records_are_not_found() {
         let mut index = Index::default();
         insert(&mut index, "a", "zebras and lions");
         insert(&mut index, "b", "lions alone");

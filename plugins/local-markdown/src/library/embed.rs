@@ -1,5 +1,5 @@
-//! Vectors of the records, where the binding has a model: a value a record in storage, which says of which state of the
-//! file it is. A record that changes or goes takes its value along in the same write as its place in the index.
+//! Vectors of the records, if the binding has a model: one value in storage for each record, with the state of the file
+//! that it belongs to. When a record is changed or removed, the same write removes its value and its index entry.
 
 use std::collections::BTreeSet;
 
@@ -14,31 +14,31 @@ use crate::meaning::{Meaning, Nearest, Vectors, decode, encode};
 use crate::text::passage_starts;
 
 const VECTORS: &[u8] = b"vectors/";
-/// A record's passages beyond this many are found by their words only.
+/// How many passages of a record get vectors. The others are found by their words only.
 const PASSAGES: usize = 2_048;
-/// Its vectors are one value in storage, which holds 4 MiB: so many numbers of a byte, and what is said of them.
+/// The most bytes of a record's vectors, one byte for each number. They are one value in storage, which holds 4 MiB.
 const NUMBERS: usize = 3 << 20;
-/// Models take less of a passage than this, in bytes.
+/// How many bytes of a passage are embedded. Models use less than this.
 const PASSAGE_BYTES: usize = 8 << 10;
 
-/// What is known of the vectors.
+/// The state of the vectors.
 #[derive(Debug, Default)]
 pub(super) struct Embedded {
     meaning: Meaning,
     /// Whether storage may hold vectors.
     has_stored: bool,
-    /// Ids whose vectors are to leave storage.
+    /// Ids whose vectors are to be removed from storage.
     gone: BTreeSet<String>,
 }
 
 impl Embedded {
-    /// Looks whether there are any; they are read when there is a model to use them with.
+    /// Finds out whether vectors are stored. They are read when a model is available.
     pub(super) fn open() -> Result<Self, Error> {
         let has_stored = storage::scan(VECTORS).next().transpose()?.is_some();
         Ok(Self { has_stored, ..Self::default() })
     }
 
-    /// The record changes or goes.
+    /// The record is changed or removed.
     pub(super) fn drop(&mut self, doc: DocId, id: &str) {
         self.meaning.drop(doc);
         if self.has_stored {
@@ -46,23 +46,23 @@ impl Embedded {
         }
     }
 
-    /// Whether something is to leave storage.
+    /// Whether something is to be removed from storage.
     pub(super) fn has_gone(&self) -> bool {
         !self.gone.is_empty()
     }
 
-    /// Keys that are to leave storage.
+    /// Keys that are to be removed from storage.
     pub(super) fn gone(&self) -> impl Iterator<Item = Vec<u8>> {
         self.gone.iter().map(|id| key(id))
     }
 
-    /// They have left it.
+    /// They were removed.
     pub(super) fn left(&mut self) {
         self.gone.clear();
     }
 }
 
-/// Whose texts are embedded: so many passages behind those that have a vector.
+/// The records to embed next, each with the number of passages to add.
 struct Owner {
     doc: DocId,
     id: String,
@@ -71,8 +71,8 @@ struct Owner {
 }
 
 impl Library {
-    /// What is near to a question. Nothing, where the binding has no model, no vectors or a model that fails: then words
-    /// alone have to do.
+    /// The passages that are similar to a question. Empty if there is no model, there are no vectors or the model
+    /// fails: then records are found by words only.
     pub(crate) fn nearest(&mut self, question: &str, admits: impl Fn(&Index, DocId) -> bool) -> Nearest {
         let found = self.open_model().and_then(|has_model| {
             if !has_model || self.embedded.meaning.passages() == 0 {
@@ -90,7 +90,7 @@ impl Library {
         })
     }
 
-    /// Makes up to `most` vectors that are missing. Answers whether some are missing still.
+    /// Computes up to `most` missing vectors. Answers whether more are missing.
     pub(crate) fn embed(&mut self, most: usize) -> Result<bool, Error> {
         if !self.open_model()? {
             return Ok(false);
@@ -104,13 +104,13 @@ impl Library {
             let record = match self.read(&id) {
                 Ok(Some(record)) => record,
                 Ok(None) => continue,
-                // The others shall have theirs.
+                // The other records still get theirs.
                 Err(error) => {
                     log::warn!("`{id}` is found by its words only: {error:?}");
                     continue;
                 }
             };
-            // Reading may have found another state of the file, which is another record of the index.
+            // If the file was changed, reading it has replaced the record in the index.
             let Some((doc, stamp)) = self.find(&id).map(|(doc, known)| (doc, known.stamp)) else { continue };
             let starts = passage_starts(&record.text);
             let ends = starts.iter().skip(1).copied().chain([record.text.len()]);
@@ -120,7 +120,7 @@ impl Library {
             owners.push(Owner { doc, id, stamp, passages: texts.len() - before });
         }
         self.make(&texts, &owners)?;
-        // Where nothing could be made, another call would make nothing either.
+        // If nothing could be computed, another call could not do it either.
         Ok(!texts.is_empty() && self.incomplete().next().is_some())
     }
 
@@ -161,7 +161,7 @@ impl Library {
         Ok(())
     }
 
-    /// Whether there is a model; its vectors are read then.
+    /// Whether there is a model. If so, its vectors are read.
     fn open_model(&mut self) -> Result<bool, Error> {
         let Some(model) = embeddings::model()? else { return Ok(false) };
         if !self.embedded.meaning.is_of(&model) {
@@ -182,7 +182,7 @@ impl Library {
                 continue;
             }
             let Some((doc, stamp)) = self.find(&id).map(|(doc, known)| (doc, known.stamp)) else {
-                // Its file went while nobody looked.
+                // Its file was deleted meanwhile.
                 self.embedded.gone.insert(id);
                 continue;
             };

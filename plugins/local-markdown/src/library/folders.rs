@@ -1,4 +1,4 @@
-//! The folders of the directory, as they were when they were last listed.
+//! The folders of the directory, in the state of their last listing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,16 +6,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::files::Stamp;
 use crate::index::DocId;
 
-/// A file system's clock may stand still this long: what happened in the same moment as a listing may not show.
+/// The resolution of a file system's clock. A change at the time of a listing may not change the folder's time.
 const CLOCK: Duration = Duration::from_millis(50);
-/// Listing a folder of more files than this again, just for the clock, costs more than it is worth: the rolling look
-/// finds what the clock hid.
+/// A folder with more files is not listed again because of the clock's resolution: it would cost too much, and the
+/// rolling check finds such changes.
 const SMALL: usize = 128;
 
 /// A folder.
 #[derive(Debug, Default)]
 pub(super) struct Folder {
-    /// Its state when it was listed; none: it is to be listed.
+    /// Its state when it was listed; none: it must be listed.
     pub(super) listed: Option<Stamp>,
     /// Its records.
     pub(super) docs: HashSet<DocId>,
@@ -25,7 +25,7 @@ pub(super) struct Folder {
 #[derive(Debug, Default)]
 pub(super) struct Folders {
     all: BTreeMap<String, Folder>,
-    /// Whose stored state is out of date.
+    /// Folders whose stored state is out of date.
     dirty: BTreeSet<String>,
     cursor: Option<String>,
 }
@@ -44,7 +44,7 @@ impl Folders {
         self.all.keys().cloned().collect()
     }
 
-    /// The next so many paths, round and round.
+    /// The next paths, beginning again after the last one.
     pub(super) fn next(&mut self, count: usize) -> Vec<String> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = self.cursor.take().map_or(Unbounded, Excluded);
@@ -56,7 +56,7 @@ impl Folders {
         paths
     }
 
-    /// Folders right below one.
+    /// The direct subfolders of a folder.
     pub(super) fn below(&self, path: &str) -> Vec<String> {
         let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
         self.all
@@ -81,7 +81,7 @@ impl Folders {
         }
     }
 
-    /// The folder is known and was listed in this state; none: it is to be listed.
+    /// Sets the state in which a folder was listed; none: it must be listed.
     pub(super) fn set(&mut self, path: &str, listed: Option<Stamp>) {
         let folder = self.all.entry(path.to_owned()).or_default();
         let listed = listed.filter(|stamp| folder.docs.len() > SMALL || is_settled(*stamp));
@@ -91,33 +91,33 @@ impl Folders {
         }
     }
 
-    /// As stored.
+    /// The stored form.
     pub(super) fn restore(&mut self, path: &str, listed: Stamp) {
         self.all.entry(path.to_owned()).or_default().listed = Some(listed);
     }
 
-    /// The folder is to be listed again.
+    /// Marks a folder to be listed again.
     pub(super) fn doubt(&mut self, path: &str) {
         self.set(path, None);
     }
 
-    /// All folders are to be listed again.
+    /// Marks all folders to be listed again.
     pub(super) fn doubt_all(&mut self) {
         self.paths().iter().for_each(|path| self.doubt(path));
     }
 
-    /// The folder is gone; answers its records.
+    /// Removes a folder and answers its records.
     pub(super) fn remove(&mut self, path: &str) -> Vec<DocId> {
         self.dirty.insert(path.to_owned());
         self.all.remove(path).map(|folder| folder.docs.into_iter().collect()).unwrap_or_default()
     }
 
-    /// The states of all folders are to be stored.
+    /// Marks the states of all folders to be stored.
     pub(super) fn mark_all(&mut self) {
         self.dirty.extend(self.all.keys().cloned());
     }
 
-    /// Whose state is to be stored, with that state; they count as stored then.
+    /// The folders whose state must be stored, with that state. They count as stored afterwards.
     pub(super) fn take_dirty(&mut self) -> Vec<(String, Option<Stamp>)> {
         let dirty = std::mem::take(&mut self.dirty);
         dirty.into_iter().map(|path| (path.clone(), self.all.get(&path).and_then(|folder| folder.listed))).collect()
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_come_round_and_know_what_is_below() {
+    fn folders_are_visited_in_turn_and_know_their_subfolders() {
         let mut folders = Folders::default();
         for path in ["", "a", "a/b", "a/b/c", "ab", "b"] {
             folders.enter(path, 1);

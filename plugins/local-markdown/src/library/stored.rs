@@ -1,4 +1,4 @@
-//! The index in storage: one head, a value a page, a value a folder.
+//! The index in storage: a head, and one value for each page and each folder.
 
 use memhost_sdk::storage::{self, Batch};
 use memhost_sdk::types::Error;
@@ -9,7 +9,7 @@ use crate::config::Language;
 use crate::files::{Stamp, folder};
 use crate::index::{Entry, Index, Pages, decode, seal, stored_size, unseal};
 
-/// Raised when the stored form or the making of terms changes: an index of another version is made anew.
+/// Increased when the stored form or the making of terms changes. An index of another version is rebuilt.
 const VERSION: u32 = 2;
 const HEAD: &[u8] = b"head";
 const PAGE: &[u8] = b"page/";
@@ -26,11 +26,11 @@ struct Head {
 }
 
 impl Library {
-    /// Reads what is stored. Where it is missing, damaged or not ours, everything is made anew from the files.
+    /// Reads the stored index. If it is missing, damaged or of another version, it is rebuilt from the files.
     pub(super) fn load(&mut self) -> Result<(), Error> {
         match self.load_pages()? {
             Ok(()) => return Ok(()),
-            Err(reason) => log::info!("the search index is made from the files: {reason}"),
+            Err(reason) => log::info!("the search index is rebuilt from the files: {reason}"),
         }
         (self.index, self.pages, self.folders) = (Index::default(), Pages::default(), Folders::default());
         let mut batch = Batch::new();
@@ -44,7 +44,7 @@ impl Library {
         Ok(())
     }
 
-    /// The inner error says why what is stored is of no use.
+    /// The inner error says why the stored index cannot be used.
     fn load_pages(&mut self) -> Result<Result<(), String>, Error> {
         let Some(head) = storage::get(HEAD)? else { return Ok(Err("none is stored yet".to_owned())) };
         let Some(head) = unseal(&head).and_then(|body| postcard::from_bytes::<Head>(body).ok()) else {
@@ -68,7 +68,7 @@ impl Library {
         for entry in storage::scan(FOLDER) {
             let (key, stamp) = entry?;
             let path = std::str::from_utf8(&key[FOLDER.len()..]).ok();
-            // A state that cannot be read is a folder that is listed again.
+            // If a state cannot be read, the folder is listed again.
             if let (Some(path), Ok(stamp)) = (path, postcard::from_bytes::<Stamp>(&stamp)) {
                 self.folders.restore(path, stamp);
             }
@@ -88,7 +88,7 @@ impl Library {
         }
     }
 
-    /// Stores what changed. Where storage fails, all of it counts as changed, so that the next call tries again.
+    /// Stores the changes. If storage fails, everything counts as changed, so that the next call tries again.
     pub(crate) fn save(&mut self) -> Result<(), Error> {
         self.store_changes().inspect_err(|_| {
             self.pages.mark_all();

@@ -1,6 +1,6 @@
-//! Finding what was changed by hand. In a small directory every call looks at everything; in a large one each call
-//! looks at a slice, so that a call costs the same however many records there are. Looking at one file is a call to the
-//! host and costs more than scoring a thousand records.
+//! Finds changes by hand. In a small directory every call checks all files. In a large one each call checks a part, so
+//! that a call costs the same for any number of records. Checking one file is a call to the host and costs more than
+//! scoring a thousand records.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -10,19 +10,19 @@ use memhost_sdk::types::Error;
 use super::Library;
 use crate::index::DocId;
 
-/// How many files and how many folders every call looks at.
+/// How many files and how many folders every call checks.
 const OFTEN: usize = 16;
-/// How many it looks at when there was no such look for [`QUIET`]: who asks so seldom is a person, who may have edited
-/// something since.
+/// How many it checks if there was no such check for [`QUIET`]. Calls that are so rare come from a person, who may have
+/// edited files.
 const SELDOM: usize = 128;
 const QUIET: Duration = Duration::from_secs(1);
-/// Every so many calls a folder is listed though it looks unchanged.
+/// After this many calls a folder is listed although it seems unchanged.
 const LISTING: u64 = 1_024;
-/// How many files are read before what is known of them is stored: a call that runs out of time is then not in vain.
+/// How many files are read before the index is stored, so that a call that runs out of time has made progress.
 const PROGRESS: usize = 500;
 
 impl Library {
-    /// Brings the index up to what was changed by hand, as far as this call looks.
+    /// Updates the index from the changes by hand that this call finds.
     pub(crate) fn refresh(&mut self) -> Result<(), Error> {
         self.calls += 1;
         let is_quiet = self.looked.is_none_or(|looked| looked.elapsed() >= QUIET);
@@ -79,7 +79,7 @@ impl Library {
         if stamp.is_some() && stamp == known.listed {
             return Ok(());
         }
-        // The state is taken before the listing: what comes in meanwhile is seen the next time.
+        // The state is read before the listing, so that the next call finds changes made meanwhile.
         let Some((stamp, listing)) = stamp.zip(self.files.list(path)?) else {
             self.drop_folder(path);
             return Ok(());

@@ -1,5 +1,5 @@
-//! Writing and removing records: first the files, then the index, then what is stored of it. A crash in between is a
-//! change like one by hand: the folder's state tells it when the directory is opened.
+//! Writes and removes records: first the files, then the index in memory, then the stored index. After a crash in
+//! between, the folder's state shows the change when the directory is opened, as after a change by hand.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -62,7 +62,7 @@ impl Library {
         )
     }
 
-    /// The folders that a change of ours will touch, each with whether nobody else has changed it since it was listed.
+    /// The folders that a write will change, each with whether it is unchanged since it was listed.
     fn before_change<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<Vec<(String, bool)>, Error> {
         let mut folders = BTreeSet::new();
         for path in paths {
@@ -81,7 +81,7 @@ impl Library {
         folders.into_iter().map(|path| Ok((path.to_owned(), unchanged(path)?))).collect()
     }
 
-    /// A change of ours is no reason to list a folder again.
+    /// Keeps folders from being listed again because of our own write.
     fn after_change(&mut self, folders: &[(String, bool)]) -> Result<(), Error> {
         for (path, is_ours) in folders {
             let stamp = if *is_ours { self.files.stamp(path)? } else { None };

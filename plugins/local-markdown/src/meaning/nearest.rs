@@ -1,42 +1,42 @@
-//! The passages that are near to a question.
+//! The passages that are similar to a question.
 
 use super::Meaning;
 use super::vectors::sketch;
 use crate::index::DocId;
 
-/// Up to so many passages, each is compared with the question. Beyond that only those are whose signs are like its own:
-/// a comparison of signs is some fifty times cheaper.
+/// Up to this many passages are all compared with the question. If there are more, only those with the most similar
+/// signs are: comparing signs is about fifty times cheaper.
 const EXACT: usize = 8_192;
-/// How many of these.
+/// How many passages are compared then.
 const LIKELY: usize = 2_048;
-/// What is usual is known of many passages only. So many that are not near at all are counted with them, for a memory of
-/// few records, in which the one that answers is half of what is usual.
+/// The average is meaningful for many passages only. This many passages of similarity 0 are added to it, for a memory
+/// with few records, in which the answer itself would raise the average.
 const UNKNOWN: f64 = 8.0;
 
-/// A record's nearest passage.
+/// A record's most similar passage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Near {
-    /// Which record.
+    /// The record.
     pub(crate) doc: DocId,
-    /// Which of its passages, counted from its first.
+    /// The passage, counted from the record's first.
     pub(crate) passage: usize,
-    /// How near, -1 to 1.
+    /// The cosine, -1 to 1.
     pub(crate) cosine: f32,
 }
 
-/// What is near to a question.
+/// The result of a comparison with a question.
 #[derive(Debug, Default)]
 pub(crate) struct Nearest {
-    /// Records with a vector, each with its nearest passage.
+    /// Records with a vector, each with its most similar passage.
     pub(crate) records: Vec<Near>,
     /// The cosine of the question with any passage, on average.
     pub(crate) usual: f32,
-    /// What vectors that mean nothing would reach by chance, above the usual.
+    /// What random vectors would reach by chance, above the average.
     pub(crate) chance: f32,
 }
 
 impl Meaning {
-    /// The records that `admits` lets through, with how near they are to a question's vector of unit length.
+    /// Compares the records that `admits` accepts with a question's vector of unit length.
     pub(crate) fn nearest(&self, question: &[f32], admits: impl Fn(DocId) -> bool) -> Nearest {
         if question.iter().any(|number| !number.is_finite()) {
             return Nearest::default();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_vector_is_near_to_nothing() {
+    fn invalid_vectors_are_similar_to_nothing() {
         assert!(meaning(3, 1).nearest(&[f32::NAN; DIMENSIONS as usize], |_| true).records.is_empty());
     }
 }

@@ -1,41 +1,41 @@
-//! The vectors of a record's passages, packed: a byte a number, which is a quarter of what came and ranks the same.
+//! The vectors of a record's passages, with one byte for each number: a quarter of the size, with the same ranking.
 
 use serde::{Deserialize, Serialize};
 
 use crate::files::Stamp;
 use crate::index::{seal, unseal};
 
-/// Numbers whose signs fit into one word of a sketch.
+/// How many signs fit into one word of a sketch.
 const WORD: usize = 64;
 
 /// Vectors, passage by passage, the first of them the record's first passage.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Vectors {
     dimensions: usize,
-    /// What a byte of a passage is to be multiplied by.
+    /// The factor for the bytes of each passage.
     scales: Vec<f32>,
     bytes: Vec<i8>,
-    /// The signs of the numbers, a bit each: where there are many vectors, the near ones are looked for among these.
+    /// The signs of the numbers, one bit each. If there are many vectors, candidates are chosen by these.
     sketches: Vec<u64>,
 }
 
 impl Vectors {
-    /// None yet, of so many numbers each.
+    /// No vectors yet, with this many numbers each.
     pub(crate) fn new(dimensions: usize) -> Self {
         Self { dimensions: dimensions.max(1), scales: Vec::new(), bytes: Vec::new(), sketches: Vec::new() }
     }
 
-    /// How many passages they are of.
+    /// How many passages have vectors.
     pub(crate) fn len(&self) -> usize {
         self.scales.len()
     }
 
-    /// The next passage's vector.
+    /// Adds the vector of the next passage.
     pub(crate) fn push(&mut self, vector: &[f32]) {
         let largest = vector.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
         let scale = if largest > 0.0 { largest / 127.0 } else { 1.0 };
         self.scales.push(scale);
-        #[allow(clippy::cast_possible_truncation, reason = "from -127 to 127; what is no number becomes 0")]
+        #[allow(clippy::cast_possible_truncation, reason = "from -127 to 127; NaN becomes 0")]
         self.bytes.extend((0..self.dimensions).map(|at| (vector.get(at).unwrap_or(&0.0) / scale).round() as i8));
         let from = self.bytes.len() - self.dimensions;
         self.sketches.extend(sketch(self.bytes[from..].iter().map(|byte| *byte >= 0)));
@@ -47,7 +47,7 @@ impl Vectors {
         bytes.iter().zip(with).map(|(byte, number)| f32::from(*byte) * number).sum::<f32>() * self.scales[passage]
     }
 
-    /// In how many signs each passage differs from a sketch.
+    /// The number of signs in which each passage differs from a sketch.
     pub(super) fn apart<'a>(&'a self, from: &'a [u64]) -> impl Iterator<Item = u32> + 'a {
         let words = self.dimensions.div_ceil(WORD);
         self.sketches.chunks_exact(words).map(move |own| own.iter().zip(from).map(|(a, b)| (a ^ b).count_ones()).sum())
@@ -63,7 +63,7 @@ impl Vectors {
     }
 }
 
-/// One bit a number: whether it is positive.
+/// One bit for each number: whether it is positive.
 pub(super) fn sketch(signs: impl Iterator<Item = bool>) -> Vec<u64> {
     let mut sketch = Vec::new();
     for (at, is_positive) in signs.enumerate() {
@@ -87,7 +87,7 @@ struct Stored<'a> {
     bytes: &'a [u8],
 }
 
-/// As stored.
+/// The stored form.
 pub(crate) fn encode(model: &str, stamp: Stamp, vectors: &Vectors) -> Result<Vec<u8>, postcard::Error> {
     let bytes: Vec<u8> = vectors.bytes.iter().map(|byte| byte.cast_unsigned()).collect();
     let dimensions = u32::try_from(vectors.dimensions).unwrap_or(u32::MAX);
@@ -95,7 +95,7 @@ pub(crate) fn encode(model: &str, stamp: Stamp, vectors: &Vectors) -> Result<Vec
     Ok(seal(&postcard::to_allocvec(&stored)?))
 }
 
-/// What [`encode`] made, with the state of the file. None where it is damaged or another model's.
+/// The inverse of [`encode`], with the state of the file. None if the bytes are damaged or of another model.
 pub(crate) fn decode(model: &str, dimensions: u32, value: &[u8]) -> Option<(Stamp, Vectors)> {
     let stored: Stored<'_> = postcard::from_bytes(unseal(value)?).ok()?;
     let (length, count) = (dimensions as usize, stored.scales.len());
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_come_back_from_storage_and_damage_does_not() {
+    fn stored_vectors_are_read_and_damaged_ones_are_not() {
         let mut vectors = Vectors::new(3);
         vectors.push(&[0.6, 0.8, 0.0]);
         vectors.push(&[0.0, -1.0, 0.0]);

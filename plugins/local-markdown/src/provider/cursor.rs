@@ -11,7 +11,7 @@ pub(super) fn encode(key: Key) -> String {
     format!("1.{place}{:016x}", hash(b"cursor", place.as_bytes()))
 }
 
-/// Back from [`encode`].
+/// The inverse of [`encode`].
 pub(super) fn decode(cursor: &str) -> Result<Key, Error> {
     read(cursor).filter(|key| encode(*key) == cursor).ok_or_else(|| {
         Error::invalid("cursor", format!("`{cursor}` is not a cursor of local-markdown; start again without one"))
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cursors_come_back_and_junk_does_not() {
+    fn cursors_are_decoded_and_other_texts_are_refused() {
         for created in [0, 1, -1, i64::MIN, i64::MAX] {
             let key = Key { created, id_hash: u64::MAX - 5 };
             assert_eq!(decode(&encode(key)).unwrap(), key);

@@ -1,6 +1,6 @@
-//! Jobs: making vectors of what was written, while nobody waits. One job waits at a time, and makes all that are missing
-//! when it runs. Every capture answers with it until it has run, so that it is not lost with an answer, and the host asks
-//! for it after the writes that cannot answer with one.
+//! Jobs: computing vectors in the background. One job waits at a time, and computes all missing vectors when it runs.
+//! Every capture returns it until it has run, so that it is not lost with an answer. After writes that cannot return
+//! jobs the host asks for it.
 
 use memhost_sdk::jobs::{Job, Jobs};
 use memhost_sdk::types::*;
@@ -8,9 +8,9 @@ use memhost_sdk::{Extraction, embeddings};
 
 use super::LocalMarkdown;
 
-/// Passages that one call embeds. An instance does one thing at a time: a query waits no longer than these take.
+/// Passages that one call embeds. An instance runs one call at a time, so a query waits until these are done.
 const AT_ONCE: usize = 8;
-/// Jobs that are remembered after their end.
+/// How many jobs stay stored after their end.
 const REMEMBERED: usize = 64;
 
 fn jobs() -> Jobs<()> {
@@ -18,9 +18,9 @@ fn jobs() -> Jobs<()> {
 }
 
 impl LocalMarkdown {
-    /// The job that makes the vectors of what was written, where the binding has a model and ranks by meaning.
+    /// The job that computes missing vectors, if the binding has a model and ranks by meaning.
     pub(super) fn leave_job(&mut self) -> Result<Vec<ExtractionJob>, Error> {
-        // A model that cannot say its name now may do so when the job runs.
+        // A model that fails now may work when the job runs.
         if !self.config.ranking.has_meaning() || matches!(embeddings::model(), Ok(None)) {
             return Ok(Vec::new());
         }
@@ -33,7 +33,7 @@ impl Extraction for LocalMarkdown {
         self.library.refresh()?;
         let mut job = jobs().get(&id)?;
         if !job.has_ended() {
-            // Where the grant was taken back nothing is left to do.
+            // If the grant was taken away, nothing is left to do.
             let has_more = self.library.embed(AT_ONCE)?;
             self.library.save()?;
             let now = self.library.now().into();

@@ -1,4 +1,4 @@
-//! From requests to what is written.
+//! Converts requests into records.
 
 use memhost_sdk::types::{Error, SourcePayload};
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ pub(super) fn merged(payload: Option<&str>, request: Option<&str>) -> Result<Opt
     })
 }
 
-/// The text of a captured thing, and what else of it is to be kept.
+/// The text of a captured payload, and its metadata.
 pub(super) fn contents(payload: SourcePayload) -> Result<(String, Map<String, Value>), Error> {
     let mut other = Map::new();
     if let Some(kind) = payload.mime_type {
@@ -52,7 +52,7 @@ pub(super) fn contents(payload: SourcePayload) -> Result<(String, Map<String, Va
     Ok((text, other))
 }
 
-/// A structured object as a person would read it in Markdown.
+/// A structured object as Markdown.
 fn readable(object: &Value) -> String {
     let pretty = serde_json::to_string_pretty(object).unwrap_or_default();
     let shown = if pretty.len() <= RENDERING { pretty } else { object.to_string() };
@@ -60,7 +60,7 @@ fn readable(object: &Value) -> String {
 }
 
 /// Ids for an operation's records, so that the same operation makes the same records. A later `attempt` gives another
-/// one, for when somebody else chose the first.
+/// id, in case the first is taken.
 pub(super) fn new_id(operation_id: &str, number: Option<usize>, attempt: u32) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let mut id = if operation_id.len() <= SHORT_ID && !operation_id.is_empty() && operation_id.chars().all(is_plain) {

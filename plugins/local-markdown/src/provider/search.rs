@@ -11,8 +11,8 @@ use crate::meaning::Nearest;
 use crate::rank::{Parts, Question, rank};
 use crate::text::words;
 
-/// A hit whose file was changed by hand is indexed anew and the question asked again. Files do not change so fast that
-/// it would have to be asked more often than this.
+/// How often a query is repeated. If the file of a hit was changed by hand, the file is indexed again and the query is
+/// repeated.
 const ATTEMPTS: usize = 3;
 
 struct Found {
@@ -23,7 +23,7 @@ struct Found {
 }
 
 impl LocalMarkdown {
-    /// The snippets that answer, best first, with where their scores come from.
+    /// The best snippets first, with the parts of their scores.
     pub(super) fn search(&mut self, request: &QueryRequest) -> Result<Vec<(Snippet, Parts)>, Error> {
         let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
         let mut snippets = Vec::new();
@@ -69,7 +69,7 @@ impl LocalMarkdown {
             .collect()
     }
 
-    /// Which records a scope and a filter let through.
+    /// Which records fit a scope and a filter.
     pub(super) fn admits(
         &self,
         scope: &Scope,
@@ -84,7 +84,7 @@ impl LocalMarkdown {
         }
     }
 
-    /// Without a question the latest records are the most useful ones.
+    /// The answer to an empty question: the latest records.
     fn latest(&self, top: usize, admits: impl Fn(&Index, DocId) -> bool) -> Vec<Found> {
         let index = &self.library.index;
         let mut docs: Vec<_> =

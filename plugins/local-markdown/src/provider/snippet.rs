@@ -1,4 +1,4 @@
-//! From records to answers.
+//! Converts records into snippets.
 
 use memhost_sdk::types::Snippet;
 use serde_json::Value;
@@ -6,13 +6,13 @@ use serde_json::Value;
 use crate::record::{Record, instant};
 use crate::text::passage_starts;
 
-/// A hit's text is the whole record up to here, in characters; of a longer one it is what stands around the best
-/// passage.
+/// A record up to this many characters is the text of a hit. Of a longer record the text is the best passage with the
+/// passages around it.
 const WHOLE_TEXT: usize = 4_000;
 
-/// A record as an answer.
+/// A record as a snippet.
 pub(super) fn snippet(id: &str, record: Record, company: &str) -> Snippet {
-    // What a person wrote there may be no time at all.
+    // A person may have written something that is not a time.
     let time = |text: Option<&String>| text.and_then(|text| instant(text)).map(|time| time.to_string());
     Snippet {
         source: record.source(company),

@@ -1,4 +1,4 @@
-//! The directory as a tree, as far as its records can be seen.
+//! The directory as a tree of the records that the scope may see.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use memhost_sdk::types::{Error, Node, NodePage, Scope};
 
 use super::LocalMarkdown;
 
-/// The longest label that the contract lets through, in bytes.
+/// The longest label that the contract allows, in bytes.
 const LABEL_BYTES: usize = 512;
 
 impl Browse for LocalMarkdown {
@@ -22,7 +22,7 @@ impl Browse for LocalMarkdown {
         let below = if path.is_empty() { String::new() } else { format!("{path}/") };
         let admits = self.admits(&scope, None);
         let index = &self.library.index;
-        // By name, so that a page can go on behind a name also when others have come and gone. None: a folder.
+        // By name, so that the next page can begin after a name although others were added or removed. None: a folder.
         let mut children: BTreeMap<&str, Option<String>> = BTreeMap::new();
         for (_, doc) in index.behind(None).filter(|(number, _)| admits(index, *number)) {
             let Some(rest) = doc.path.strip_prefix(below.as_str()) else { continue };

@@ -10,7 +10,7 @@ use crate::index::hook;
 use crate::record::{Front, Record, scope_fields, source_fields};
 
 impl LocalMarkdown {
-    /// One record, as it came. Nothing is extracted: there is no model here.
+    /// Stores the payload as one record. Nothing is extracted, because there is no model.
     pub(super) fn take_in(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         if let Some(present) = self.captured_for(request.hook.as_ref())? {
             return Ok(vec![present].into());
@@ -80,7 +80,7 @@ impl LocalMarkdown {
                 other: before.other,
             };
             let record = (id.clone(), Record { front, text: write.text });
-            // Of two writes under one id the later one holds.
+            // If an id occurs twice, the later record wins.
             match places.get(&id) {
                 Some(place) => records[*place] = record,
                 None => {
@@ -95,7 +95,7 @@ impl LocalMarkdown {
         Ok(ids.into())
     }
 
-    /// The record that was captured for this event before.
+    /// The record that an earlier delivery of this event made.
     fn captured_for(&mut self, event: Option<&HookContext>) -> Result<Option<String>, Error> {
         let Some(event) = event else { return Ok(None) };
         let found = self.library.index.by_hook(hook(&event.hook_id));

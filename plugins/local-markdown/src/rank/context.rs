@@ -1,4 +1,4 @@
-//! What stands around a record.
+//! The parts of a score that come from other records and from names.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,20 @@ use crate::config::Ranking;
 use crate::index::{ByHash, DocId, Index};
 use crate::text::{Analyzer, words};
 
-/// How far neighbours reach, and how much of the share each step away keeps.
+/// How many neighbours count on each side, and the factor for each step of distance.
 const REACH: [f32; 3] = [1.0, 0.5, 0.25];
-/// What comes after a hit is more likely its answer than what came before it.
+/// The record after a hit answers it more often than the record before it.
 const BEFORE: f32 = 0.8;
-/// A word that more than this share of all records has as a name tells nobody apart.
+/// A name in more than this share of all records does not count.
 const COMMON_NAME: f32 = 0.9;
 
-/// What a record gets from its surroundings at the most.
+/// The most that a record gets from its neighbours.
 pub(super) fn most(ranking: &Ranking) -> f32 {
     (1.0 + BEFORE) * REACH.iter().sum::<f32>() * ranking.neighbours + ranking.session + ranking.names
 }
 
-/// Records with their own scores, and those beside them with a share of them: an answer follows its question, and what
-/// was said just before tells what "it" is.
+/// Adds to each record shares of its neighbours' scores: an answer follows its question, and a pronoun refers to the
+/// record before.
 pub(super) fn around(
     index: &Index,
     ranking: &Ranking,
@@ -53,7 +53,8 @@ pub(super) fn around(
     found
 }
 
-/// A session that is about something is about it in more than one place. A record without a session is one of its own.
+/// The scores of sessions: a session about a subject has several records about it. A record without a session is a
+/// session of its own.
 pub(super) fn add_sessions(index: &Index, ranking: &Ranking, found: &mut HashMap<DocId, Parts>) {
     let session = |doc: DocId| index.doc(doc).map(|doc| doc.session).filter(|session| *session != 0);
     let mut sums: ByHash<f32> = ByHash::default();
@@ -78,7 +79,7 @@ pub(super) fn add_sessions(index: &Index, ranking: &Ranking, found: &mut HashMap
     }
 }
 
-/// A question that names somebody is about what they said or did.
+/// The share for names: a question that names a person is about what that person said or did.
 pub(super) fn add_names(index: &Index, ranking: &Ranking, question: &str, found: &mut HashMap<DocId, Parts>) {
     for (_, word) in words(question) {
         let (postings, alive) = index.postings.of(Analyzer::name(&word));

@@ -1,9 +1,10 @@
 //! A record's own score: a weighted sum of its words and its meaning, each on a scale of its own from 0 to 1.
 //!
-//! Neither is divided by its best: the best of what nobody can tell apart would count as much as a good answer. Words
-//! are held against a passage that has all words of the question, and meaning against what vectors reach by chance. A
-//! part that knows nothing of the answer is therefore small in every record, and leaves the order to the other one. Words
-//! in a record that is no nearer than chance, where another one is, are likely about something else, and count less.
+//! Neither is divided by its best value, because the best of several bad hits would then count as much as a good
+//! answer. The score by words is compared with a passage that has all words of the question, and similarity with the
+//! level that vectors reach by chance. A part without information is therefore small for every record and leaves the
+//! order to the other part. Words count less in a record whose similarity is at the level of chance while another
+//! record's is above.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ use crate::meaning::Nearest;
 pub(super) struct Own {
     pub(super) words: f32,
     pub(super) meaning: f32,
-    /// Its nearest passage, where that says more than its words do.
+    /// Its most similar passage, if that counts more than its words.
     pub(super) passage: Option<usize>,
 }
 
@@ -26,8 +27,8 @@ impl Own {
     }
 }
 
-/// The best `most` records by both, in the order of their numbers. `whole` is what the words of a passage are worth that
-/// has all of the question's.
+/// The best `most` records by both, in the order of their numbers. `whole` is the score of a passage that has all words
+/// of the question.
 pub(super) fn own(
     ranking: &Ranking,
     mut words: Vec<(DocId, f32)>,
@@ -35,7 +36,7 @@ pub(super) fn own(
     nearest: &Nearest,
     most: usize,
 ) -> Vec<(DocId, Own)> {
-    // A common word is in most of the records: what it alone speaks for is not worth a place in the map.
+    // A common word is in most of the records. Records that have only such a word are left out of the map.
     keep_best(&mut words, most, |score| *score);
     let full = words.iter().map(|(_, score)| *score).fold(whole, f32::max);
     let mut own: HashMap<DocId, Own> = HashMap::with_capacity(words.len());
@@ -68,18 +69,18 @@ fn keep_best<T>(all: &mut Vec<(DocId, T)>, most: usize, score: impl Fn(&T) -> f3
 }
 
 fn add_meaning(weight: f32, nearest: &Nearest, own: &mut HashMap<DocId, Own>) {
-    // With few dimensions chance reaches everything: then nearness tells nothing.
+    // With few dimensions any similarity may be chance.
     let chance = nearest.usual + nearest.chance;
     let top = nearest.records.iter().map(|near| near.cosine).fold(0.0, f32::max);
     if chance >= 1.0 || top <= chance {
         return;
     }
-    // How far the nearest record is beyond chance: a model that tells nothing has none there.
+    // How far the most similar record is above the level of chance. With a model without information no record is.
     let is_sure = (top - chance) / (top - nearest.usual);
     for near in &nearest.records {
         let meaning = weight * (near.cosine - chance) / (1.0 - chance);
         if let Some(found) = own.get_mut(&near.doc) {
-            // Of a single vector nothing is known by chance.
+            // A single vector has no level of chance.
             let by_chance = ((chance - near.cosine) / nearest.chance.max(f32::EPSILON)).clamp(0.0, 1.0);
             found.words *= 1.0 - is_sure * by_chance;
         } else if meaning <= 0.0 {
@@ -110,36 +111,36 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_knows_nothing_leaves_the_order_to_the_other() {
+    fn a_part_without_information_does_not_change_the_order() {
         let words = [(0, 9.0), (1, 8.0), (2, 7.0)];
-        // All alike, as of a model that answers the same to everything.
+        // All equal, as with a model that gives every text the same vector.
         assert_eq!(order(&words, 10.0, &nearest(&[0.9, 0.9, 0.9], 0.9, 0.2)), [0, 1, 2]);
-        // What chance reaches.
+        // The level of chance.
         assert_eq!(order(&words, 10.0, &nearest(&[0.0, 0.1, 0.29], 0.1, 0.2)), [0, 1, 2]);
-        // Too few dimensions to tell anything.
+        // Too few dimensions.
         assert_eq!(order(&words, 10.0, &nearest(&[0.1, 0.2, 1.0], 0.0, 1.1)), [0, 1, 2]);
         // One common word of a long question in the wrong record.
         assert_eq!(order(&[(0, 1.0)], 20.0, &nearest(&[0.1, 0.7, 0.5], 0.1, 0.2)), [1, 2, 0]);
     }
 
     #[test]
-    fn words_count_less_where_the_meaning_is_elsewhere() {
+    fn words_count_less_if_another_record_is_similar() {
         let words = [(0, 8.0), (1, 6.0)];
-        // The first one is no nearer than any, the second one is beyond chance, and the third one is what is meant.
+        // The first is at the level of chance, the second above it, and the third is the answer.
         assert_eq!(order(&words, 10.0, &nearest(&[0.1, 0.35, 0.9], 0.1, 0.2)), [1, 2, 0]);
-        // Nothing is near: words may well be about what is asked.
+        // Nothing is similar, so words decide.
         assert_eq!(order(&words, 10.0, &nearest(&[0.1, 0.25, 0.2], 0.1, 0.2)), [0, 1]);
     }
 
     #[test]
-    fn only_the_best_are_looked_at_more_closely() {
+    fn only_the_best_are_ranked_closely() {
         let words: Vec<(DocId, f32)> = (0..100_u8).map(|doc| (DocId::from(doc), f32::from(doc))).collect();
         let found = own(&RANKING(), words, 99.0, &nearest(&[], 0.0, 0.0), 3);
         assert_eq!(found.into_iter().map(|(doc, _)| doc).collect::<Vec<_>>(), [97, 98, 99]);
     }
 
     #[test]
-    fn both_parts_together_are_worth_more_than_one() {
+    fn both_parts_together_count_more_than_one() {
         let found = own(&RANKING(), vec![(0, 6.0), (1, 6.0)], 10.0, &nearest(&[0.0, 0.8, 0.8], 0.1, 0.1), 10);
         let [(_, words), (_, both), (_, meaning)] = found[..] else { panic!("{found:?}") };
         assert!((both.sum() - 1.0).abs() < 1e-6 && words.sum().max(meaning.sum()) < 1.0, "{found:?}");

@@ -4,10 +4,10 @@ use crate::config::Ranking;
 use crate::index::{DocId, Index};
 use crate::text::Term;
 
-/// A passage is not better for being shorter than a sentence, in words: `Yes, Paris!` says little of Paris.
+/// The shortest length of a passage that BM25 uses, in words: `Yes, Paris!` must not rank high for its shortness.
 const SENTENCE: u8 = 20;
 
-/// Sums by passage and by record, kept between questions so that none has to ask for memory.
+/// Sums by passage and by record, kept between questions so that no question allocates memory.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     passages: Vec<f32>,
@@ -20,13 +20,12 @@ pub(crate) struct Scratch {
 struct Found {
     best: f32,
     sum: f32,
-    /// The best one, by its number in the index.
+    /// The number of the best passage in the index.
     passage: u32,
 }
 
 impl Scratch {
-    /// The best passage of a record in the last question, counted from its first; 0 where it has nothing of the
-    /// question.
+    /// The best passage of a record for the last question, counted from its first; 0 if it has no word of the question.
     pub(crate) fn passage(&self, index: &Index, doc: DocId) -> usize {
         let passage = self.docs.get(doc as usize).filter(|found| found.best > 0.0).map(|found| found.passage);
         passage.zip(index.doc(doc)).map_or(0, |(passage, doc)| passage.saturating_sub(doc.first_passage) as usize)
@@ -44,8 +43,8 @@ impl Scratch {
     }
 }
 
-/// Records with some of the terms and their scores: the best passage's, and of the others' a share, which is never
-/// more than that of the best one again.
+/// The records that have some of the terms, with their scores: the best passage's, and a share of the others', which
+/// is at most that share of the best one.
 pub(super) fn own(
     index: &Index,
     ranking: &Ranking,
@@ -55,7 +54,7 @@ pub(super) fn own(
 ) -> Vec<(DocId, f32)> {
     scratch.clear(index);
     let (alive, average) = index.postings.size();
-    // By length in words, as a passage has few of them.
+    // By length in words, because passages have few lengths.
     let norms: Vec<f32> = (0..=u8::MAX)
         .map(|length| ranking.k1 * (1.0 - ranking.b + ranking.b * f32::from(length.max(SENTENCE)) / average.max(1.0)))
         .collect();
@@ -67,7 +66,7 @@ pub(super) fn own(
             let Some((doc, length)) = index.postings.passage(passage) else { continue };
             let sum = &mut scratch.passages[passage];
             if *sum == 0.0 {
-                // Here, before the best are chosen: what may not be seen must not push out what may.
+                // Before the best are chosen, so that invisible records do not displace visible ones.
                 if !admits(doc) {
                     continue;
                 }
@@ -96,14 +95,13 @@ pub(super) fn own(
     scratch.found.iter().map(total).collect()
 }
 
-/// What a passage of average length would score that has every term once: with less, something of the question is
-/// missing.
+/// The score of a passage of average length that has every term once.
 pub(super) fn whole(index: &Index, terms: &[Term]) -> f32 {
     let (alive, _) = index.postings.size();
     terms.iter().map(|term| rarity(alive, index.postings.of(*term).1)).sum()
 }
 
-/// How much a term tells that so many of the passages have (BM25's idf).
+/// BM25's idf: the weight of a term that occurs in so many passages.
 #[allow(clippy::cast_precision_loss, reason = "a count for a formula")]
 fn rarity(alive: f32, frequency: u32) -> f32 {
     let frequency = frequency as f32;

@@ -1,4 +1,4 @@
-//! The contract's values as front matter holds them, in the plan's spelling.
+//! The contract's values in front matter, with the plan's field names.
 
 use memhost_sdk::types::{Scope, SourceKind, SourceRef};
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ pub(crate) fn source_fields(source: &SourceRef) -> Map<String, Value> {
     ])
 }
 
-/// Back from [`source_fields`]. None where a person left out or misspelt the kind.
+/// The inverse of [`source_fields`]. None if a person omitted or misspelt the kind.
 pub(super) fn source(fields: &Map<String, Value>, company: &str) -> Option<SourceRef> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
     let kind = text("kind")?;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// What stands between the `---` lines. Times are RFC 3339.
+/// The fields between the `---` lines. Times are RFC 3339.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Front {
     /// The record's id; a file without one is named by its path.
@@ -12,9 +12,9 @@ pub(crate) struct Front {
     pub(crate) created_at: Option<String>,
     /// When it was last written through the provider.
     pub(crate) updated_at: Option<String>,
-    /// When what it tells of happened.
+    /// When its content happened.
     pub(crate) occurred_at: Option<String>,
-    /// A short form.
+    /// The summary.
     pub(crate) summary: Option<String>,
     /// The operation that made it.
     pub(crate) operation_id: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Front {
     pub(crate) source: Map<String, Value>,
     /// Free-form.
     pub(crate) metadata: Option<Map<String, Value>>,
-    /// What a person added: kept.
+    /// Fields that a person added. They are kept.
     pub(crate) other: Map<String, Value>,
 }
 
@@ -76,7 +76,7 @@ impl Front {
         Ok(Self::from_map(map))
     }
 
-    /// What has another type than we would give it stays among what a person added.
+    /// A known field with an unexpected type is kept with the fields that a person added.
     fn from_map(mut map: Map<String, Value>) -> Self {
         let mut text = |name: &str| match map.get(name)? {
             Value::String(text) => Some(text.clone()).inspect(|_| drop(map.remove(name))),
@@ -112,7 +112,7 @@ impl Front {
 fn line(out: &mut String, name: &str, value: &Value) {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-        // YAML would read these as something else than a name.
+        // YAML would not read these as plain names.
         && !matches!(name.to_ascii_lowercase().as_str(), "true" | "false" | "null" | "yes" | "no" | "on" | "off");
     match is_plain {
         true => out.push_str(name),
@@ -123,7 +123,7 @@ fn line(out: &mut String, name: &str, value: &Value) {
     out.push('\n');
 }
 
-/// JSON, with what YAML or an editor would not take as it is written as an escape.
+/// JSON in which characters that YAML or an editor would change are escaped.
 fn push_json(out: &mut String, value: &Value) {
     for c in value.to_string().chars() {
         match u32::from(c) {
@@ -135,7 +135,7 @@ fn push_json(out: &mut String, value: &Value) {
     }
 }
 
-/// What we wrote ourselves, read back exactly: a JSON value a line.
+/// Reads front matter that the provider wrote: one JSON value on each line.
 fn exact(head: &str) -> Option<Map<String, Value>> {
     let mut fields = Map::new();
     for line in head.strip_suffix('\n')?.split('\n') {

@@ -1,4 +1,4 @@
-//! From words to terms. A term is a hash: the index and what is stored of it hold no word of anybody's text.
+//! Converts words into terms. A term is a hash, so the index contains no words of the texts.
 
 use rust_stemmers::{Algorithm, Stemmer};
 
@@ -6,8 +6,8 @@ use crate::config::Language;
 use crate::hash::hash;
 use crate::text::{irregular, stop_words, words::words};
 
-/// A word after stemming, as 48 bits: at a million terms a chance match is still a rarity, and costs only a place in
-/// a ranking.
+/// A word after stemming, as 48 bits: with a million terms collisions are rare, and a collision only changes a
+/// ranking.
 pub(crate) type Term = u64;
 
 const TERM_BITS: u32 = 48;
@@ -42,19 +42,19 @@ impl Analyzer {
     pub(crate) fn term(&self, word: &str) -> Term {
         let word = if self.is_english { irregular::base(word).unwrap_or(word) } else { word };
         match &self.stemmer {
-            // Accents go after stemming, for the stemmer reads them.
+            // Accents are removed after stemming, because the stemmer uses them.
             Some(stemmer) => text_term(&stemmer.stem(word)),
             None => text_term(word),
         }
     }
 
-    /// Whether a word says too little to look for. Known for English; elsewhere the ranking itself makes little of
-    /// words that stand everywhere.
+    /// Whether a word is a stop word. There is a list for English only; in other languages the ranking gives little
+    /// weight to frequent words.
     pub(crate) fn is_stop_word(&self, word: &str) -> bool {
         self.is_english && stop_words::ENGLISH.binary_search(&word).is_ok()
     }
 
-    /// The terms of a question, each once.
+    /// The distinct terms of a question.
     pub(crate) fn question(&self, text: &str) -> Vec<Term> {
         let mut terms: Vec<Term> = self.telling(text).iter().map(|word| self.term(word)).collect();
         let mut seen = std::collections::HashSet::new();
@@ -62,14 +62,14 @@ impl Analyzer {
         terms
     }
 
-    /// The words that a question is searched by: without stop words, unless nothing else is left.
+    /// The words of a question without stop words, unless it has no others.
     pub(crate) fn telling(&self, text: &str) -> Vec<String> {
         let (stop, telling): (Vec<String>, Vec<String>) =
             words(text).map(|(_, word)| word).partition(|word| self.is_stop_word(word));
         if telling.is_empty() { stop } else { telling }
     }
 
-    /// The term under which a word of a short metadata value is found as somebody's name.
+    /// The term for a word of a short metadata value that may be a name.
     pub(crate) fn name(word: &str) -> Term {
         hash(b"name", fold(word).as_bytes()) >> (u64::BITS - TERM_BITS)
     }

@@ -1,7 +1,7 @@
-//! English forms that a stemmer does not bring together, such as `went` and `go`. A question is often put in another
-//! tense than what was said.
+//! Irregular English forms that a stemmer does not reduce, such as `went` and `go`. The tense of a question often
+//! differs from that of the record.
 
-/// The form to index a word under; none where the stemmer is enough.
+/// The base form of an irregular word; none for other words.
 pub(crate) fn base(word: &str) -> Option<&'static str> {
     FORMS.binary_search_by(|(form, _)| (*form).cmp(word)).ok().map(|at| FORMS[at].1)
 }

@@ -1,4 +1,4 @@
-//! English words that say too little to look for.
+//! English stop words.
 
 /// Sorted, as the search needs it.
 #[rustfmt::skip]

@@ -1,9 +1,9 @@
-//! From text to words and passages.
+//! Splits text into words and passages.
 
-/// How many words a passage has. A record is as good as its best passage, so that a long document is not held against
-/// the one paragraph that answers. About the length of a spoken turn or a short paragraph.
+/// How many words a passage has. A record is ranked by its best passage, so that a long document is not worse than the
+/// one paragraph that answers. About the length of a spoken turn or a short paragraph.
 const PASSAGE_WORDS: usize = 60;
-/// A rest shorter than this stays with the passage before it: alone it would look better than it is.
+/// A rest shorter than this is added to the passage before it. Alone it would score too high.
 const SHORTEST_REST: usize = 20;
 
 /// Lower-case words with the byte at which each begins. A possessive `'s` and combining accents are left out; scripts

@@ -57,7 +57,7 @@ fn a_copy_is_a_record_of_its_own() {
 }
 
 #[test]
-fn what_is_hidden_or_no_markdown_is_no_record() {
+fn hidden_files_and_other_formats_are_ignored() {
     let mut home = Home::new();
     fs::create_dir(home.path().join(".git")).unwrap();
     fs::write(home.path().join(".git/notes.md"), "hidden zebras").unwrap();
@@ -81,7 +81,7 @@ fn links_are_not_followed() {
 }
 
 #[test]
-fn what_a_person_added_is_kept() {
+fn fields_that_a_person_added_are_kept() {
     let mut home = Home::new();
     home.put("id", "about zebras");
     let file = home.file_with("zebras");
@@ -92,7 +92,7 @@ fn what_a_person_added_is_kept() {
 }
 
 #[test]
-fn in_a_large_directory_a_hit_is_as_its_file_is_now() {
+fn in_a_large_directory_hits_show_the_present_file() {
     let mut home = Home::new();
     for batch in 0..3 {
         let texts: Vec<String> = (0..1_000).map(|n| format!("record number{batch}x{n} of many")).collect();
@@ -114,7 +114,7 @@ fn in_a_large_directory_a_hit_is_as_its_file_is_now() {
 }
 
 #[test]
-fn a_clock_that_stands_still_hides_nothing() {
+fn changes_within_the_clocks_resolution_are_found() {
     let mut home = Home::new();
     home.put("a", "first");
     let folder = home.files()[0].parent().unwrap().to_owned();

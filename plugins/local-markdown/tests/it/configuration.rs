@@ -10,7 +10,7 @@ fn errors(config: &Value) -> Vec<ConfigError> {
 }
 
 #[test]
-fn mistakes_are_named_by_their_pointers() {
+fn errors_have_pointers() {
     let pointers = |config: Value| errors(&config).into_iter().map(|error| error.pointer).collect::<Vec<_>>();
     assert!(pointers(json!({})).is_empty());
     assert!(pointers(json!({"language": "none", "ranking": {"k1": 10, "b": 0}})).is_empty());
@@ -22,7 +22,7 @@ fn mistakes_are_named_by_their_pointers() {
 }
 
 #[test]
-fn the_schema_tells_the_defaults() {
+fn the_schema_has_the_defaults() {
     let schema: Value = serde_json::from_str(&LocalMarkdown::describe().config_schema.unwrap()).unwrap();
     let default = json!(Config::default());
     let properties = schema["properties"].as_object().unwrap();
@@ -42,7 +42,7 @@ fn the_schema_tells_the_defaults() {
 }
 
 #[test]
-fn what_it_asks_for_is_what_it_needs() {
+fn it_asks_for_the_permissions_that_it_needs() {
     let description = LocalMarkdown::describe();
     assert_eq!((description.provider_key.as_str(), description.max_concurrency), ("local-markdown", 1));
     let asked: Vec<_> = description.permissions.iter().map(|request| (&request.permission, request.optional)).collect();
@@ -58,7 +58,7 @@ fn what_it_asks_for_is_what_it_needs() {
 }
 
 #[test]
-fn the_readme_tells_the_defaults() {
+fn the_readme_has_the_defaults() {
     let readme = include_str!("../../README.md");
     let default = json!(Config::default());
     for (name, value) in default["ranking"].as_object().unwrap() {

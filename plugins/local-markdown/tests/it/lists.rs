@@ -8,7 +8,7 @@ use memhost_sdk::{Provider, testing};
 use super::Home;
 
 #[test]
-fn every_record_that_stays_is_listed_once_whatever_is_written_meanwhile() {
+fn every_remaining_record_is_listed_once_during_writes() {
     let mut home = Home::new();
     for n in 0..50 {
         home.put(&format!("stays{n}"), "text");
@@ -43,7 +43,7 @@ fn every_record_that_stays_is_listed_once_whatever_is_written_meanwhile() {
 }
 
 #[test]
-fn lists_are_in_the_order_of_making_and_filtered() {
+fn lists_are_in_order_of_creation_and_filtered() {
     let mut home = Home::new();
     let write = |n: usize| RecordWrite {
         id: Some(format!("{}", 100 - n)),
@@ -71,7 +71,7 @@ fn lists_are_in_the_order_of_making_and_filtered() {
 }
 
 #[test]
-fn a_cursor_that_is_none_is_refused() {
+fn an_invalid_cursor_is_refused() {
     let mut home = Home::new();
     for junk in ["", "id", "1.00", "\u{0}", "1.zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"] {
         let refused = home.provider.list_records(testing::list(Some(junk.to_owned()), 5)).unwrap_err();

@@ -46,7 +46,7 @@ fn stored() -> usize {
 }
 
 #[test]
-fn other_words_for_it_find_a_record_once_its_job_has_run() {
+fn a_record_is_found_by_meaning_after_its_job_has_run() {
     let mut home = home();
     let (_, first) = capture(&mut home, "1", "The car is red.");
     let (_, second) = capture(&mut home, "2", "A whale was seen.");
@@ -64,7 +64,7 @@ fn other_words_for_it_find_a_record_once_its_job_has_run() {
 }
 
 #[test]
-fn where_meaning_counts_nothing_no_text_goes_to_the_model() {
+fn without_a_weight_for_meaning_no_text_is_embedded() {
     let mut home = Home::with(&serde_json::json!({"ranking": {"meaning": 0}}));
     testing::embed_with("kinds", 256, |text| panic!("{text} was embedded"));
     let (_, jobs) = capture(&mut home, "1", "The car is red.");
@@ -73,7 +73,7 @@ fn where_meaning_counts_nothing_no_text_goes_to_the_model() {
 }
 
 #[test]
-fn of_a_long_record_as_many_passages_have_vectors_as_fit_into_storage() {
+fn the_vectors_of_a_long_record_are_limited_by_storage() {
     let mut home = Home::new();
     testing::embed_with("wide", 4_096, |_| vec![1.0 / 64.0; 4_096]);
     capture(&mut home, "1", &"many words of a long text, ".repeat(20_000));
@@ -113,7 +113,7 @@ fn jobs_are_known_run_once_and_can_be_cancelled() {
 
 /// The host tries a job some times, gives it up, and never takes one of its id again.
 #[test]
-fn a_job_that_the_host_gave_up_is_followed_by_another() {
+fn a_job_that_the_host_stopped_running_is_replaced() {
     let mut home = home();
     let (_, jobs) = capture(&mut home, "1", "The car is red.");
     let (key, value) = storage::scan("jobs").next().unwrap().unwrap();
@@ -131,7 +131,7 @@ fn a_job_that_the_host_gave_up_is_followed_by_another() {
 }
 
 #[test]
-fn vectors_go_with_their_record() {
+fn vectors_are_removed_with_their_record() {
     let mut home = home();
     let (car, _) = capture(&mut home, "1", "The car is red.");
     let (whale, _) = capture(&mut home, "2", "A whale was seen.");
@@ -150,7 +150,7 @@ fn vectors_go_with_their_record() {
 }
 
 #[test]
-fn a_restart_keeps_vectors_and_another_model_makes_them_anew() {
+fn vectors_survive_a_restart_and_are_recomputed_for_another_model() {
     let mut home = home();
     capture(&mut home, "1", "The car is red.");
     capture(&mut home, "2", "A whale was seen.");
@@ -170,7 +170,7 @@ fn a_restart_keeps_vectors_and_another_model_makes_them_anew() {
 }
 
 #[test]
-fn what_is_near_is_still_somebody_elses() {
+fn similar_records_of_other_scopes_stay_hidden() {
     let mut home = home();
     let scope = Scope { subject_id: Some("ana".to_owned()), ..testing::scope() };
     home.write("1", vec![record("The car is red.")], scope.clone());
@@ -182,7 +182,7 @@ fn what_is_near_is_still_somebody_elses() {
 }
 
 #[test]
-fn an_index_that_is_lost_does_not_take_the_vectors_along() {
+fn vectors_survive_the_loss_of_the_index() {
     let mut home = home();
     capture(&mut home, "1", "The car is red.");
     run_jobs(&mut home.provider);

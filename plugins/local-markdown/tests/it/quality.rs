@@ -22,7 +22,7 @@ fn floor(body: &Body, most_behind: f64) -> Scores {
 }
 
 #[test]
-fn conversations_notes_comments_and_documents_are_found_better_than_by_plain_words() {
+fn the_defaults_beat_plain_bm25_on_a_companys_work() {
     let body = work();
     let known = |id: &String| body.records.iter().any(|record| record.id == *id);
     assert!(body.questions.iter().all(|question| question.relevant.iter().all(known)));
@@ -31,7 +31,7 @@ fn conversations_notes_comments_and_documents_are_found_better_than_by_plain_wor
 }
 
 #[test]
-fn sections_of_documents_are_found_better_than_by_plain_words() {
+fn the_defaults_beat_plain_bm25_on_documents() {
     let body = documents();
     assert!(body.questions.len() >= 30, "only {} questions", body.questions.len());
     let ours = floor(&body, 0.0);
@@ -40,7 +40,7 @@ fn sections_of_documents_are_found_better_than_by_plain_words() {
 
 /// A weight may be of no use to some text. It must not harm it.
 #[test]
-fn no_weight_harms_text_that_has_no_use_for_it() {
+fn no_weight_harms_text_that_does_not_need_it() {
     for body in [work(), documents()] {
         let ours = measure(&body, &json!({}));
         for name in
@@ -55,7 +55,7 @@ fn no_weight_harms_text_that_has_no_use_for_it() {
 
 /// A model that tells nothing of anything must not cost anything.
 #[test]
-fn a_model_that_knows_nothing_harms_nothing() {
+fn a_model_without_information_does_no_harm() {
     for body in [work(), documents()] {
         let words = measure(&body, &json!({}));
         for (name, model) in models::IGNORANT {
@@ -68,7 +68,7 @@ fn a_model_that_knows_nothing_harms_nothing() {
 
 /// And where words tell nothing, they must not cost anything.
 #[test]
-fn words_that_tell_nothing_harm_nothing() {
+fn words_without_information_do_no_harm() {
     for (misleading, mrr) in [(false, 1.0), (true, 0.95)] {
         let body = paraphrases(misleading);
         let legs = [json!({"meaning": 0}), json!({"words": 0}), json!({})];

@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn any_id_is_a_file_of_its_own_inside(ids in prop::collection::btree_set("\\PC{1,100}|[./\\\\]{1,9}|(\\.\\./){1,4}x", 1..6)) {
+    fn any_id_gets_its_own_file_inside_the_directory(ids in prop::collection::btree_set("\\PC{1,100}|[./\\\\]{1,9}|(\\.\\./){1,4}x", 1..6)) {
         let mut home = Home::new();
         for id in &ids {
             home.put(id, &format!("text of {id}"));
@@ -66,7 +66,7 @@ proptest! {
 }
 
 #[test]
-fn hard_texts_come_back_byte_for_byte() {
+fn difficult_texts_come_back_byte_for_byte() {
     let big = "0123456789abcde ".repeat(65_536);
     assert_eq!(big.len(), 1 << 20);
     for text in
@@ -150,7 +150,7 @@ fn an_operation_or_event_makes_one_record() {
 }
 
 #[test]
-fn a_chosen_id_does_not_swallow_an_operation() {
+fn an_id_chosen_by_a_caller_does_not_hide_an_operation() {
     let mut home = Home::new();
     home.put("op", "mine");
     let id = home.provider.capture(testing::capture("op", "captured")).unwrap().records.remove(0);
@@ -160,7 +160,7 @@ fn a_chosen_id_does_not_swallow_an_operation() {
 }
 
 #[test]
-fn an_upsert_replaces_and_keeps_when_it_was_made() {
+fn an_upsert_replaces_and_keeps_the_time_of_creation() {
     let mut home = Home::new();
     home.put("id", "before");
     let before = home.get("id").unwrap();
@@ -196,7 +196,7 @@ fn many_records_are_written_or_none() {
 }
 
 #[test]
-fn objects_are_rendered_and_residue_is_kept_as_it_is() {
+fn objects_are_rendered_and_residue_is_stored_unchanged() {
     let mut home = Home::new();
     let payload = |text: Option<&str>, object: Option<&str>| SourcePayload {
         text: text.map(str::to_owned),

@@ -50,7 +50,7 @@ fn a_restart_does_not_read_the_files() {
 }
 
 #[test]
-fn what_changed_while_nobody_looked_is_found_after_a_restart() {
+fn changes_while_the_host_was_down_are_found() {
     let mut home = filled();
     fs::write(home.path().join("new.md"), "about zebras").unwrap();
     fs::remove_file(home.file_with("number8 ")).unwrap();
@@ -63,7 +63,7 @@ fn what_changed_while_nobody_looked_is_found_after_a_restart() {
 }
 
 #[test]
-fn any_damage_to_what_is_stored_is_mended() {
+fn a_damaged_index_is_rebuilt() {
     let mut home = filled();
     let entries = stored();
     assert!(entries.len() >= 5, "head, pages and folders: {}", entries.len());
@@ -86,7 +86,7 @@ fn any_damage_to_what_is_stored_is_mended() {
 }
 
 #[test]
-fn another_language_makes_the_index_anew() {
+fn another_language_rebuilds_the_index() {
     let mut home = Home::new();
     home.keep(&["die Häuser am See"]);
     assert!(home.ask("haus").is_empty());
@@ -140,7 +140,7 @@ fn forgetting_leaves_nothing() {
 }
 
 #[test]
-fn what_is_stored_after_forgetting_is_what_was_stored_before() {
+fn forgetting_leaves_no_trace_in_storage() {
     let mut home = filled();
     let without_stamps = || stored().into_iter().filter(|(key, _)| key.starts_with(b"page/")).collect::<Vec<_>>();
     let before = without_stamps();
@@ -151,7 +151,7 @@ fn what_is_stored_after_forgetting_is_what_was_stored_before() {
 }
 
 #[test]
-fn a_directory_of_somebody_else_is_taken_as_it_is() {
+fn a_directory_with_foreign_files_is_read_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("vault/daily")).unwrap();
     fs::write(directory.path().join("vault/daily/monday.md"), "---\ntitle: Zebra day\n---\n# Monday\n").unwrap();

@@ -67,7 +67,7 @@ fn a_record_is_not_seen_from_another_partition() {
 }
 
 #[test]
-fn a_record_without_the_field_is_seen_by_all() {
+fn a_record_without_the_field_is_visible_to_all() {
     for (_, set) in FIELDS {
         let mut home = Home::new();
         home.write("op", vec![write("id", "a zebra")], scoped(set, None));
@@ -85,7 +85,7 @@ fn agents_may_share() {
 }
 
 #[test]
-fn a_partition_changed_by_hand_holds_at_once() {
+fn a_partition_changed_by_hand_applies_at_once() {
     let mut home = Home::new();
     home.write("op", vec![write("id", "a zebra")], scoped(FIELDS[1].1, Some("one")));
     let file = home.files().remove(0);

@@ -19,7 +19,7 @@ fn other_forms_accents_and_scripts_are_found() {
 }
 
 #[test]
-fn stop_words_count_only_where_there_is_nothing_else() {
+fn stop_words_count_only_in_questions_without_other_words() {
     let mut home = Home::new();
     home.keep(&["the who and the what", "a zebra"]);
     assert_eq!(home.ask("what is the zebra"), ["a zebra"]);
@@ -77,7 +77,7 @@ fn summaries_metadata_and_dates_are_searched() {
 }
 
 #[test]
-fn who_said_it_decides_between_like_texts() {
+fn the_speaker_decides_between_equal_texts() {
     let mut home = Home::new();
     for speaker in ["Ana", "Ben", "Cid"] {
         let metadata = Some(json!({"speaker": speaker}).to_string());
@@ -111,7 +111,7 @@ fn an_answer_is_found_by_its_question() {
 }
 
 #[test]
-fn a_filter_holds_before_the_best_are_chosen() {
+fn a_filter_is_applied_before_the_best_are_chosen() {
     let mut home = Home::new();
     let write = |n: usize| RecordWrite {
         id: Some(format!("r{n}")),
@@ -129,7 +129,7 @@ fn a_filter_holds_before_the_best_are_chosen() {
 
 /// A second body of text beside conversations: notes, a document, comments and a long answer beside short turns.
 #[test]
-fn the_defaults_do_for_notes_and_documents_too() {
+fn the_defaults_work_for_notes_and_documents() {
     let mut home = Home::new();
     let answer = "To rotate the signing key, first create the new key in the vault and publish its public half. \
         Then deploy every verifier, so that both keys are accepted for a day. After that switch the signer over and \
@@ -167,7 +167,7 @@ fn the_defaults_do_for_notes_and_documents_too() {
 }
 
 #[test]
-fn scores_fall_and_are_explained() {
+fn scores_decrease_and_are_explained() {
     let mut home = Home::new();
     home.keep(&["zebra lion", "zebra", "lion and others in a longer text", "nothing"]);
     let found = home.provider.query(testing::query("zebra lion")).unwrap().snippets;

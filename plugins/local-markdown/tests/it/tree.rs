@@ -10,7 +10,7 @@ fn children(home: &mut Home, path: &str, cursor: Option<String>, limit: u32) -> 
 }
 
 #[test]
-fn folders_and_files_are_walked_in_the_order_of_their_names() {
+fn folders_and_files_are_listed_by_name() {
     let mut home = Home::new();
     for name in ["b/two.md", "b/one.md", "b/deep/three.md", "a.md"] {
         let path = home.path().join(name);
@@ -33,7 +33,7 @@ fn folders_and_files_are_walked_in_the_order_of_their_names() {
 }
 
 #[test]
-fn nobody_sees_a_folder_whose_records_are_anothers() {
+fn folders_with_only_invisible_records_are_hidden() {
     let mut home = Home::new();
     let scope = |agent: &str| Scope { agent_id: Some(agent.to_owned()), ..testing::scope() };
     let write = RecordWrite { id: None, text: "adas".to_owned(), summary: None, metadata: None };

@@ -1,4 +1,4 @@
-//! What makes a rule more or less sure: the same few circumstances for all kinds.
+//! Circumstances that change the confidence of a rule, the same for all kinds.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::lines::Speaker;
 use crate::due;
 use crate::kind::{Group, Kind};
 
-/// One circumstance: what to look for, how much it adds, and the kinds that it concerns.
+/// One circumstance: its pattern, how much it adds, and the kinds that it applies to.
 struct Adjuster {
     id: &'static str,
     pattern: &'static str,
@@ -72,7 +72,7 @@ static PATTERNS: LazyLock<Vec<(&Adjuster, Regex)>> = LazyLock::new(|| {
     ADJUSTERS.iter().filter_map(compile).collect()
 });
 
-/// Leads that say that what follows is meant to be kept.
+/// Leads that ask to remember what follows.
 const EXPLICIT: [&str; 9] = [
     "remember",
     "note",
@@ -85,7 +85,7 @@ const EXPLICIT: [&str; 9] = [
     "should know",
 ];
 
-/// What the circumstances add to a rule of this kind, each by its name.
+/// The adjustments for a rule of this kind, by name.
 pub(crate) fn adjustments(clause: &Clause, kind: Kind) -> Vec<(&'static str, f64)> {
     let mut found: Vec<(&'static str, f64)> = PATTERNS
         .iter()
@@ -101,11 +101,11 @@ pub(crate) fn adjustments(clause: &Clause, kind: Kind) -> Vec<(&'static str, f64
     if clause.words() < 3 && kind != Kind::KeywordSet {
         found.push(("short", -0.15));
     }
-    // Nobody says so much at once in a statement that can stand alone.
+    // A statement with so many words at once cannot stand alone.
     if clause.words() > 60 {
         found.push(("long", -0.15));
     }
-    // The machine's `I` is not the user, and what it proposes is not decided.
+    // The machine's `I` is not the user, and its proposals are not decisions.
     if clause.speaker == Speaker::Assistant && (kind.group() == Group::User || kind == Kind::Todo) {
         found.push(("said by the assistant", -0.5));
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_circumstance_can_be_read() {
+    fn every_circumstance_compiles() {
         assert_eq!(PATTERNS.len(), ADJUSTERS.len());
     }
 }

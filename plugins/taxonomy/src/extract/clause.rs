@@ -1,4 +1,4 @@
-//! From a sentence to clauses in the plain form that rules read.
+//! Splits a sentence into clauses, in the plain form that rules read.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ pub(crate) struct Clause {
     pub(crate) plain: String,
     pub(crate) is_question: bool,
     pub(crate) speaker: Speaker,
-    /// What led in and was taken off `plain`, such as `please note that`: it tells how explicit the statement is.
+    /// The lead that was removed from `plain`, such as `please note that`. It shows how explicit the statement is.
     pub(crate) lead: String,
 }
 
@@ -41,7 +41,7 @@ const CONTRACTIONS: &[(&str, &str)] = &[
     (r"\s+", " "),
 ];
 
-/// What leads in without saying anything itself.
+/// Leads without a meaning of their own.
 const LEAD: &str = r"^(?:(?:and|but|so|also|well|ok|okay|yes|no|oh|hey|hi|sure|right|actually|btw|by the way|basically|honestly|anyway|plus|additionally|moreover|furthermore|besides|first|second|third|finally|then|one more thing|just so you know|for your information|for the record|for context|for reference|for background|some background|background|as a reminder|please (?:note|remember|know|keep in mind) that|(?:remember|note|keep in mind|bear in mind|know) that|you should know that|it is worth knowing that|in general|generally|as a rule|as a general rule|from now on|going forward|in (?:the )?future|in my case|personally|overall|update|today|yesterday|this morning|last (?:week|month|year|night))(?:[,:]? -? ?|[.!] ))+";
 
 /// Where a new statement of its own begins within a sentence.
@@ -64,7 +64,7 @@ impl Clause {
         })
     }
 
-    /// The clause with what led in, where that says something.
+    /// The clause with its lead, if the lead has a meaning.
     pub(crate) fn with_lead(&self) -> Option<Self> {
         let (text, lead) = (self.text.clone(), String::new());
         let plain = format!("{}{}", self.lead, self.plain);
@@ -85,7 +85,7 @@ pub(crate) fn clauses(sentence: &str, speaker: Speaker) -> Vec<Clause> {
         let mut from = 0;
         for joint in JOINTS.iter().flat_map(|joints| joints.captures_iter(part)) {
             let (Some(whole), Some(next)) = (joint.get(0), joint.get(1)) else { continue };
-            // `and I` behind one word is a list: `my wife and I`.
+            // `and I` after one word is a list: `my wife and I`.
             if part[from..whole.start()].split_whitespace().count() > 2 {
                 parts.push(&part[from..whole.start()]);
                 from = next.start();
@@ -103,7 +103,7 @@ fn clause(text: &str, is_question: bool, speaker: Speaker) -> Option<Clause> {
     }
     let whole = plain(text);
     let lead = LEADS.as_ref().and_then(|lead| lead.find(&whole)).map_or("", |found| found.as_str());
-    // A sentence that is nothing but a lead says nothing.
+    // A sentence that consists of a lead is skipped.
     let rest = whole[lead.len()..].trim().to_owned();
     Some(Clause { text: text.to_owned(), lead: lead.to_owned(), plain: rest, is_question, speaker })
 }

@@ -1,20 +1,20 @@
-//! From a captured text to its sentences: code, logs and quotations left out, wrapped lines joined, speakers noted.
+//! Splits a captured text into sentences: code, logs and quotations are skipped, wrapped lines joined, speakers noted.
 
 use std::sync::LazyLock;
 
 use regex_lite::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Who says a sentence, as far as its line tells.
+/// The speaker of a sentence, as far as its line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaker {
-    /// Nobody is named, or somebody who may be the user.
+    /// No speaker is named, or one who may be the user.
     Unknown,
-    /// The machine: what it says in the first person is nothing about the user.
+    /// The machine: its statements in the first person are not about the user.
     Assistant,
 }
 
-/// Sentences longer than this, in bytes, are no statement that a rule could judge.
+/// Longer sentences, in bytes, are skipped.
 const LONGEST: usize = 600;
 
 const CODE: &[&str] = &[
@@ -48,7 +48,7 @@ const BULLET: &str = r"^\s*(?:[-*+\u{2022}]|\d{1,3}[.)])\s+";
 const CHECKED: &str = r"^\s*(?:[-*+]\s+)?\[[xX]\]\s";
 const HEADING: &str = r"^\s*#{1,6}\s";
 
-/// Labels that begin a statement and are nobody's name.
+/// Labels before a statement that are not names.
 const NO_SPEAKERS: &str = "todo to-do task tasks note notes important warning caution caveat attention tip hint idea goal goals \
     decision decisions decided fact facts constraint constraints rule rules requirement requirements hypothesis assumption \
     theory guess keywords keyword topics topic tags tag interests focus areas domain domains themes preference preferences \
@@ -66,7 +66,7 @@ fn found<'a>(regex: &LazyLock<Option<Regex>>, line: &'a str) -> Option<regex_lit
     regex.as_ref().and_then(|regex| regex.find(line))
 }
 
-/// Whether a line is code, a log, markup, or a quotation: nothing that somebody says here.
+/// Whether a line is code, a log, markup or a quotation.
 pub(crate) fn is_code(line: &str) -> bool {
     if line.starts_with("    ") && found(&BULLETS, line).is_none() || line.starts_with('\t') {
         return true;
@@ -80,7 +80,7 @@ pub(crate) fn is_code(line: &str) -> bool {
     visible > 12 && letters * 10 < visible * 7
 }
 
-/// The name of the speaker and where what is said begins.
+/// The name of the speaker, and where the statement begins.
 pub(crate) fn speaker(line: &str) -> Option<(&str, usize)> {
     let found = SPEAKERS.as_ref()?.captures(line)?;
     let (whole, name) = (found.get(0)?, found.get(1)?);
@@ -90,7 +90,7 @@ pub(crate) fn speaker(line: &str) -> Option<(&str, usize)> {
     (!is_label).then_some((name.as_str(), whole.end() - last))
 }
 
-/// The sentences of a text with who says them.
+/// The sentences of a text with their speakers.
 pub(crate) fn sentences(text: &str) -> Vec<(String, Speaker)> {
     let mut all = Vec::new();
     let (mut paragraph, mut who, mut fence) = (String::new(), Speaker::Unknown, false);
@@ -159,7 +159,7 @@ fn keep(sentence: &mut String, who: Speaker, all: &mut Vec<(String, Speaker)>) {
     sentence.clear();
 }
 
-/// A point behind these ends no sentence, which the Unicode rules cannot know.
+/// Abbreviations: a full stop after these does not end a sentence. The Unicode rules do not know them.
 fn ends_in_abbreviation(sentence: &str) -> bool {
     const SHORT: &[&str] = &[
         "dr.", "mr.", "mrs.", "ms.", "prof.", "st.", "e.g.", "i.e.", "vs.", "no.", "cf.", "approx.", "inc.", "ltd.",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_end_where_they_end() {
+    fn sentences_are_split_at_their_ends() {
         assert_eq!(texts("I like tea. Dr. Lee likes milk! Ok?"), ["I like tea.", "Dr. Lee likes milk!", "Ok?"]);
         let wrapped = "We decided to keep the old parser for now because\nthe new one is slower.\nNext line";
         assert_eq!(texts(wrapped).len(), 2);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn speakers_are_told_from_labels() {
+    fn speakers_are_distinguished_from_labels() {
         let text = "Jerry: I like tea.\nassistant: I prefer prose.\nTODO: buy milk\nUser: hello there";
         let told = sentences(text);
         assert_eq!(told[0], ("I like tea.".to_owned(), Speaker::Unknown));

@@ -1,4 +1,4 @@
-//! What a rule is, and how it is matched.
+//! Rules and how they are matched.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -8,18 +8,18 @@ use super::clause::Clause;
 use crate::kind::Kind;
 use crate::rules;
 
-/// One transparent rule: what it looks for, what speaks against it, and how sure it is.
+/// One rule: its pattern, the pattern that excludes it, and its confidence.
 ///
 /// Patterns see the clause in the form of [`Clause::plain`]: lower case, contractions written out, greetings gone.
 /// `{i}` and the like are the fragments of [`rules::FRAGMENTS`].
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// Stable, `kind.what-it-looks-for`: stands in every item that it made.
+    /// Stable, `kind.what-it-looks-for`: it is stored in every item that the rule made.
     pub(crate) id: &'static str,
     /// Words of which the clause must have one before the pattern is tried; empty: it is always tried.
     pub(crate) cues: &'static str,
     pub(crate) pattern: &'static str,
-    /// What speaks against it; empty: nothing.
+    /// The pattern that excludes it; empty: none.
     pub(crate) unless: &'static str,
     /// 0 to 1, before adjustments.
     pub(crate) confidence: f64,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_can_be_read_and_is_named_after_its_kind() {
+    fn every_rule_compiles_and_is_named_after_its_kind() {
         let mut ids = BTreeSet::new();
         for ready in RULES.iter() {
             let rule = ready.rule;

@@ -1,4 +1,4 @@
-//! Captures: raw material becomes a job, a record is kept as it is.
+//! Captures: raw material becomes a job, a record is stored unchanged.
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
@@ -14,7 +14,7 @@ use crate::place::{Place, Source, hook_name};
 use crate::write::object;
 
 impl Taxonomy {
-    /// Raw material: it is stored as the text of a job, which the host runs when it likes.
+    /// Raw material: it is stored as the text of a job, which the host runs later.
     pub(super) fn queue(&mut self, request: &CaptureRequest) -> Result<CaptureResponse, Error> {
         let id = id::job(request);
         if let Some(job) = self.jobs.find(&id)? {
@@ -27,7 +27,7 @@ impl Taxonomy {
         }
         let submitted = now();
         let hook = request.hook.as_ref();
-        // `by Friday` means the Friday behind the day on which it was said.
+        // `by Friday` means the Friday after the day on which it was said.
         let said_at = hook.and_then(|hook| hook.triggered_at.parse().ok()).unwrap_or(submitted);
         let mut reading = Reading::new(Place::from(&request.scope), Source::from(&request.source), said_at);
         reading.hook_kind = hook.map(|hook| hook_name(&hook.hook_kind));
@@ -38,7 +38,8 @@ impl Taxonomy {
         Ok(answer(shown(&job, &request.scope.company_id)))
     }
 
-    /// The payload is itself the record. Its kind is the one that its metadata names, else the one that a rule is sure of.
+    /// The payload is itself the record. Its kind is the one that its metadata names, else that of the rule that
+    /// matches.
     pub(super) fn keep(&mut self, request: &CaptureRequest) -> Result<CaptureResponse, Error> {
         let metadata = merged(request)?;
         let text = contents(&request.payload, metadata.as_ref(), true)?;

@@ -1,4 +1,4 @@
-//! Extraction as jobs of the host: a text waits, is read in slices, and is gone when its items are there.
+//! Extraction jobs: a text is stored, read in parts, and deleted when its items are written.
 
 use jiff::{SignedDuration, Timestamp};
 use memhost_sdk::Extraction;
@@ -16,21 +16,22 @@ use crate::pii;
 use crate::place::{Place, Source, hook_kind};
 use crate::workflow::judge;
 
-/// So many sentences are read in one call: far within a call's deadline, and a batch holds what they make.
+/// How many sentences one call reads: far within its deadline, and their items fit into one batch.
 const SLICE: usize = 400;
-/// A job names at most so many records, as a list of the contract does. Further ones are there and not named.
+/// How many records a job names at most, because of the contract's limit on lists. Further records exist but are not
+/// named.
 const MOST_NAMED: usize = 1_000;
-/// What expired is still there for so many days, for whoever looks at why it is no longer answered.
+/// How many days an expired item stays stored, so that people can find out why it is not returned.
 const KEPT_DAYS: i64 = 30;
 
-/// What is to be read, and where it comes from. A job stays when it has ended: the same capture again is answered with it.
+/// The text to read, and its source. A job stays when it has ended, and a repeated capture returns it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Reading {
     place: Place,
     source: Source,
     pub(super) hook_kind: Option<String>,
     pub(super) said_at: Timestamp,
-    /// The sentence that is next.
+    /// The next sentence.
     next: usize,
 }
 
@@ -50,7 +51,7 @@ impl Reading {
     }
 }
 
-/// A job with what it comes from.
+/// A job with its hook and source.
 pub(super) fn shown(job: &Job, company: &str) -> ExtractionJob {
     ExtractionJob {
         hook_kind: job.work.hook_kind.as_deref().map(hook_kind),
@@ -99,7 +100,7 @@ impl Extraction for Taxonomy {
             }
             let mut batch = Batch::new();
             self.jobs.write(&mut batch, &job, (!is_done).then_some(text.as_str()))?;
-            // What was made and how far the job is are one batch: it happens once.
+            // The items and the state of the job are one batch, so that it happens once.
             let gone = self.long_expired(now);
             self.store.write(batch, items, &gone)?;
         }
@@ -126,7 +127,7 @@ impl Extraction for Taxonomy {
 }
 
 impl Taxonomy {
-    /// Items out of candidates: new ones, and those that were said again. The job learns their names.
+    /// Writes candidates as items: new ones, and those that were said again. Their ids are added to the job.
     fn items(&self, job: &mut Job, found: &[Candidate], now: Timestamp) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         let mut below = 0_u32;
@@ -140,7 +141,7 @@ impl Taxonomy {
                 continue;
             }
             match self.store.get(&name) {
-                // A person said no, and need not say it again.
+                // A person has rejected it.
                 Some(item) if item.status == Status::Rejected => continue,
                 Some(item) => items.push(self.said_again(item, candidate, job, now)),
                 None => items.push(self.new_item(name.clone(), candidate, job, now)),
@@ -150,12 +151,12 @@ impl Taxonomy {
             }
         }
         if below > 0 {
-            log::info!("{below} candidates were below {} and are not kept", self.config.reject_below);
+            log::info!("{below} candidates were below {} and were dropped", self.config.reject_below);
         }
         items
     }
 
-    /// What is said again begins to age anew; what a person made of it stays.
+    /// A repeated statement starts to age again. A person's changes stay.
     fn said_again(&self, item: &Item, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
         let expires_at = expires(&self.config, item.kind, &candidate.text, job.work.said_at);
         Item { updated_at: now, expires_at: expires_at.max(item.expires_at), ..item.clone() }
@@ -163,7 +164,7 @@ impl Taxonomy {
 
     fn new_item(&self, name: String, candidate: &Candidate, job: &Job, now: Timestamp) -> Item {
         let evidence = Item::evidence(&candidate.evidence);
-        // What the sentence says beside the statement does not make the statement wait.
+        // Personal data in other parts of the sentence does not make the statement wait.
         let is_clean = pii::level(&candidate.text) < 2;
         let mut item = Item {
             id: name,
@@ -194,7 +195,7 @@ impl Taxonomy {
         item
     }
 
-    /// What expired so long ago that nobody asks any more.
+    /// The items that expired long ago.
     fn long_expired(&self, now: Timestamp) -> Vec<String> {
         let end = now.checked_sub(SignedDuration::from_hours(24 * KEPT_DAYS)).unwrap_or(Timestamp::MIN);
         let is_over = |item: &Item| item.expires_at.is_some_and(|expired| expired < end);

@@ -1,4 +1,4 @@
-//! What waits for a person.
+//! The interface `review`.
 
 use memhost_sdk::Review;
 use memhost_sdk::storage::Batch;
@@ -64,7 +64,8 @@ impl Review for Taxonomy {
     }
 }
 
-/// A waiting item as the reviewer sees it: as it is, and where it holds raw personal data also as approving would keep it.
+/// A waiting item as the reviewer sees it: unchanged, and if it contains raw personal data, also as an approval would
+/// store it.
 fn waiting(item: &Item, company: &str) -> Snippet {
     let mut shown = item.shown();
     if item.pii_risk == 2 {

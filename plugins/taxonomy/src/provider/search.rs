@@ -1,4 +1,4 @@
-//! From a question to hits, and the summary of a scope.
+//! Queries, and the summary of a scope.
 
 use memhost_sdk::types::*;
 
@@ -11,13 +11,13 @@ use crate::store::Held;
 use crate::words::stems;
 use crate::write::object;
 
-/// A summary has at most so many statements of a kind, the newest.
+/// How many statements of a kind a summary has at most. The newest are chosen.
 const STATEMENTS: usize = 12;
-/// A statement in a summary is cut behind so many characters.
+/// The longest statement in a summary, in characters.
 const STATEMENT: usize = 200;
 
 impl Taxonomy {
-    /// The hits of a query. Counts nothing.
+    /// The hits of a query. It counts no uses.
     pub(super) fn search(&self, request: &QueryRequest) -> Result<Vec<Hit>, Error> {
         let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
         let now = now();
@@ -31,13 +31,13 @@ impl Taxonomy {
         Ok(rank(&self.config, &items, &question, request.intent, request.top_k as usize, now))
     }
 
-    /// Facts that were answers are used: they fade later.
+    /// Counts the uses of facts in a result, so that they fade later.
     pub(super) fn count_uses(&mut self, hits: &[Hit]) -> Result<(), Error> {
         let facts: Vec<String> = hits.iter().filter(|hit| hit.kind == Kind::Fact).map(|hit| hit.id.clone()).collect();
         if facts.is_empty() { Ok(()) } else { self.store.count_uses(&facts, now()) }
     }
 
-    /// Rules, preferences and profile of a scope in a few lines, if there are any.
+    /// Constraints, preferences and profile of a scope in a few lines, if there are any.
     pub(super) fn summary(&self, scope: &Scope) -> Option<String> {
         let now = now();
         let mut lines = Vec::new();

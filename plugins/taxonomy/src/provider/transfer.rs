@@ -1,4 +1,4 @@
-//! Everything out and in: one item a line, with its status and its decision.
+//! Export and import: one item on each line, with its status and its decision.
 
 use memhost_sdk::Transfer;
 use memhost_sdk::storage::Batch;
@@ -46,7 +46,7 @@ impl Transfer for Taxonomy {
             if !item.is_visible(&scope, self.config.share_user_memory) {
                 return Err(wrong(format!("`{}` is of another scope than the one that it is imported into", item.id)));
             }
-            // A line can be made by anybody: what it says of itself is looked at again.
+            // Anybody can write such a line, so its content is judged again.
             item.judge_pii();
             if item.pii_risk == 2 && item.status == Status::Approved {
                 item.status = Status::Pending;

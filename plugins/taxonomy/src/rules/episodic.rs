@@ -34,7 +34,7 @@ pub(super) const FACT: &[Rule] = &[
     Rule::new("fact.user-said", 0.7, "user", r"^(?:the )?user (?:mentioned|reported|confirmed|asked for|has|was|had|said that|stated|submitted|uploaded|created|changed|owns|uses|bought|visited|attended)\b").tags(&["event"]),
 ];
 
-/// What was decided, by whoever says `we` or `I`.
+/// What was decided by `we` or `I`.
 pub(super) const DECISION: &[Rule] = &[
     Rule::new("decision.chose", 0.88, "chose chosen decided decide picked selected agreed settled opted concluded resolved voted committed finalized finalised elected ended turned made signed", r"{we} {adv}(?:chose|chosen|decided|picked|selected|agreed|settled on|settled for|opted|resolved to|voted|committed to|finali[sz]ed|concluded (?:that|to)|made (?:the|a) (?:decision|call)|ended up (?:choosing|going|picking|using|taking|buying|hiring|with)|turned down|elected to|signed off on)\b|^(?:chose|decided|picked|selected|agreed|settled on|opted|voted)\b|^[\w'.-]+(?: and [\w'.-]+)? {adv}(?:decided|agreed|chose|opted|voted) (?:to|on|that|for|not|against)\b|^(?:both|all|everyone|everybody|the \w+(?: \w+)?|my \w+ and i) {adv}(?:decided|agreed|chose|opted|voted)\b")
         .unless(r"\b(?:not|never|yet to|have not|has not) (?:yet )?(?:decided|agreed|chosen|settled|decide)\b|\b(?:once|after|when|before|until) (?:we|i|they) (?:have )?(?:decided|agreed|chosen|decide)\b")

@@ -22,7 +22,7 @@ fn a_capture_leaves_a_job_and_the_job_makes_items() {
 }
 
 #[test]
-fn an_item_tells_where_it_comes_from() {
+fn an_item_has_its_rule_and_evidence() {
     let mut home = Home::new();
     let id = home.learn("By the way, I prefer concise answers, and my name is Jerry.").remove(0);
     let item = home.get(&id).unwrap();
@@ -36,7 +36,7 @@ fn an_item_tells_where_it_comes_from() {
 }
 
 #[test]
-fn the_same_capture_is_the_same_job_and_run_twice_it_makes_nothing_twice() {
+fn a_repeated_capture_or_job_makes_no_second_item() {
     let mut home = Home::new();
     let mut request = home.residue("I prefer tea. My goal is to run a marathon.");
     request.hook = Some(HookContext {
@@ -75,7 +75,7 @@ fn a_job_that_ran_is_not_run_again_even_after_its_items_were_forgotten() {
 }
 
 #[test]
-fn what_is_said_twice_is_one_item() {
+fn a_repeated_statement_is_one_item() {
     let mut home = Home::new();
     let first = home.learn("I prefer concise answers.");
     let second = home.learn("As I said: I prefer other things. I prefer concise answers!");
@@ -152,7 +152,7 @@ fn messages_are_read_as_a_conversation() {
 }
 
 #[test]
-fn nothing_worth_keeping_is_an_outcome() {
+fn a_job_may_find_nothing() {
     let mut home = Home::new();
     assert!(home.learn("Thanks! How are you?\n```\nI prefer tea\n```").is_empty());
     let request = home.residue("  \n ");

@@ -11,7 +11,7 @@ fn at(time: &str) {
 }
 
 #[test]
-fn a_todo_is_not_answered_behind_its_time() {
+fn an_expired_todo_is_not_returned() {
     let mut home = Home::new();
     let ids = home.learn("I need to book a room by Friday.");
     let item = home.get(&ids[0]).unwrap();
@@ -60,7 +60,7 @@ fn a_hypothesis_expires_unless_it_is_said_again() {
 }
 
 #[test]
-fn what_is_given_an_end_ends_there() {
+fn expires_at_ends_an_item() {
     let mut home = Home::new();
     home.put("a note on paper", json!({"expiresAt": "2026-03-05T00:00:00Z"})).unwrap();
     assert_eq!(home.ask("paper").len(), 1);
@@ -111,7 +111,7 @@ fn uses_are_written_with_the_next_write() {
 }
 
 #[test]
-fn a_hypothesis_stands_behind_a_fact() {
+fn a_hypothesis_ranks_after_a_fact() {
     let mut home = Home::new();
     home.put("The server is in Berlin", json!({"kind": "hypothesis"})).unwrap();
     home.put("The server is in Berlin", json!({"kind": "fact"})).unwrap();

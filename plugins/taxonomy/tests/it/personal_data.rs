@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Home, metadata, texts};
 
 #[test]
-fn raw_data_waits_and_is_redacted_where_the_binding_says_so() {
+fn raw_data_waits_or_is_redacted_as_configured() {
     let mut home = Home::new();
     home.learn("I prefer mail to jerry@mit.edu.");
     assert!(home.list().is_empty());
@@ -23,7 +23,7 @@ fn raw_data_waits_and_is_redacted_where_the_binding_says_so() {
 }
 
 #[test]
-fn what_stands_beside_a_statement_is_redacted_in_its_evidence() {
+fn evidence_is_redacted() {
     let mut home = Home::new();
     let id = home.learn("I prefer concise answers, and my mail is jerry@mit.edu.").remove(0);
     let item = home.get(&id).unwrap();
@@ -32,7 +32,7 @@ fn what_stands_beside_a_statement_is_redacted_in_its_evidence() {
 }
 
 #[test]
-fn metadata_and_summary_are_looked_at_as_well() {
+fn metadata_and_summary_are_checked_too() {
     let mut home = Home::new();
     home.put("harmless", json!({"owner": {"mail": "ann@example.org"}})).unwrap();
     home.put("harmless", json!({"password": "abc12345"})).unwrap();
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn nothing_that_is_answered_is_raw(
+    fn no_answer_contains_raw_data(
         captured in prop::collection::vec(sentence(), 1..5),
         written in sentence(),
         value in raw(),
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_be_captured_and_the_job_run_twice_makes_nothing_twice(text in "\\PC{0,300}") {
+    fn any_text_can_be_captured_and_a_repeated_job_adds_nothing(text in "\\PC{0,300}") {
         let mut home = Home::new();
         let request = home.residue(&text);
         let answer = home.provider.capture(request).unwrap();

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Home, refusal};
 
 #[test]
-fn each_of_the_six_is_refused_as_a_record_and_told_where_it_belongs() {
+fn each_excluded_kind_is_refused_with_its_place() {
     let mut home = Home::new();
     for (kind, place) in [
         ("context_cache", "LLM provider layer"),
@@ -27,7 +27,7 @@ fn each_of_the_six_is_refused_as_a_record_and_told_where_it_belongs() {
 }
 
 #[test]
-fn conversation_is_the_source_of_captures_and_the_others_are_not() {
+fn of_the_excluded_kinds_only_conversation_can_be_captured() {
     let mut home = Home::new();
     let log = "Ann: I prefer tea.\nBob: hello\nAnn: bye\nBob: bye";
     assert_eq!(home.learn(log).len(), 1);
@@ -46,7 +46,7 @@ fn conversation_is_the_source_of_captures_and_the_others_are_not() {
 }
 
 #[test]
-fn code_in_a_text_is_no_candidate() {
+fn code_in_a_text_is_skipped() {
     let mut home = Home::new();
     let text = "fn main() { let never = 1; }\n// Never do this;\n$ always cite\nclass Goal:\n    my goal is to win\n";
     assert!(home.learn(text).is_empty());

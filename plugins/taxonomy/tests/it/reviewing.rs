@@ -12,7 +12,7 @@ fn edit(text: &str, metadata: Option<serde_json::Value>) -> Decision {
 }
 
 #[test]
-fn what_waits_is_answered_by_nothing_else() {
+fn waiting_items_appear_only_in_review() {
     let mut home = Home::new();
     let ids = home.learn("Maybe I prefer tea.");
     let waiting = home.pending();
@@ -23,7 +23,7 @@ fn what_waits_is_answered_by_nothing_else() {
 }
 
 #[test]
-fn approved_it_counts_and_the_rule_keeps_its_word() {
+fn an_approved_item_is_returned_and_keeps_the_rules_confidence() {
     let mut home = Home::new();
     let id = home.learn("Maybe I prefer tea.").remove(0);
     let answered = home.decide(&id, Decision::Approve).unwrap().unwrap();
@@ -39,7 +39,7 @@ fn approved_it_counts_and_the_rule_keeps_its_word() {
 }
 
 #[test]
-fn rejected_it_is_gone_and_does_not_come_back() {
+fn a_rejected_item_is_gone_and_does_not_come_back() {
     let mut home = Home::new();
     let id = home.learn("Maybe I prefer tea.").remove(0);
     assert_eq!(home.decide(&id, Decision::Reject).unwrap(), None);
@@ -51,7 +51,7 @@ fn rejected_it_is_gone_and_does_not_come_back() {
 }
 
 #[test]
-fn edited_it_counts_in_that_form() {
+fn an_edited_item_is_returned_in_its_new_form() {
     let mut home = Home::new();
     let id = home.learn("Maybe I prefer tea.").remove(0);
     let decision = || edit("Prefers green tea", Some(json!({"kind": "preference", "cups": 2})));
@@ -111,7 +111,7 @@ fn the_oldest_comes_first_page_by_page() {
 }
 
 #[test]
-fn another_agent_decides_nothing() {
+fn another_agent_cannot_decide() {
     let mut home = Home::new();
     let id = home.learn("Maybe I prefer tea.").remove(0);
     let scope = Scope { agent_id: Some("bob".to_owned()), ..testing::scope() };
@@ -120,7 +120,7 @@ fn another_agent_decides_nothing() {
 }
 
 #[test]
-fn below_the_floor_a_candidate_is_not_kept() {
+fn candidates_below_the_minimum_are_dropped() {
     let mut home = Home::with(json!({"rejectBelow": 0.7}));
     assert!(home.learn("Maybe I prefer tea.").is_empty());
     assert!(home.pending().is_empty());

@@ -77,7 +77,7 @@ fn project_memory_follows_the_project_and_user_memory_does_not() {
 }
 
 #[test]
-fn user_memory_follows_its_subject_where_the_binding_says_so() {
+fn user_memory_follows_its_subject_if_configured() {
     let subject = |agent: &str, subject: &str| Scope { subject_id: Some(subject.to_owned()), ..of(agent) };
     for (shared, count) in [(false, 0), (true, 1)] {
         let mut home = Home::with(json!({"shareUserMemory": shared}));

@@ -22,7 +22,7 @@ fn filled() -> Home {
 }
 
 #[test]
-fn scores_fall_and_are_made_of_what_explain_tells() {
+fn scores_decrease_and_are_the_product_of_their_parts() {
     let mut home = filled();
     let found = home.provider.query(testing::query("deploys")).unwrap().snippets;
     let kinds: Vec<_> = found.iter().map(|item| metadata(item)["kind"].clone()).collect();
@@ -52,7 +52,7 @@ fn without_a_question_a_preamble_has_rules_first() {
 }
 
 #[test]
-fn filters_hold_for_what_is_shown() {
+fn filters_apply_to_lists_and_queries() {
     let mut home = filled();
     home.put("with a room", json!({"kind": "note", "room": {"n": 4}})).unwrap();
     let mut count = |filter: Value| {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Home, refusal, texts};
 
 #[test]
-fn what_is_exported_is_there_after_the_import() {
+fn an_import_restores_everything_that_was_exported() {
     let mut home = Home::new();
     home.learn("I prefer concise answers. Maybe I like tea. Need to call Ann tomorrow.");
     home.put("mail ann@example.org", json!({"kind": "fact"})).unwrap();
@@ -41,7 +41,7 @@ fn large_exports_come_in_chunks() {
 }
 
 #[test]
-fn a_line_cannot_say_of_itself_that_raw_data_is_approved() {
+fn an_imported_line_cannot_approve_raw_data() {
     let mut home = Home::new();
     home.put("mail somebody", json!({"kind": "fact"})).unwrap();
     let lines = home.provider.export_records(testing::scope(), None).unwrap().lines;

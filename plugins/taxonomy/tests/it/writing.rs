@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Home, metadata, refusal, texts};
 
 #[test]
-fn a_record_is_kept_as_it_was_written() {
+fn a_record_is_stored_unchanged() {
     let mut home = Home::new();
     let id = home.put(" Odd\r\n text\u{0} ", json!({"kind": "fact", "a": {"b": [1, 2.5, null]}})).unwrap();
     home.restart();
@@ -30,7 +30,7 @@ fn a_record_without_a_kind_is_a_note() {
 }
 
 #[test]
-fn a_captured_record_gets_the_kind_that_a_rule_is_sure_of() {
+fn a_captured_record_gets_the_kind_of_the_matching_rule() {
     let mut home = Home::new();
     for (operation, text, kind) in [("a", "We chose SQLite over Postgres.", "decision"), ("b", "Blue.", "note")] {
         let id = home.provider.capture(testing::capture(operation, text)).unwrap().records.remove(0);
@@ -42,7 +42,7 @@ fn a_captured_record_gets_the_kind_that_a_rule_is_sure_of() {
 }
 
 #[test]
-fn every_kind_is_held_to_its_own_threshold() {
+fn every_kind_has_its_own_threshold() {
     let mut home = Home::new();
     for kind in memhost_taxonomy::Kind::ALL {
         let least = kind.threshold();
@@ -57,7 +57,7 @@ fn every_kind_is_held_to_its_own_threshold() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_by_name_and_nothing_is_written() {
+fn unreadable_records_are_refused_and_nothing_is_written() {
     let mut home = Home::new();
     for (member, value) in
         [("kind", json!("opinion")), ("confidence", json!(1.5)), ("tags", json!("x")), ("expiresAt", json!("soon"))]
@@ -90,7 +90,7 @@ fn the_same_operation_again_changes_nothing() {
 }
 
 #[test]
-fn what_is_forgotten_is_gone_with_its_uses() {
+fn a_forgotten_record_is_gone_with_its_uses() {
     let mut home = Home::new();
     let id = home.put("the fact of the matter", json!({"kind": "fact"})).unwrap();
     home.ask("matter");
@@ -120,14 +120,14 @@ fn a_correction_replaces_the_text_and_keeps_the_kind() {
 }
 
 #[test]
-fn metadata_that_could_not_be_answered_is_refused() {
+fn metadata_that_is_too_large_to_return_is_refused() {
     let mut home = Home::new();
     let (field, message) = refusal(home.put("x", json!({"a": "b".repeat(250 << 10)})));
     assert!(field == "records.0.metadata" && message.contains("larger"), "{message}");
 }
 
 #[test]
-fn answers_stay_within_what_may_cross() {
+fn answers_stay_within_the_limit_of_a_call() {
     let mut home = Home::new();
     for n in 0..12 {
         home.put(&format!("{n} blue {}", " ".repeat(900 << 10)), json!({})).unwrap();

@@ -2,14 +2,14 @@
 //! `empty id` with an empty one, for `same id` with one id twice. The query must fail, and nothing of it may be shown.
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct AnswersForeign;
 
 impl Guest for AnswersForeign {
     const KEY: &str = "answers-foreign";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         Ok(match request.query.as_str() {
             "long id" => answer([("x".repeat(600), "under a long id")]),
             "empty id" => answer([("", "under no id")]),

@@ -1,15 +1,15 @@
-//! `answers-nan` answers a query with a score that is no number; for `infinite` it is infinite, for `large` 1.5, for
+//! `answers-nan` answers a query with the score NaN; for `infinite` it is infinite, for `large` 1.5, for
 //! `negative` -0.5. The query must fail with an error that names the score.
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper};
+use well_behaved::{Guest, Reference};
 
 struct AnswersNan;
 
 impl Guest for AnswersNan {
     const KEY: &str = "answers-nan";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let score = match request.query.as_str() {
             "infinite" => f64::INFINITY,
             "large" => 1.5,

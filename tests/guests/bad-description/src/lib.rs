@@ -1,4 +1,4 @@
-//! `bad-description` calls itself by a provider key that is none: with capitals, spaces and a slash, and too long. It
+//! `bad-description` has an invalid provider key: with capitals, spaces and a slash, and too long. It
 //! must be refused at admission, with an error that names the key.
 
 use well_behaved::{Guest, sdk::types::Description};

@@ -1,15 +1,16 @@
-//! `bad-json` answers a query with metadata that is not JSON; for `array` with JSON that is no object, for `surrogate`
-//! with half a character, for `large` with 300 KiB. The query must fail with an error that names the metadata.
+//! `bad-json` answers a query with metadata that is not JSON; for `array` with JSON that is not an object, for
+//! `surrogate` with half a character, for `large` with 300 KiB. The query must fail with an error that names the
+//! metadata.
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper};
+use well_behaved::{Guest, Reference};
 
 struct BadJson;
 
 impl Guest for BadJson {
     const KEY: &str = "bad-json";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let metadata = match request.query.as_str() {
             "array" => "[1]".to_owned(),
             "surrogate" => r#"{"half":"\ud800"}"#.to_owned(),

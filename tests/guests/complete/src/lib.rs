@@ -1,14 +1,14 @@
-//! `complete` does nothing wrong: it is `keeper`, by that provider key, with every optional interface that there is.
-//! `tests/compat` holds a frozen build of it for each version of the contract.
+//! `complete` is the guest `reference`, under the same provider key, with `migration` too, so it exports every optional
+//! interface. `tests/compat` holds a frozen build of it for each version of the contract.
 
-use well_behaved::Keeper;
+use well_behaved::Reference;
 
-memhost_sdk::export!(Keeper);
-memhost_sdk::export_correction!(Keeper);
-memhost_sdk::export_profile!(Keeper);
-memhost_sdk::export_extraction!(Keeper);
-memhost_sdk::export_explain!(Keeper);
-memhost_sdk::export_browse!(Keeper);
-memhost_sdk::export_review!(Keeper);
-memhost_sdk::export_transfer!(Keeper);
-memhost_sdk::export_migration!(Keeper);
+memhost_sdk::export!(Reference);
+memhost_sdk::export_correction!(Reference);
+memhost_sdk::export_profile!(Reference);
+memhost_sdk::export_extraction!(Reference);
+memhost_sdk::export_explain!(Reference);
+memhost_sdk::export_browse!(Reference);
+memhost_sdk::export_review!(Reference);
+memhost_sdk::export_transfer!(Reference);
+memhost_sdk::export_migration!(Reference);

@@ -1,18 +1,18 @@
 //! `dials-out` tries to reach the network in a query, at the address in the query's text or else 127.0.0.1:80, and
-//! answers what happened: a snippet for each try, its text `done` or the error after `refused: `. All must be refused.
+//! answers one snippet for each attempt, with the text `done` or the error after `refused: `. All must be refused.
 
 use std::io::{Error as IoError, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct DialsOut;
 
 impl Guest for DialsOut {
     const KEY: &str = "dials-out";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let asked = if request.query.contains(':') { request.query.as_str() } else { "127.0.0.1:80" };
         let port = asked.rsplit(':').next().unwrap_or_default();
         Ok(answer([

@@ -1,5 +1,5 @@
-//! `echo` does nothing wrong: stateless and fast, it answers every query with five snippets of the query itself. What
-//! a call costs with it is the host's own cost.
+//! `echo` is stateless and fast: it answers every query with five snippets made of the query. The time of a call is
+//! that of the host.
 
 use memhost_sdk::{NoConfig, Provider, types::*};
 

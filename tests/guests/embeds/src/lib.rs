@@ -1,5 +1,6 @@
-//! `embeds` asks the host for vectors and keeps nothing. A query `N TEXT` embeds the text N times in one call and answers
-//! which model there is, how many vectors came and the first of them; where it gets none, `refused: ` and why.
+//! `embeds` asks the host for vectors and stores nothing. A query `N TEXT` embeds the text N times in one call and
+//! answers which model there is, how many vectors came and the first of them; if it gets none, `refused: ` and the
+//! reason.
 
 use memhost_sdk::{NoConfig, Profile, Provider, embeddings, types::*};
 
@@ -32,7 +33,7 @@ impl Provider for Embeds {
     }
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         let text = answer(&request.query).unwrap_or_else(|error| format!("refused: {error}"));
-        // Twice as much as one call of the import: the record has one sum.
+        // Two calls of the import. The operation's record has their sum.
         if request.query.starts_with("1 ") {
             embeddings::embed(&["something else".to_owned()]).ok();
         }

@@ -1,11 +1,12 @@
-//! `escapes-directory` tries to get out of its directory, in a capture and in a query, with raw WASI calls that no libc
-//! has looked at. It answers one id a try, `escaped:<try>` or `refused:<try>:<error>`; a query also gives the texts.
-//! All must be refused. What it could make, such as links that lead out, stays for whoever walks the directory later.
+//! `escapes-directory` tries to leave its directory, in a capture and in a query, with raw WASI calls without the
+//! checks of a libc. It answers one id for each try, `escaped:<try>` or `refused:<try>:<error>`; a query also gives the
+//! texts. All must be refused. Links that point outside stay in the directory, so code that walks the directory must
+//! not follow them.
 
 use wasip2::filesystem::preopens::get_directories;
 use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct EscapesDirectory;
 
@@ -13,14 +14,14 @@ impl Guest for EscapesDirectory {
     const KEY: &str = "escapes-directory";
 
     fn describe() -> Description {
-        well_behaved::describe(Self::KEY).require(Permission::Directory(16 << 20), "To get out of it")
+        well_behaved::describe(Self::KEY).require(Permission::Directory(16 << 20), "To test its limits")
     }
 
-    fn capture(_: &mut Keeper, _: CaptureRequest) -> Result<CaptureResponse, Error> {
+    fn capture(_: &mut Reference, _: CaptureRequest) -> Result<CaptureResponse, Error> {
         Ok(attempts()?.into_iter().map(|(id, _)| id).collect::<Vec<_>>().into())
     }
 
-    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
         attempts().map(answer)
     }
 }
@@ -53,7 +54,7 @@ fn attempts() -> Result<Vec<(String, String)>, Error> {
     attempt("hard-link-absolute", hard_link(data, "/etc/passwd", "hard-absolute"));
     attempt("hard-link-parent", hard_link(data, "../../../../../../../../../../etc/passwd", "hard-parent"));
     attempt("hard-link-out", hard_link(data, "own", "../escaped-hard"));
-    // Making such a link may be allowed, following it may not.
+    // Creating such a link may be allowed, following it may not.
     let _ = data.symlink_at("/etc", "link-absolute");
     attempt("read-link-absolute", read(data, "link-absolute/passwd"));
     let _ = data.symlink_at("../../../../../../../../../../../../etc", "link-parent");

@@ -1,8 +1,8 @@
 //! `extracts` does what the text of a capture says: it leaves jobs of all kinds, charges money, fails for a while, and
-//! keeps candidates with a confidence. It counts every call that had an effect, so that a test can tell once from twice.
+//! stores candidates with a confidence. It counts every call that had an effect, so that a test sees repetitions.
 //!
-//! A capture's first word says what: `job`, `elsewhere`, `metered`, `paid`, `flaky`, anything else is a record. A text that is
-//! JSON is a record with `text`, and the rest of it is its metadata.
+//! A capture's first word says what: `job`, `elsewhere`, `metered`, `paid`, `flaky`, anything else is a record. A text
+//! that is JSON is a record with `text`, and the rest of it is its metadata.
 
 use memhost_sdk::storage::{Batch, Collection};
 use memhost_sdk::{Extraction, NoConfig, Provider, types::*};
@@ -16,7 +16,7 @@ struct Record {
     metadata: Option<String>,
 }
 
-/// A job: what its text says, how often it was run, whether it is done.
+/// A job: its text, how often it was run, and its status.
 #[derive(Clone, Serialize, Deserialize)]
 struct Job {
     text: String,
@@ -119,7 +119,7 @@ impl Provider for Extracts {
     fn describe() -> Description {
         let http = HttpPermission { origin: "https://api.example.com".to_owned(), methods: Vec::new() };
         let mut description = Description::new("extracts", "1.0.0", "Does what captures say")
-            .require(Permission::Storage(64 << 20), "Records and jobs are kept here")
+            .require(Permission::Storage(64 << 20), "Records and jobs are stored in it")
             .prefer(Permission::Http(http), "Where it might send something");
         description.capabilities.async_extraction = true;
         description.max_concurrency = 4;
@@ -167,7 +167,7 @@ impl Provider for Extracts {
                 Ok(CaptureResponse { records: Vec::new(), jobs: Vec::new(), usage: vec![usage] })
             }
             "flaky" => {
-                // The same capture comes with the same id: that is how it knows how often it has been tried.
+                // A repeated capture has the same id, so its tries can be counted.
                 let tries = self.count(&format!("tries/{id}"))? + 1;
                 self.counts.put(format!("tries/{id}"), &tries)?;
                 if u64::from(tries) <= number(&text) {
@@ -187,7 +187,7 @@ impl Provider for Extracts {
         let mut ids = Vec::new();
         for (n, record) in request.records.into_iter().enumerate() {
             let id = record.id.unwrap_or_else(|| format!("{}-{n}", request.operation_id));
-            // The answer cannot say so: the host finds it in the list.
+            // The answer has no field for the job, so the host finds it in the list.
             if record.text.starts_with("job later") {
                 let job = Job { text: record.text.clone(), runs: 0, status: "queued".to_owned() };
                 self.jobs.put(format!("job-{id}"), &job)?;
@@ -198,15 +198,22 @@ impl Provider for Extracts {
         Ok(ids.into())
     }
 
-    /// `count PREFIX` answers the highest count under a prefix and their sum; `sleep MS` answers late.
+    /// `count PREFIX` answers the highest count under a prefix and their sum; `await WORD` answers once a record
+    /// contains the word.
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         if let Some(prefix) = request.query.strip_prefix("count ") {
             let counts: Vec<u32> = self.counts.iter(prefix).map(|entry| Ok(entry?.1)).collect::<Result<_, Error>>()?;
             let text = format!("{} {}", counts.iter().max().unwrap_or(&0), counts.iter().sum::<u32>());
             return Ok(vec![Snippet::new("count".to_owned(), text)].into());
         }
-        if request.query.starts_with("sleep ") {
-            std::thread::sleep(std::time::Duration::from_millis(number(&request.query)));
+        if let Some(word) = request.query.strip_prefix("await ") {
+            // Some ten seconds at most, so that a test that never releases it fails instead of hanging.
+            for _ in 0..1_000 {
+                if self.all()?.iter().any(|(_, record)| record.text.contains(word)) {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
         }
         let mut found = self.all()?;
         found.retain(|(_, record)| request.query.split(' ').any(|word| record.text.contains(word)));
@@ -246,8 +253,8 @@ impl Provider for Extracts {
 }
 
 impl Extraction for Extracts {
-    /// `job slices N` takes N calls, `job unavailable N` fails N times first, `job fails` always fails, `job sleep MS` takes
-    /// its time. What it has done and that it has done it are one batch.
+    /// `job slices N` takes N calls, `job unavailable N` fails N times first, `job fails` always fails, `job sleep MS`
+    /// takes that long. The record and the end of the job are one batch.
     fn run_job(&mut self, id: String) -> Result<JobResult, Error> {
         let Some(mut job) = self.jobs.get(&id)? else {
             return Err(Error::NotFound(format!("there is no job {id}")));
@@ -283,7 +290,7 @@ impl Extraction for Extracts {
         Ok(result("succeeded", vec![record]))
     }
 
-    /// What runs elsewhere is done when it was asked about twice.
+    /// A job that runs elsewhere has succeeded when it was asked about twice.
     fn get_job(&mut self, id: String) -> Result<Option<ExtractionJob>, Error> {
         let Some(mut job) = self.jobs.get(&id)? else { return Ok(None) };
         if job.text.starts_with("elsewhere") {

@@ -1,12 +1,13 @@
 //! `floods-directory` writes files in a query until it is refused: `bytes` in one growing file, `files` in many empty
-//! ones, `links` in many names of one, `sparse` by asking for a size, `holes` by one byte far behind the end. It answers what it got and what it was told. It must be refused at its grant.
+//! ones, `links` in many names of one, `sparse` by asking for a size, `holes` by one byte far after the end. It
+//! answers how much it wrote and the error. It must be refused at its grant.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct FloodsDirectory;
 
@@ -60,7 +61,7 @@ impl Guest for FloodsDirectory {
         Description { permissions: Vec::new(), ..description }.require(Permission::Directory(8 << 20), "To be flooded")
     }
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         let (got, error) = flood(&request.query);
         Ok(answer([("got", got.to_string()), ("refused", error.to_string())]))
     }

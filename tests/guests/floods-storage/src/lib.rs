@@ -1,9 +1,9 @@
-//! `floods-storage` writes to storage in a query until it is refused, and answers how much it wrote and what it was
-//! told. It must be refused at its grant, other bindings must not feel it, and deleting must still be possible.
+//! `floods-storage` writes to storage in a query until it is refused, and answers how much it wrote and the
+//! error. It must be refused at its grant, other bindings must not be affected, and deleting must still be possible.
 
 use well_behaved::sdk::storage::Batch;
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct FloodsStorage;
 
@@ -15,7 +15,7 @@ impl Guest for FloodsStorage {
         Description { permissions: Vec::new(), ..description }.require(Permission::Storage(8 << 20), "To be flooded")
     }
 
-    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
         let value = vec![b'x'; 256 << 10];
         for n in 0_u64.. {
             let mut batch = Batch::new();

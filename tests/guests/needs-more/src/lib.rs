@@ -2,7 +2,7 @@
 //! with an error that names the interface.
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 #[allow(unsafe_code, unused_qualifications, missing_docs, clippy::all, reason = "generated")]
 mod bindings {
@@ -25,7 +25,7 @@ struct NeedsMore;
 impl Guest for NeedsMore {
     const KEY: &str = "needs-more";
 
-    fn query(_: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
         Ok(answer([("answer", bindings::example::missing::thing::ask(&request.query))]))
     }
 }

@@ -1,3 +1,3 @@
-//! `notes` is the example of the SDK, word for word: what authors begin with keeps the rules.
+//! `notes` is the example of the SDK, unchanged: it must follow the rules, because authors begin with it.
 
 include!("../../../../sdk/examples/notes/provider.rs");

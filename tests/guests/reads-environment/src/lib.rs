@@ -1,18 +1,18 @@
-//! `reads-environment` answers a query with all that it can find out of where it runs: a snippet for each look, its
-//! text the finding, or the error after `refused: `. Nothing of the host's own environment may be in it.
+//! `reads-environment` answers a query with all that it finds out about its environment: one snippet for each attempt,
+//! with the result, or the error after `refused: `. It must contain nothing of the host's environment.
 
 use std::fmt::Debug;
 use std::fs;
 
 use well_behaved::sdk::types::*;
-use well_behaved::{Guest, Keeper, answer};
+use well_behaved::{Guest, Reference, answer};
 
 struct ReadsEnvironment;
 
 impl Guest for ReadsEnvironment {
     const KEY: &str = "reads-environment";
 
-    fn query(_: &mut Keeper, _: QueryRequest) -> Result<ContextBundle, Error> {
+    fn query(_: &mut Reference, _: QueryRequest) -> Result<ContextBundle, Error> {
         let names = |path| fs::read_dir(path).map(|all| all.flatten().map(|entry| entry.path()).collect::<Vec<_>>());
         Ok(answer([
             ("variables", format!("{:?}", std::env::vars_os().collect::<Vec<_>>())),

@@ -1,5 +1,5 @@
-//! `stamped` reads its provider key, its version and its manners from a block of bytes in itself. The test suite writes
-//! another block over it, so that one build stands for any number of providers and versions.
+//! `stamped` reads its provider key, its version and its behaviour from a block of bytes in itself. The test suite
+//! overwrites the block, so that one build makes any number of providers and versions.
 
 mod send;
 
@@ -7,7 +7,7 @@ use memhost_sdk::storage::Collection;
 use memhost_sdk::{Migration, NoConfig, Provider, types::*};
 use serde::Deserialize;
 
-/// As many bytes as any stamp may have; the rest are spaces.
+/// The size of the block. A shorter stamp is padded with spaces.
 const STAMP_BYTES: usize = 512;
 
 static STAMP: [u8; STAMP_BYTES] = {
@@ -40,14 +40,14 @@ struct Stamp {
     clock: bool,
 }
 
-/// The compiler must not know what is in the block.
+/// Keeps the compiler from using the block's value.
 fn stamp() -> Stamp {
     serde_json::from_slice(std::hint::black_box(&STAMP).trim_ascii()).unwrap_or_default()
 }
 
 struct Stamped(Stamp);
 
-/// Who wrote: a key for each version.
+/// The versions that wrote, one key for each.
 fn marks() -> Collection<String> {
     Collection::new("marks")
 }
@@ -102,8 +102,8 @@ impl Provider for Stamped {
     fn upsert_records(&mut self, _: UpsertRequest) -> Result<UpsertResponse, Error> {
         Err(Error::unsupported("captures only"))
     }
-    /// One snippet: its id is the version, its text every mark with the version that wrote it, or what came of the
-    /// request that the query is.
+    /// One snippet: its id is the version, its text all marks with the versions that wrote them, or the result of the
+    /// request in the query.
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         assert!(!self.0.traps, "as the stamp says");
         if request.query == "time" {

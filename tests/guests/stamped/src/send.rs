@@ -1,4 +1,4 @@
-//! Sending what a query asks for, through `wasi:http`.
+//! Sends the request in a query, through `wasi:http`.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Send {
     headers: BTreeMap<String, String>,
     #[serde(default)]
     body: String,
-    /// So many times, one after the other; the last answer counts.
+    /// How many times, one after the other. The last answer counts.
     #[serde(default)]
     times: u32,
     /// It does not wait for the answer.
@@ -27,7 +27,7 @@ pub(crate) struct Send {
 }
 
 impl Send {
-    /// Status, headers and body, or what the host said instead.
+    /// Status, headers and body, or the host's error.
     pub(crate) fn run(&self) -> String {
         let mut last = String::new();
         for _ in 0..self.times.max(1) {

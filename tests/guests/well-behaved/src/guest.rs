@@ -5,59 +5,58 @@ use std::marker::PhantomData;
 use memhost_sdk::types::*;
 use memhost_sdk::{NoConfig, Provider};
 
-use crate::Keeper;
+use crate::Reference;
 
-/// A guest that does what [`Keeper`] does, except for what it overrides.
+/// A guest that does what [`Reference`] does, except for what it overrides.
 pub trait Guest: 'static {
     /// The provider key: the name of the guest's folder.
     const KEY: &'static str;
 
-    /// Storage is optional, so that a test can bind the guest with no grant when it does not care for records.
+    /// Storage is optional, so that a test can bind the guest without a grant if it does not need records.
     fn describe() -> Description {
         describe(Self::KEY)
     }
-    /// As [`Keeper`], but in every mode the payload becomes a record at once.
-    fn capture(keeper: &mut Keeper, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        keeper.capture(CaptureRequest { mode: CaptureMode::CaptureRecord, ..request })
+    /// As [`Reference`], but in every mode the payload becomes a record at once.
+    fn capture(reference: &mut Reference, request: CaptureRequest) -> Result<CaptureResponse, Error> {
+        reference.capture(CaptureRequest { mode: CaptureMode::CaptureRecord, ..request })
     }
-    /// As [`Keeper`].
-    fn upsert_records(keeper: &mut Keeper, request: UpsertRequest) -> Result<UpsertResponse, Error> {
-        keeper.upsert_records(request)
+    /// As [`Reference`].
+    fn upsert_records(reference: &mut Reference, request: UpsertRequest) -> Result<UpsertResponse, Error> {
+        reference.upsert_records(request)
     }
-    /// As [`Keeper`].
-    fn query(keeper: &mut Keeper, request: QueryRequest) -> Result<ContextBundle, Error> {
-        keeper.query(request)
+    /// As [`Reference`].
+    fn query(reference: &mut Reference, request: QueryRequest) -> Result<ContextBundle, Error> {
+        reference.query(request)
     }
-    /// As [`Keeper`].
-    fn list_records(keeper: &mut Keeper, request: ListRequest) -> Result<ListPage, Error> {
-        keeper.list_records(request)
+    /// As [`Reference`].
+    fn list_records(reference: &mut Reference, request: ListRequest) -> Result<ListPage, Error> {
+        reference.list_records(request)
     }
-    /// As [`Keeper`].
-    fn get_record(keeper: &mut Keeper, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        keeper.get_record(id, scope)
+    /// As [`Reference`].
+    fn get_record(reference: &mut Reference, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
+        reference.get_record(id, scope)
     }
-    /// As [`Keeper`].
-    fn forget(keeper: &mut Keeper, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
-        keeper.forget(ids, scope)
+    /// As [`Reference`].
+    fn forget(reference: &mut Reference, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+        reference.forget(ids, scope)
     }
 }
 
-/// How a guest describes itself unless it says otherwise: four instances at once, storage if it is granted.
+/// The default description of a guest: four instances at once, and optional storage.
 pub fn describe(key: &str) -> Description {
     let description = Description::new(key, env!("CARGO_PKG_VERSION"), "A guest of memhost's test suite");
-    Description { max_concurrency: 4, ..description }
-        .prefer(Permission::Storage(64 << 20), "What the guest is told is kept there")
+    Description { max_concurrency: 4, ..description }.prefer(Permission::Storage(64 << 20), "Records are stored in it")
 }
 
-/// An answer of records that do not exist, as pairs of id and text: how a guest tells what happened to it.
+/// An answer of records that do not exist, as pairs of id and text: how a guest reports what happened.
 pub fn answer<I: Into<String>, T: Into<String>>(records: impl IntoIterator<Item = (I, T)>) -> ContextBundle {
     let snippets: Vec<Snippet> = records.into_iter().map(|(id, text)| Snippet::new(id, text)).collect();
     snippets.into()
 }
 
-/// The provider that a guest makes of [`Keeper`].
+/// The provider of a guest: [`Reference`] with the guest's calls.
 #[derive(Debug)]
-pub struct Wrapped<G>(Keeper, PhantomData<G>);
+pub struct Wrapped<G>(Reference, PhantomData<G>);
 
 impl<G: Guest> Provider for Wrapped<G> {
     type Config = NoConfig;
@@ -66,7 +65,7 @@ impl<G: Guest> Provider for Wrapped<G> {
         G::describe()
     }
     fn open(config: NoConfig) -> Result<Self, Error> {
-        Ok(Self(Keeper::open(config)?, PhantomData))
+        Ok(Self(Reference::open(config)?, PhantomData))
     }
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         G::capture(&mut self.0, request)

@@ -1,17 +1,17 @@
-//! The interfaces `review` and `transfer`. Only `keeper` and `complete` export them.
+//! The interfaces `review` and `transfer`. Only `reference` and `complete` export them.
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
 use memhost_sdk::{Review, Transfer};
 use serde::{Deserialize, Serialize};
 
-use crate::Keeper;
+use crate::Reference;
 use crate::record::{Record, Standing, now};
 
 /// A part of an export, in bytes: small, so that a few records make several parts.
 const PART: usize = 1_024;
 
-impl Review for Keeper {
+impl Review for Reference {
     fn list_pending(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<ListPage, Error> {
         let mut pending = Vec::new();
         for entry in self.all(&scope) {
@@ -32,7 +32,7 @@ impl Review for Keeper {
 
     fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error> {
         let Some(mut record) = self.find(&id, &scope)?.filter(|record| record.standing != Standing::Free) else {
-            return Err(Error::NotFound(format!("no record {id} waits or waited")));
+            return Err(Error::NotFound(format!("there is no record {id} that waits or waited")));
         };
         let after = match decision {
             Decision::Approve => Standing::Approved,
@@ -46,7 +46,7 @@ impl Review for Keeper {
             (record.standing, record.updated_at) = (after, now());
             self.records.put(&id, &record)?;
         } else if record.standing != after || matches!(decision, Decision::Edit(edited) if edited.text != record.text) {
-            return Err(Error::invalid("decision", format!("something else was decided about {id} already")));
+            return Err(Error::invalid("decision", format!("another decision about {id} was made before")));
         }
         Ok(after.counts().then(|| record.snippet(id, Score::None)))
     }
@@ -58,7 +58,7 @@ struct Line {
     record: Record,
 }
 
-impl Transfer for Keeper {
+impl Transfer for Reference {
     fn export_records(&mut self, scope: Scope, cursor: Option<String>) -> Result<Chunk, Error> {
         let (mut lines, mut last) = (String::new(), cursor);
         for entry in self.all(&scope) {
@@ -85,7 +85,7 @@ impl Transfer for Keeper {
             if !record.partition.is_visible_in(&scope) {
                 return Err(wrong("belongs to another partition than the scope".to_owned()));
             }
-            // Another company took it in: whatever it came from, it is that company's now.
+            // The source belongs to the importing company.
             if let Some(source) = &mut record.source {
                 source.0.company_id = scope.company_id.clone();
             }

@@ -15,7 +15,7 @@ pub(crate) struct Job {
     pub(crate) state: State,
 }
 
-/// What was captured is kept only as long as it waits: forgetting the record leaves nothing behind.
+/// The captured record is stored here only while the job waits, so that a forgotten record leaves nothing behind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum State {
     Queued(Box<Record>),

@@ -4,10 +4,10 @@ use memhost_sdk::Migration;
 use memhost_sdk::storage::Collection;
 use memhost_sdk::types::*;
 
-use crate::Keeper;
+use crate::Reference;
 
-impl Migration for Keeper {
-    /// Nothing has another form in another version; what came before is written down.
+impl Migration for Reference {
+    /// All versions have the same stored form. The version before is recorded.
     fn migrate(&mut self, from_version: &str) -> Result<(), Error> {
         Ok(Collection::new("migrated").put("from", &from_version.to_owned())?)
     }

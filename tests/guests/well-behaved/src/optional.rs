@@ -1,19 +1,19 @@
-//! The optional interfaces. Only `keeper` exports them; in the other guests the linker drops them.
+//! Optional interfaces. Only `reference`, `complete` and `wrong` use them; in the other guests the linker drops them.
 
 use memhost_sdk::storage::Batch;
 use memhost_sdk::types::*;
 use memhost_sdk::{Browse, Correction, Explain, Extraction, Profile};
 use serde_json::json;
 
-use crate::Keeper;
+use crate::Reference;
 use crate::job::{Job, State};
-use crate::keeper::{Answered, operation_key, terms};
 use crate::record::{Record, name, now};
+use crate::reference::{Answered, operation_key, terms};
 
-impl Correction for Keeper {
+impl Correction for Reference {
     fn correct(&mut self, request: CorrectRequest) -> Result<CorrectResponse, Error> {
         let Patch::Replacement(write) = request.patch else {
-            return Err(Error::unsupported("keeper takes replacements only; it does not understand instructions"));
+            return Err(Error::unsupported("reference accepts replacements only, not instructions"));
         };
         let operation = operation_key(&request.operation_id);
         if self.answered.get(&operation)?.is_none() {
@@ -32,7 +32,7 @@ impl Correction for Keeper {
     }
 }
 
-impl Profile for Keeper {
+impl Profile for Reference {
     fn get_profile(&mut self, scope: Scope) -> Result<ProfileResponse, Error> {
         let mut count = 0;
         for entry in self.visible(&scope) {
@@ -44,7 +44,7 @@ impl Profile for Keeper {
     }
 }
 
-impl Explain for Keeper {
+impl Explain for Reference {
     fn explain_query(&mut self, request: QueryRequest) -> Result<Explanation, Error> {
         let traces = self.hits(&request)?.into_iter().map(|(value, id, _)| {
             let contributions = vec![Contribution { name: "terms".to_owned(), value }];
@@ -54,7 +54,7 @@ impl Explain for Keeper {
     }
 }
 
-impl Browse for Keeper {
+impl Browse for Reference {
     fn list_children(
         &mut self,
         path: String,
@@ -84,19 +84,19 @@ impl Browse for Keeper {
     }
 }
 
-impl Keeper {
+impl Reference {
     fn job(&self, id: &str) -> Result<Job, Error> {
         self.jobs.get(id)?.ok_or_else(|| Error::NotFound(format!("there is no job {id}")))
     }
 }
 
-impl Extraction for Keeper {
+impl Extraction for Reference {
     fn run_job(&mut self, provider_job_id: String) -> Result<JobResult, Error> {
         let mut job = self.job(&provider_job_id)?;
         if let State::Queued(draft) = &job.state {
             let mut batch = Batch::new();
             let mut records = Vec::new();
-            // Nothing worth keeping is an outcome too.
+            // A job may make no record.
             if !draft.text.trim().is_empty() {
                 let id = name('r', &[&provider_job_id]);
                 batch.put(&self.records, &id, draft)?;

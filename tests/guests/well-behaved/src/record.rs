@@ -1,4 +1,4 @@
-//! What is kept of a record, and who may see it.
+//! What is stored of a record, and who may see it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ impl Partition {
         Self { agent: scope.agent_id.clone(), subject: scope.subject_id.clone(), namespace: scope.namespace.clone() }
     }
 
-    /// What was written with a field set is kept from scopes that have this field set to something else.
+    /// A record that was written with a field set is hidden from scopes that have another value there.
     pub(crate) fn is_visible_in(&self, scope: &Scope) -> bool {
         let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
         fits(&self.agent, &scope.agent_id)
@@ -28,13 +28,13 @@ impl Partition {
     }
 }
 
-/// Whether a record counts.
+/// The review state of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Standing {
-    /// It came as it is.
+    /// It never waited.
     #[default]
     Free,
-    /// Its metadata said `"hold": true`, or that nobody is sure of it, and nobody has decided.
+    /// It waits, because its metadata says `"hold": true` or `"confidence": 0`.
     Pending,
     Approved,
     /// Approved in another form.
@@ -43,7 +43,7 @@ pub(crate) enum Standing {
 }
 
 impl Standing {
-    /// Of a record that comes with this metadata.
+    /// The state of a new record with this metadata.
     pub(crate) fn of(metadata: Option<&str>) -> Self {
         let metadata: Option<Value> = metadata.and_then(|json| serde_json::from_str(json).ok());
         let waits = |metadata: Value| metadata["hold"] == true || metadata["confidence"].as_f64() == Some(0.0);
@@ -69,7 +69,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// What a capture asks to keep: its text or else its object, and the metadata of payload and request together.
+    /// The record of a capture: its text or else its object, and the metadata of payload and request together.
     pub(crate) fn captured(request: CaptureRequest) -> Result<Self, Error> {
         let now = now();
         let metadata = merged(request.payload.metadata, request.metadata)?;
@@ -110,7 +110,7 @@ fn object(json: &str, field: &str) -> Result<Map<String, Value>, Error> {
     serde_json::from_str(json).map_err(|error| Error::invalid(field, error.to_string()))
 }
 
-/// Which records are asked for: those in whose metadata every member of the filter has an equal value.
+/// A metadata filter: a record fits if its metadata has every member of the filter with an equal value.
 pub(crate) struct Filter(Option<Map<String, Value>>);
 
 impl Filter {
@@ -126,7 +126,7 @@ impl Filter {
     }
 }
 
-/// A name that the same parts always give: what makes a repeated delivery write the same record again.
+/// An id derived from its parts, so that a repeated delivery writes the same record.
 pub(crate) fn name(kind: char, parts: &[&str]) -> String {
     // FNV-1a with 128 bits; 0xff never occurs in UTF-8, so it separates the parts.
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0xff]));

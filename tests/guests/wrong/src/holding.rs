@@ -34,7 +34,7 @@ impl Review for Wrong {
             "REV-05" => scope = everywhere(scope),
             _ => {}
         }
-        let mut page = self.keeper.list_pending(scope, cursor, limit)?;
+        let mut page = self.reference.list_pending(scope, cursor, limit)?;
         match self.breaks.as_str() {
             "REV-02" => page.items.reverse(),
             "REV-04" => page.continuation = Continuation::End,
@@ -65,7 +65,7 @@ impl Review for Wrong {
             ("REV-14", _) => scope = everywhere(scope),
             _ => {}
         }
-        match self.keeper.decide(id, scope, decision) {
+        match self.reference.decide(id, scope, decision) {
             Err(Error::InvalidRequest(_)) if self.is("REV-12") => Ok(None),
             Err(Error::NotFound(_)) if self.is("REV-13") => Ok(None),
             outcome => outcome,
@@ -76,14 +76,14 @@ impl Review for Wrong {
 impl Transfer for Wrong {
     fn export_records(&mut self, mut scope: Scope, cursor: Option<String>) -> Result<Chunk, Error> {
         match self.breaks.as_str() {
-            // It goes on where the last one has ended.
+            // It continues where the last one ended.
             "TRF-03" if cursor.is_none() && self.marks.get("exported")?.is_some() => {
                 return Ok(Chunk { lines: String::new(), next_cursor: None });
             }
             "TRF-05" => scope = everywhere(scope),
             _ => {}
         }
-        let mut chunk = self.keeper.export_records(scope, cursor)?;
+        let mut chunk = self.reference.export_records(scope, cursor)?;
         match self.breaks.as_str() {
             "TRF-01" => chunk.lines = changed(&chunk.lines, |line| line["record"]["metadata"] = Value::Null),
             "TRF-02" => chunk.lines.truncate(chunk.lines.trim_end().len()),
@@ -108,16 +108,16 @@ impl Transfer for Wrong {
             let own = scope.agent_id.clone();
             lines = changed(&lines, |line| line["record"]["partition"]["agent"] = json!(own));
         }
-        match self.keeper.import_records(scope.clone(), lines.clone()) {
+        match self.reference.import_records(scope.clone(), lines.clone()) {
             Ok(report) if self.is("TRF-08") => {
                 Ok(ImportReport { imported: report.imported + report.unchanged, unchanged: 0 })
             }
             Err(Error::InvalidRequest(mut invalid)) => {
                 match self.breaks.as_str() {
-                    // One after the other, as far as it goes.
+                    // One line after the other, until one fails.
                     "TRF-09" => {
                         for line in lines.lines() {
-                            let _ = self.keeper.import_records(scope.clone(), format!("{line}\n"));
+                            let _ = self.reference.import_records(scope.clone(), format!("{line}\n"));
                         }
                     }
                     "TRF-10" => invalid.field = Some("lines".to_owned()),

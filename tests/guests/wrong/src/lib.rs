@@ -1,6 +1,6 @@
-//! `wrong` keeps every rule of the conformance kit but the one that it is told to break: by its configuration,
-//! `{"break": "CAP-03"}`, or by a mark in its own bytes where there is no configuration, as in `describe`. Without either
-//! it breaks none.
+//! `wrong` keeps every rule of the conformance suite except one: by its configuration,
+//! `{"break": "CAP-03"}`, or by a mark in its own bytes where there is no configuration, as in `describe`. Without
+//! either it breaks none.
 
 mod holding;
 mod mark;
@@ -15,7 +15,7 @@ use memhost_sdk::types::*;
 use memhost_sdk::{NoConfig, Provider, Review};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use well_behaved::Keeper;
+use well_behaved::Reference;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -26,19 +26,19 @@ struct Config {
     strange: Map<String, Value>,
 }
 
-/// `well-behaved`, with a rule that it breaks.
+/// The reference provider, with a rule that it breaks.
 #[derive(Debug)]
 struct Wrong {
-    keeper: Keeper,
+    reference: Reference,
     breaks: String,
-    /// Tells this instance from others.
+    /// Distinguishes this instance from others.
     nonce: u64,
     count: u64,
-    /// What the first query saw.
+    /// The records that the first query saw.
     snapshot: Option<HashSet<RecordId>>,
-    /// Of the last capture.
+    /// The scope of the last capture.
     scope: Scope,
-    /// What a wrong behaviour has to remember.
+    /// Data that a wrong behaviour needs.
     marks: Collection<String>,
 }
 
@@ -46,7 +46,7 @@ fn random() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-/// The scope without what keeps records apart.
+/// The scope without its partitions.
 fn everywhere(scope: Scope) -> Scope {
     Scope { agent_id: None, subject_id: None, namespace: None, ..scope }
 }
@@ -60,7 +60,7 @@ impl Wrong {
         self.breaks == rule
     }
 
-    /// An id that was never given before.
+    /// A new id.
     fn fresh(&mut self) -> String {
         self.count += 1;
         format!("{:x}-{}", self.nonce, self.count)
@@ -68,19 +68,19 @@ impl Wrong {
 
     fn everything(&mut self, scope: &Scope) -> Result<Vec<Snippet>, Error> {
         let request = ListRequest { scope: scope.clone(), cursor: None, limit: 1_000, metadata_filter: None };
-        Ok(self.keeper.list_records(request)?.items)
+        Ok(self.reference.list_records(request)?.items)
     }
 
     fn forget_all(&mut self, scope: &Scope) -> Result<(), Error> {
         let ids = self.everything(scope)?.into_iter().map(|snippet| snippet.id).collect();
-        self.keeper.forget(ids, scope.clone()).map(drop)
+        self.reference.forget(ids, scope.clone()).map(drop)
     }
 
-    /// A record that nobody asked for.
+    /// Writes a record that the caller did not ask for.
     fn add(&mut self, scope: &Scope, record: RecordWrite) -> Result<RecordId, Error> {
         let operation_id = self.fresh();
         let request = UpsertRequest { operation_id, scope: scope.clone(), source: None, records: vec![record] };
-        let mut answer = self.keeper.upsert_records(request)?;
+        let mut answer = self.reference.upsert_records(request)?;
         answer.records.pop().ok_or_else(|| Error::internal("nothing was written"))
     }
 
@@ -122,7 +122,7 @@ impl Provider for Wrong {
     fn open(config: Config) -> Result<Self, Error> {
         let breaks = if config.breaks.is_empty() { mark::rule() } else { config.breaks };
         let mut wrong = Self {
-            keeper: Keeper::open(NoConfig {})?,
+            reference: Reference::open(NoConfig {})?,
             breaks,
             nonce: random(),
             count: 0,
@@ -159,7 +159,7 @@ impl Provider for Wrong {
             ("CAP-09", _) => request.source.external_ref = None,
             _ => {}
         }
-        let mut answer = self.keeper.capture(request)?;
+        let mut answer = self.reference.capture(request)?;
         if self.is("CAP-01") {
             answer.records.push("no-such-record".to_owned());
         }
@@ -173,7 +173,7 @@ impl Provider for Wrong {
             "UPS-03" => {
                 for record in &mut request.records {
                     let Some(id) = &record.id else { continue };
-                    let old = self.keeper.get_record(id.clone(), request.scope.clone())?.snippet;
+                    let old = self.reference.get_record(id.clone(), request.scope.clone())?.snippet;
                     record.summary = record.summary.take().or(old.and_then(|old| old.summary));
                 }
             }
@@ -188,10 +188,10 @@ impl Provider for Wrong {
             "UPS-09" => request.records.iter_mut().for_each(|record| record.text.truncate(1_000)),
             _ => {}
         }
-        let mut answer = match self.keeper.upsert_records(request) {
+        let mut answer = match self.reference.upsert_records(request) {
             Err(error) => {
                 for record in asked.records.into_iter().filter(|_| self.breaks == "UPS-05").collect::<Vec<_>>() {
-                    // One after the other, as far as it goes.
+                    // One record after the other, until one fails.
                     let _ = self.add(&asked.scope, record);
                 }
                 return Err(self.refused(error));
@@ -224,21 +224,21 @@ impl Provider for Wrong {
         if self.is("FGT-05") {
             scope = everywhere(scope);
         }
-        // Its text is kept, for those who tell it none the less.
+        // The text is kept for the calls that still return it.
         if ["FGT-02", "PRF-06", "TRF-06"].contains(&self.breaks.as_str()) {
             for id in &ids {
-                if let Some(snippet) = self.keeper.get_record(id.clone(), scope.clone())?.snippet {
+                if let Some(snippet) = self.reference.get_record(id.clone(), scope.clone())?.snippet {
                     self.marks.put(id, &snippet.text)?;
                 }
             }
         }
         if self.is("REV-06") {
-            let waiting = self.keeper.list_pending(scope.clone(), None, 1_000)?.items;
+            let waiting = self.reference.list_pending(scope.clone(), None, 1_000)?.items;
             for snippet in waiting.into_iter().filter(|snippet| ids.contains(&snippet.id)) {
                 self.marks.put(&snippet.id, &snippet.text)?;
             }
         }
-        let mut answer = self.keeper.forget(ids, scope.clone())?;
+        let mut answer = self.reference.forget(ids, scope.clone())?;
         for outcome in &mut answer.outcomes {
             let is_there = outcome.effect != ForgetEffect::NotFound;
             match self.breaks.as_str() {

@@ -1,12 +1,12 @@
-//! The mark that the test suite writes into the component's bytes, and what it changes where no configuration can be had.
+//! The mark that the test suite writes into the component's bytes, and its effect on calls without a configuration.
 
 use memhost_sdk::types::*;
 
-/// The rule to break stands behind the colon, filled up with blanks.
+/// The id of the rule to break follows the colon, padded with blanks.
 static MARK: [u8; 32] = *b"memhost breaks a rule:          ";
 const BEGIN: usize = b"memhost breaks a rule:".len();
 
-/// The compiler must not know what is in the mark.
+/// Keeps the compiler from using the mark's value.
 pub(crate) fn rule() -> String {
     let mark = std::hint::black_box(&MARK);
     String::from_utf8_lossy(&mark[BEGIN..]).trim().to_owned()
@@ -27,7 +27,7 @@ pub(crate) fn describe() -> Description {
         true => r#"{"type": "thing"}"#,
         false => r#"{"type": "object", "properties": {"break": {"type": "string"}}}"#,
     };
-    let reason = if is("DSC-07") { " " } else { "What it is told is kept there" };
+    let reason = if is("DSC-07") { " " } else { "Records are stored in it" };
     let capabilities =
         Capabilities { multimodal: true, provider_managed_extraction: true, async_extraction: !is("CAP-05") };
     let description = Description {

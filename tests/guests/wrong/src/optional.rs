@@ -19,13 +19,13 @@ impl Correction for Wrong {
             }
             ("COR-04", Patch::Replacement(record)) if record.id.is_some() => {
                 let new = self.add(&scope, record.clone())?;
-                self.keeper.forget(vec![old.clone()], scope)?;
+                self.reference.forget(vec![old.clone()], scope)?;
                 return answered(new, Some(old));
             }
             ("COR-06", _) => request.scope = everywhere(scope),
             _ => {}
         }
-        match self.keeper.correct(request) {
+        match self.reference.correct(request) {
             Err(Error::NotFound(_)) if self.is("COR-05") => answered(old, None),
             outcome => outcome,
         }
@@ -41,7 +41,7 @@ impl Profile for Wrong {
             "PRF-05" => scope.namespace = None,
             _ => {}
         }
-        let mut answer = self.keeper.get_profile(scope)?;
+        let mut answer = self.reference.get_profile(scope)?;
         match (self.breaks.as_str(), &mut answer.summary) {
             ("PRF-01", Some(_)) => drop(self.add(&asked, write("Somebody wanted a summary"))?),
             ("PRF-02", none @ None) => *none = Some("Nothing is known yet".to_owned()),
@@ -59,9 +59,9 @@ impl Profile for Wrong {
 
 impl Extraction for Wrong {
     fn run_job(&mut self, provider_job_id: String) -> Result<JobResult, Error> {
-        let before = self.keeper.get_job(provider_job_id.clone())?;
+        let before = self.reference.get_job(provider_job_id.clone())?;
         let is_again = before.is_some_and(|job| job.status == JobStatus::Succeeded);
-        let mut answer = self.keeper.run_job(provider_job_id)?;
+        let mut answer = self.reference.run_job(provider_job_id)?;
         match self.breaks.as_str() {
             "EXT-02" if is_again => answer.records.push(self.add(&self.scope.clone(), write("It was run again"))?),
             "EXT-03" => answer.records.push("no-such-record".to_owned()),
@@ -74,17 +74,17 @@ impl Extraction for Wrong {
     fn get_job(&mut self, provider_job_id: String) -> Result<Option<ExtractionJob>, Error> {
         match self.breaks.as_str() {
             "EXT-01" => Ok(None),
-            "EXT-04" => Ok(Some(self.keeper.run_job(provider_job_id)?.job)),
-            _ => self.keeper.get_job(provider_job_id),
+            "EXT-04" => Ok(Some(self.reference.run_job(provider_job_id)?.job)),
+            _ => self.reference.get_job(provider_job_id),
         }
     }
 
     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
-        self.keeper.list_jobs(scope, cursor, limit)
+        self.reference.list_jobs(scope, cursor, limit)
     }
 
     fn cancel_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error> {
-        let mut job = self.keeper.cancel_job(provider_job_id)?;
+        let mut job = self.reference.cancel_job(provider_job_id)?;
         if self.is("EXT-05") {
             job.status = JobStatus::Cancelled;
         }
@@ -97,7 +97,7 @@ impl Explain for Wrong {
         if self.is("XPL-03") {
             self.add(&request.scope.clone(), write("Somebody wanted to know why"))?;
         }
-        let mut explanation = self.keeper.explain_query(request)?;
+        let mut explanation = self.reference.explain_query(request)?;
         match self.breaks.as_str() {
             "XPL-01" => explanation.hits.reverse(),
             "XPL-02" => {
@@ -122,7 +122,7 @@ impl Browse for Wrong {
         if self.is("BRW-05") {
             scope = everywhere(scope);
         }
-        let mut page = match self.keeper.list_children(path, scope, cursor, limit) {
+        let mut page = match self.reference.list_children(path, scope, cursor, limit) {
             Err(Error::NotFound(_)) if self.is("BRW-02") => NodePage { nodes: Vec::new(), next_cursor: None },
             outcome => outcome?,
         };

@@ -22,7 +22,7 @@ impl Wrong {
             "PAR-03" => request.scope.namespace = None,
             _ => {}
         }
-        let mut found = self.keeper.query(request)?.snippets;
+        let mut found = self.reference.query(request)?.snippets;
         match self.breaks.as_str() {
             "QRY-01" => {
                 let last = self.marks.get("last")?;
@@ -38,7 +38,7 @@ impl Wrong {
                     found.push(Snippet::new(String::from_utf8_lossy(&id), text));
                 }
             }
-            "REV-01" => found.extend(self.keeper.list_pending(scope, None, 1_000)?.items),
+            "REV-01" => found.extend(self.reference.list_pending(scope, None, 1_000)?.items),
             "REV-07" => {
                 let mut kept = Vec::new();
                 for snippet in found {
@@ -62,7 +62,7 @@ impl Wrong {
         let scope = request.scope.clone();
         match self.breaks.as_str() {
             "LST-02" => {
-                // A list that begins again when somebody has written.
+                // A list that begins again after a write.
                 let count = self.everything(&scope)?.len().to_string();
                 let before = self.marks.get("count")?.filter(|_| request.cursor.is_some());
                 let is_again = self.marks.get("again")?.is_none() && before.is_some_and(|before| before != count);
@@ -77,7 +77,7 @@ impl Wrong {
             "PAR-04" => request.scope = everywhere(request.scope),
             _ => {}
         }
-        let mut page = self.keeper.list_records(request)?;
+        let mut page = self.reference.list_records(request)?;
         if let (Continuation::Next(_), "LST-01") = (&page.continuation, self.breaks.as_str()) {
             let last_but_one = page.items.iter().rev().nth(1).map(|snippet| snippet.id.clone());
             page.continuation = last_but_one.map_or(Continuation::End, Continuation::Next);
@@ -94,7 +94,7 @@ impl Wrong {
         if self.is("PAR-05") {
             scope = everywhere(scope);
         }
-        let Some(mut snippet) = self.keeper.get_record(id.clone(), scope)?.snippet else {
+        let Some(mut snippet) = self.reference.get_record(id.clone(), scope)?.snippet else {
             return match self.breaks.as_str() {
                 "GET-01" => Err(Error::NotFound("there is no such record".to_owned())),
                 "REV-08" => Ok(self.marks.get(&id)?.map(|text| Snippet::new(id, text)).into()),

@@ -1,4 +1,4 @@
-//! The provider itself: records in `storage`, nothing in memory.
+//! The reference provider: it keeps its records in `storage` and nothing in memory.
 
 use memhost_sdk::storage::{Batch, Collection};
 use memhost_sdk::types::*;
@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 use crate::job::{Hook, Job, State};
 use crate::record::{Filter, Partition, Record, Source, Standing, name, now};
 
-/// A provider that keeps all rules of the contract and is good at nothing else.
+/// The plainest provider that follows every rule of the contract. Its ranking is simple, and its calls read all
+/// records.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Reference {
     pub(crate) records: Collection<Record>,
     pub(crate) jobs: Collection<Job>,
-    /// What was answered to an operation or a hook.
+    /// The answers to operations and hooks.
     pub(crate) answered: Collection<Answered>,
 }
 
-/// The outcome of an operation, for its repetition.
+/// The answer to an operation, for its repetition.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(crate) struct Answered {
     pub(crate) records: Vec<RecordId>,
@@ -28,13 +29,13 @@ pub(crate) fn operation_key(id: &str) -> String {
     format!("operation {id}")
 }
 
-impl Keeper {
-    /// The records that a scope may see and that count, in the order of their ids.
+impl Reference {
+    /// The records that a scope may see and that do not wait, in the order of their ids.
     pub(crate) fn visible(&self, scope: &Scope) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
         self.all(scope).filter(|entry| entry.as_ref().map_or(true, |(_, record)| record.standing.counts()))
     }
 
-    /// The same with what waits for a person and what was rejected.
+    /// The same with waiting and rejected records.
     pub(crate) fn all(&self, scope: &Scope) -> impl Iterator<Item = Result<(RecordId, Record), Error>> {
         self.records.iter("").filter_map(move |entry| match entry {
             Ok((key, record)) if record.partition.is_visible_in(scope) => {
@@ -49,7 +50,7 @@ impl Keeper {
         Ok(self.records.get(id)?.filter(|record| record.partition.is_visible_in(scope)))
     }
 
-    /// What fits a query, best first, each with the share of the query's words that it has.
+    /// The hits of a query, best first, each with its share of the query's words.
     pub(crate) fn hits(&self, request: &QueryRequest) -> Result<Vec<(f64, RecordId, Record)>, Error> {
         let filter = Filter::new(request.metadata_filter.as_deref())?;
         let terms = terms(&request.query);
@@ -81,15 +82,19 @@ pub(crate) fn terms(query: &str) -> Vec<String> {
     query.split(|c: char| !c.is_alphanumeric()).filter(|term| !term.is_empty()).map(str::to_lowercase).collect()
 }
 
-impl Provider for Keeper {
+impl Provider for Reference {
     type Config = NoConfig;
 
     fn describe() -> Description {
-        let description = Description::new("keeper", env!("CARGO_PKG_VERSION"), "Keeps records as the contract says");
+        let description = Description::new(
+            "reference",
+            env!("CARGO_PKG_VERSION"),
+            "Stores records and follows every rule of the contract",
+        );
         let capabilities =
             Capabilities { multimodal: false, provider_managed_extraction: true, async_extraction: true };
         Description { capabilities, max_concurrency: 4, ..description }
-            .require(Permission::Storage(64 << 20), "The records are kept there")
+            .require(Permission::Storage(64 << 20), "Records are stored in it")
     }
 
     fn open(_: NoConfig) -> Result<Self, Error> {
@@ -176,7 +181,7 @@ impl Provider for Keeper {
         let (mut items, mut continuation) = (Vec::<Snippet>::new(), Continuation::End);
         for entry in self.visible(&request.scope) {
             let (id, record) = entry?;
-            // The cursor is the last id that was returned: it stays good when that record goes.
+            // The cursor is the last id that was returned: it stays valid when that record is removed.
             if request.cursor.as_ref().is_some_and(|cursor| id <= *cursor) || !filter.lets_through(&record) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Looking into a provider: how a query came to its answer, and the provider's own tree.
+//! `explain` and `browse`: how a query got its result, and the provider's own tree.
 
 use memhost_core::{ServiceError, UpdateBinding};
 use memhost_tests::{TestHost, caller, parse, query, scope, upsert};
@@ -16,9 +16,9 @@ fn code(error: &ServiceError) -> OperationErrorCode {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_tells_how_and_shows_its_tree() {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
-    host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+async fn explain_and_browse_answer() {
+    let host = TestHost::new(&["reference"]).await.unwrap();
+    host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
     let service = host.service();
     let texts = ["the gate is green", "the door is red", "the wall is grey"];
     service.upsert(&caller(), upsert("acme", &texts)).await.unwrap();
@@ -35,8 +35,8 @@ async fn a_provider_tells_how_and_shows_its_tree() {
     let rest = service.browse(&caller(), browse(&path, Some(next.clone()))).await.unwrap();
     assert_eq!((first.nodes.len(), rest.nodes.len(), &rest.next_cursor), (2, 1, &None));
     let handle = rest.nodes[0].record.clone().unwrap();
-    assert_eq!(handle.provider_key.as_str(), "keeper", "the host stamps whose record it is");
-    // A cursor belongs to its node, and a path that is gone is told of.
+    assert_eq!(handle.provider_key.as_str(), "reference", "the host sets the provider key");
+    // A cursor is valid for its node only, and an unknown path is an error.
     let elsewhere = service.browse(&caller(), browse("", Some(next))).await.unwrap_err();
     assert_eq!(code(&elsewhere), OperationErrorCode::InvalidRequest);
     let gone = service.browse(&caller(), browse("gone", None)).await.unwrap_err();
@@ -47,20 +47,20 @@ async fn a_provider_tells_how_and_shows_its_tree() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_person_has_not_seen_is_told_of_by_neither() {
-    let host = TestHost::new(&["keeper"]).await.unwrap();
-    host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+async fn explain_and_browse_are_refused_while_records_wait() {
+    let host = TestHost::new(&["reference"]).await.unwrap();
+    host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
     let service = host.service();
     let policy = BindingPolicy { review: Some(ReviewPolicy::default()), ..BindingPolicy::default() };
     let change = UpdateBinding { policy: Some(policy), ..Default::default() };
-    service.update_binding(&caller(), &parse("acme"), &parse("keeper"), change).await.unwrap();
+    service.update_binding(&caller(), &parse("acme"), &parse("reference"), change).await.unwrap();
     let explained = service.explain(&caller(), query("acme", "x")).await.unwrap_err();
     let browsed = service.browse(&caller(), browse("", None)).await.unwrap_err();
     assert_eq!([code(&explained), code(&browsed)], [OperationErrorCode::Unsupported; 2]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_without_them_says_so() {
+async fn providers_without_explain_and_browse_answer_unsupported() {
     let host = TestHost::new(&["echo"]).await.unwrap();
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
     let explained = host.service().explain(&caller(), query("acme", "x")).await.unwrap_err();
