@@ -1,16 +1,8 @@
 //! Get: one record.
 
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::own_handles;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, Failure};
-use memhost_types::{GetRequest, GetResponse, OperationId, OperationKind, Snippet, Usage};
+use crate::operations::prelude::*;
+use memhost_types::{GetRequest, GetResponse, Snippet, Usage};
 
 impl Service {
     /// One record, if it is there.

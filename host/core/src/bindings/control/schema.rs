@@ -1,4 +1,4 @@
-//! A configuration against the JSON Schema that its provider gives. The schema is a stranger's, too: it is small, it
+//! Checks a configuration against the provider's JSON Schema. The schema is not trusted either: its size is limited, it
 //! fetches nothing, and its patterns run in linear time.
 
 use jsonschema::{Draft, PatternOptions, Validator};
@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::error::ServiceError;
 use memhost_types::{JsonObject, ProviderDescription};
 
-/// The largest schema that is looked at, in bytes of its compact form.
+/// The largest schema, in bytes of its compact form.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
-/// As many errors as anybody reads.
-const MAX_COMPLAINTS: usize = 32;
+/// The most errors that are reported.
+const MAX_ERRORS: usize = 32;
 
-/// Whether a configuration fits.
+/// Checks whether a configuration fits.
 pub(crate) fn check(description: &ProviderDescription, config: &JsonObject) -> Result<(), ServiceError> {
     let Some(schema) = &description.config_schema else { return Ok(()) };
     let validator = compile(schema).map_err(|message| {
@@ -24,7 +24,7 @@ pub(crate) fn check(description: &ProviderDescription, config: &JsonObject) -> R
     let error = |error: jsonschema::ValidationError<'_>| {
         (error.instance_path().as_str().to_owned(), memhost_types::cut_message(error.to_string()))
     };
-    let errors: Vec<_> = validator.iter_errors(&config).take(MAX_COMPLAINTS).map(error).collect();
+    let errors: Vec<_> = validator.iter_errors(&config).take(MAX_ERRORS).map(error).collect();
     if errors.is_empty() { Ok(()) } else { Err(ServiceError::Config { errors }) }
 }
 
