@@ -8,9 +8,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use memhost_core::access::{Act, Known, Tokens};
-use memhost_core::bindings::{Bindings, NewBinding};
-use memhost_core::{Caller, CreateToken};
+use memhost_core::{Act, Bindings, Caller, CreateToken, Known, NewBinding, Tokens};
 use memhost_ports::{Clock, SystemClock};
 use memhost_store::{OperationLog, SledOptions, SledStore, Store, Transacted};
 use memhost_tests::measure::{Timings, show, table};

@@ -1,4 +1,5 @@
-//! A store that fails on purpose: reads and changes of chosen tables, and the next writes of operations.
+//! A store that fails or waits on purpose: reads and changes of chosen tables, the next writes of operations, and the locks
+//! of jobs.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -11,10 +12,11 @@ use jiff::civil::Date;
 use memhost_core::WrapStore;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_store::{
-    BackupReport, Change, ChangeFeed, Commit, Coordination, DueKind, Leases, LogPage, Maintenance, OperationLog,
-    Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables, Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Coordination, DueKind, Lease, Leases, LockKind, LogPage, Maintenance,
+    OperationLog, Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables, Transacted,
 };
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey};
+use tokio::sync::watch;
 
 /// What fails from now on. Nothing does at first.
 #[derive(Default)]
@@ -22,6 +24,9 @@ pub struct Faults {
     tables: Mutex<HashSet<Table>>,
     intents: AtomicU32,
     completions: AtomicU32,
+    /// Whether the locks of jobs wait, and how many do.
+    holds_jobs: watch::Sender<bool>,
+    held: AtomicU32,
 }
 
 impl Faults {
@@ -50,6 +55,16 @@ impl Faults {
     /// So many of the next completions fail.
     pub fn break_completions(&self, count: u32) {
         self.completions.store(count, Ordering::SeqCst);
+    }
+
+    /// From now on a job that was admitted waits before its intent, until this is called with false.
+    pub fn hold_jobs(&self, holds: bool) {
+        self.holds_jobs.send_replace(holds);
+    }
+
+    /// How many times a job has waited.
+    pub fn held(&self) -> u32 {
+        self.held.load(Ordering::SeqCst)
     }
 
     fn check(&self, table: Table) -> Result<(), StoreError> {
@@ -217,9 +232,20 @@ impl Maintenance for FaultyStore {
     }
 }
 
+#[async_trait]
 impl Coordination for FaultyStore {
     fn leases(&self, kind: DueKind) -> Arc<dyn Leases> {
         self.inner.leases(kind)
+    }
+
+    async fn lock(&self, kind: LockKind, key: &[u8]) -> Result<Lease, StoreError> {
+        let mut holds = self.faults.holds_jobs.subscribe();
+        if kind == LockKind::Job && *holds.borrow() {
+            self.faults.held.fetch_add(1, Ordering::SeqCst);
+            // The sender lives as long as the store.
+            let _ = holds.wait_for(|holds| !holds).await;
+        }
+        self.inner.lock(kind, key).await
     }
 
     fn changes(&self) -> Option<Box<dyn ChangeFeed>> {

@@ -25,7 +25,7 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), CliError> {
     let answer = session.host.get("/control/v1/doctor").await?;
     session.show(&answer, "items", rows)?;
     let checks = items(&answer, "items");
-    match checks.iter().filter(|check| check["health"] == "bad").count() {
+    match checks.iter().filter(|check| check["health"] == "error").count() {
         0 => session.say("all checks passed"),
         bad => Err(CliError::Failed(format!("{bad} of {} checks failed", checks.len()))),
     }

@@ -7,7 +7,9 @@ mod error;
 mod rules;
 mod tokens;
 
-pub use caller::{Act, Caller, Denied};
+pub use caller::Caller;
+pub(crate) use caller::Denied;
 pub use control::Authentication;
 pub use error::AccessError;
+pub use rules::Act;
 pub use tokens::{CreateToken, Known, Tokens};

@@ -4,15 +4,16 @@
 mod abilities;
 mod activity;
 mod change;
-pub(crate) mod control;
+mod control;
 mod error;
 mod registry;
 
 pub use abilities::Abilities;
-pub use activity::NewActivity;
+pub(crate) use activity::NewActivity;
 pub use control::{
     AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding, UsageView,
     WaitingView,
 };
 pub use error::BindingError;
-pub use registry::{Bindings, NewBinding, Resolution, ResolutionStep, Why};
+pub(crate) use registry::Resolution;
+pub use registry::{Bindings, NewBinding, ResolutionStep, Why};

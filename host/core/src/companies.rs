@@ -1,9 +1,10 @@
 //! A company as a whole: retention, erasure, export, import, and the events of its sessions and tools.
 
+pub(crate) mod cache;
 mod events;
-pub(crate) mod export;
+mod export;
 pub(crate) mod import;
-pub(crate) mod lifecycle;
+mod lifecycle;
 
+pub use cache::{Erased, Retention, Tombstone};
 pub use import::Imported;
-pub use lifecycle::{Erased, Retention, Tombstone};

@@ -1,16 +1,15 @@
-//! What the pipeline fails with. Edges map it to their own codes.
+//! Why a host did not start, and why a request failed. The crates above map these errors to their own codes.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
-use crate::access::AccessError;
-use crate::access::Denied;
+use crate::access::{AccessError, Denied};
 use crate::bindings::BindingError;
 use crate::host::vault::VaultError;
 use crate::money::LedgerError;
 use crate::plugins::PluginError;
 use crate::review::ReviewError;
-use crate::work::hooks::HookError;
-use crate::work::jobs::JobError;
+use crate::work::WorkError;
 use memhost_embeddings::EmbeddingsError;
 use memhost_sandbox::{AdmissionError, CallError};
 use memhost_store::StoreError;
@@ -18,160 +17,115 @@ use memhost_types::{CompanyId, FieldError, OperationError, OperationErrorCode, O
 
 /// Why a host did not start.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum OpenError {
-    /// The data directory could not be prepared.
     #[error("{action} {path} failed: {message}; choose a directory that this user may write, with --data-dir")]
-    Directory {
-        /// What was tried.
-        action: &'static str,
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        message: String,
-    },
-    /// The store could not be opened.
+    Directory { action: &'static str, path: PathBuf, message: String },
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The bindings could not be read.
     #[error(transparent)]
     Binding(#[from] BindingError),
-    /// The tokens could not be read.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The engine could not be started.
     #[error("the sandbox could not be started: {0}")]
     Sandbox(#[from] AdmissionError),
-    /// The embedding model or its endpoint will not do.
     #[error(transparent)]
     Embeddings(#[from] EmbeddingsError),
-    /// Secrets cannot be read or kept.
     #[error(transparent)]
     Vault(#[from] VaultError),
     /// Secrets are stored, and the key that opens them is not there.
     #[error(
-        "the vault key {path} is gone, and secrets are encrypted with it; restore it from a backup, or make a new one with `openssl rand -hex 32`, readable by its owner only, and set the secrets again"
+        "the vault key {path} is missing, and secrets are encrypted with it; restore it from a backup, or make a new one with `openssl rand -hex 32`, readable by its owner only, and set the secrets again"
     )]
-    VaultKeyGone {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// The plugins could not be read.
+    VaultKeyGone { path: PathBuf },
     #[error("the plugins could not be read: {0}")]
     Plugins(#[from] PluginError),
 }
 
-/// Why a request was not answered as asked.
+impl OpenError {
+    pub(crate) fn directory(action: &'static str, path: impl Into<PathBuf>, error: impl Display) -> Self {
+        Self::Directory { action, path: path.into(), message: error.to_string() }
+    }
+}
+
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ServiceError {
     /// An operation ended without success; its record says the same.
     #[error("{}{}", error.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default(), error.message)]
-    Operation {
-        /// Where it is recorded.
-        operation_id: OperationId,
-        /// How it ended.
-        outcome: Outcome,
-        /// Why.
-        error: OperationError,
-    },
-    /// The caller may not, and has no company in whose log that could stand.
+    Operation { operation_id: OperationId, outcome: Outcome, error: OperationError },
+    /// The caller may not do this, and has no company in whose log the refusal could be recorded.
     #[error(transparent)]
     Denied(Denied),
-    /// A control-plane request has a field that will not do.
+    /// A field of a control-plane request is not valid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A provider does not accept a configuration.
+    /// The errors are pairs of a JSON Pointer and a message.
     #[error("the provider does not accept the configuration: {}", errors.iter().map(|(pointer, message)| format!("{}: {message}", if pointer.is_empty() { "config" } else { pointer })).collect::<Vec<_>>().join("; "))]
-    Config {
-        /// JSON Pointer and message, each.
-        errors: Vec<(String, String)>,
-    },
-    /// There is no such provider.
+    Config { errors: Vec<(String, String)> },
     #[error("no provider `{key}` is loaded; `memhost plugin list` shows those that are")]
-    NoProvider {
-        /// Its key.
-        key: String,
-    },
-    /// There is no such version of a provider.
+    NoProvider { key: String },
     #[error(
         "no build of the provider `{key}` is there for a binding that {choice}; `memhost plugin list` shows those that are"
     )]
-    NoVersion {
-        /// Its key.
-        key: String,
-        /// What is asked for.
-        choice: String,
-    },
-    /// The host itself failed.
+    NoVersion { key: String, choice: String },
     #[error("the host failed: {0}")]
     Host(String),
-    /// There is no such operation.
     #[error("the company has no operation {id}")]
-    NoOperation {
-        /// Its id.
-        id: OperationId,
-    },
-    /// The company was erased.
-    #[error("the company {company} was erased; nothing is kept for it any more")]
-    Erased {
-        /// Which.
-        company: CompanyId,
-    },
-    /// The company is on its way into this host.
-    #[error("the company {company} is being taken in; try again when that is done")]
-    Importing {
-        /// Which.
-        company: CompanyId,
-    },
-    /// There is no such secret.
+    NoOperation { id: OperationId },
+    #[error("the company {company} was erased; the host keeps nothing of it")]
+    Erased { company: CompanyId },
+    #[error("the company {company} is being imported; try again when the import has ended")]
+    Importing { company: CompanyId },
     #[error("the company has no secret `{name}`; `memhost secret list` shows those that are set")]
-    NoSecret {
-        /// Its name.
-        name: String,
-    },
-    /// The vault failed.
+    NoSecret { name: String },
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// Something about bindings.
     #[error(transparent)]
     Binding(#[from] BindingError),
-    /// Something about tokens.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// Something about hooks.
     #[error(transparent)]
-    Hook(#[from] HookError),
-    /// Something about jobs.
-    #[error(transparent)]
-    Job(#[from] JobError),
-    /// Something about reviews.
+    Work(#[from] WorkError),
     #[error(transparent)]
     Review(#[from] ReviewError),
-    /// Something about money.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The provider failed during a control-plane request.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The operation could not be recorded; therefore nothing was done, or nothing of it is shown.
+    /// The intent could not be recorded, and the provider was not called; or a read could not be recorded, and its answer
+    /// is not shown.
     #[error("the operation could not be recorded, so it was not done: {0}")]
     Audit(#[source] StoreError),
-    /// The provider did what was asked, and the disk did not take it.
+    /// The provider did what was asked, and the completion could not be recorded.
     #[error(
         "the provider did it, but it is not known to be on disk, and operation {operation_id} will be shown as interrupted: {error}; then look for the records and repeat it if they are missing"
     )]
     Unrecorded {
-        /// Where its intent is recorded.
         operation_id: OperationId,
-        /// What the store said.
         #[source]
         error: StoreError,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Why an operation is not a success, before it is written down.
+impl ServiceError {
+    pub(crate) fn host(error: impl Display) -> Self {
+        Self::Host(error.to_string())
+    }
+}
+
+/// Where no operation runs, what would refuse one is the host's own failure.
+impl From<Refusal> for ServiceError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Host(refusal.error.message)
+    }
+}
+
+/// Why an operation is not a success, before that is recorded.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) outcome: Outcome,
@@ -182,6 +136,24 @@ impl Refusal {
     pub(crate) fn new(code: OperationErrorCode, message: impl Into<String>) -> Self {
         let error = OperationError { code, message: message.into(), field: None, retry_after_ms: None };
         Self { outcome: Outcome::Refused, error }
+    }
+
+    /// The host itself failed.
+    pub(crate) fn host(error: impl Display) -> Self {
+        Self::new(OperationErrorCode::Host, error.to_string())
+    }
+
+    /// The same with the time after which another try makes sense.
+    pub(crate) fn retry_after(mut self, wait: std::time::Duration) -> Self {
+        self.error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
+        self
+    }
+}
+
+/// The store failed: the operation is refused before its provider is called, and failed after that.
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::host(error)
     }
 }
 
@@ -203,11 +175,10 @@ impl From<FieldError> for Refusal {
 
 impl From<BindingError> for Refusal {
     fn from(error: BindingError) -> Self {
-        let code = match error {
-            BindingError::Store(_) => OperationErrorCode::Host,
-            _ => OperationErrorCode::NoBinding,
-        };
-        Self::new(code, error.to_string())
+        match error {
+            BindingError::Store(error) => error.into(),
+            error => Self::new(OperationErrorCode::NoBinding, error.to_string()),
+        }
     }
 }
 

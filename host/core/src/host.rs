@@ -1,15 +1,19 @@
 //! The host itself: opening it, its keys and secrets, its health and metrics, backups, and what it publishes.
 
 mod backup;
-pub(crate) mod caches;
+mod caches;
 mod control;
+mod exposition;
 pub(crate) mod feed;
+mod follow;
 mod health;
-pub(crate) mod keys;
+mod keys;
 pub(crate) mod metrics;
 mod open;
 mod options;
-pub(crate) mod secrets;
+pub(crate) mod secret_store;
+mod secrets;
+mod service;
 pub(crate) mod vault;
 mod workbench;
 
@@ -17,8 +21,9 @@ pub use backup::{BackupRequest, BackupView, check_backup, restore_backup};
 pub use control::{AdmittedPlugin, PluginView};
 pub use feed::{Follower, HostEvent, Notice};
 pub use health::{Check, Health};
-pub use open::Service;
 pub use options::{Audit, ServiceOptions, WrapStore};
-pub use secrets::{SecretView, SetSecret};
+pub use secret_store::SecretView;
+pub use secrets::SetSecret;
+pub use service::Service;
 pub use vault::VaultError;
 pub use workbench::Workbench;

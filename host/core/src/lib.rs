@@ -3,23 +3,23 @@
 //! A [`Service`] is a host. HTTP, the explorer and the command line are built on its methods. Each method authorizes its
 //! caller, and each memory operation leaves a record.
 
-pub mod access;
-pub mod bindings;
+mod access;
+mod bindings;
 mod companies;
 mod error;
 mod host;
-pub mod money;
+mod money;
 mod operations;
 mod paging;
 pub mod plugins;
-pub mod review;
+mod review;
 mod versions;
-pub mod work;
+mod work;
 
-pub use access::{Act, Authentication, Caller, CreateToken};
+pub use access::{AccessError, Act, Authentication, Caller, CreateToken, Known, Tokens};
 pub use bindings::{
-    Abilities, AskedView, BindingView, BuildView, CreateBinding, GrantsView, ResolvedView, SetTarget, UpdateBinding,
-    UsageView, WaitingView,
+    Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding, GrantsView, NewBinding,
+    ResolutionStep, ResolvedView, SetTarget, UpdateBinding, UsageView, WaitingView, Why,
 };
 pub use companies::{Erased, Imported, Retention, Tombstone};
 pub use error::{OpenError, ServiceError};
@@ -27,7 +27,9 @@ pub use host::{
     AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice, PluginView,
     SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore, check_backup, restore_backup,
 };
-pub use money::{Evaluation, EvaluationReport, GroupBy, Sums, SumsQuery, SumsRow, SumsView};
+pub use money::{Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView};
 pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
+pub use review::ReviewError;
 pub use versions::{BreakerState, RateState};
+pub use work::{RetryPolicy, WorkError, render_recall};

@@ -5,7 +5,7 @@ mod evaluation;
 mod ledger;
 mod sums;
 
-pub use budgets::{Exceeded, Spending};
 pub use evaluation::{Evaluation, EvaluationReport};
-pub use ledger::{Ledger, LedgerError};
+pub(crate) use ledger::Ledger;
+pub use ledger::LedgerError;
 pub use sums::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Service;
-
 use memhost_types::{CompanyId, FieldError, QueryDigest, limits};
 
 /// One page of a list.

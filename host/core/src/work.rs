@@ -1,12 +1,18 @@
 //! Work that the host does by itself: deliveries of hooks and extraction jobs.
 
 pub(crate) mod background;
+pub(crate) mod control;
 pub(crate) mod deliver;
-pub(crate) mod delivery;
-pub mod due_queue;
+pub(crate) mod deliveries;
+pub(crate) mod due_queue;
+mod error;
 mod extract;
-pub mod hooks;
 mod hydrate;
-mod job_control;
-pub mod jobs;
-pub mod retry;
+pub(crate) mod jobs;
+mod recall_text;
+mod retry;
+mod subscribers;
+
+pub use error::WorkError;
+pub use recall_text::render as render_recall;
+pub use retry::RetryPolicy;

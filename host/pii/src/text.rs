@@ -1,4 +1,4 @@
-//! Looking around in a text: what stands before and behind a place, and runs of digits.
+//! Reading around a place in a text: the characters before and after it, and runs of digits.
 
 use std::ops::Range;
 

@@ -45,7 +45,7 @@ pub trait Embedder: Send + Sync {
     /// Where there is none.
     fn model(&self) -> Result<EmbeddingModel, EmbeddingError>;
 
-    /// One vector of unit length for each text, in their order. Whoever calls has checked [`MAX_EMBEDDING_TEXTS`] and
+    /// One vector of unit length for each text, in their order. The caller has checked [`MAX_EMBEDDING_TEXTS`] and
     /// [`MAX_EMBEDDING_TEXT_BYTES`].
     ///
     /// # Errors

@@ -35,11 +35,7 @@ impl Component {
         let (sandbox, cache) = (sandbox.clone(), cache.cloned());
         let worker = sandbox.clone();
         let prepared = tokio::task::spawn_blocking(move || prepare(&worker, &bytes, size, cache.as_ref())).await;
-        let (prepared, cache) = prepared.map_err(|error| AdmissionError::Io {
-            action: "compiling",
-            what: "the component".to_owned(),
-            message: error.to_string(),
-        })??;
+        let (prepared, cache) = prepared.map_err(|error| AdmissionError::io("compiling", "the component", error))??;
         let component = Self::new(prepared);
         let description = component.describe(&sandbox).await?;
         let component = component

@@ -134,7 +134,7 @@ impl CacheKey {
 }
 
 fn io(action: &'static str, path: &Path, error: &std::io::Error) -> AdmissionError {
-    AdmissionError::Io { action, what: path.display().to_string(), message: error.to_string() }
+    AdmissionError::io(action, path.display().to_string(), error)
 }
 
 /// Whether a file has the name of a compiled component: two hexadecimal numbers behind the name of the hash.

@@ -5,7 +5,7 @@ use super::contract::provider as wire;
 use super::convert;
 use super::error::Failure;
 use super::imports::GuestStore;
-use super::instances::Instances;
+use super::instances::{Instances, call};
 use super::normalize::Normalize;
 use memhost_types::{
     CaptureRequest, ForgetRequest, GetRequest, ListRequest, OperationId, QueryRequest, Snippet, UpsertRequest, Usage,
@@ -18,11 +18,7 @@ impl Instances {
     /// As [`CallError`](crate::CallError) says; the same for every call below.
     pub async fn capture(&self, id: OperationId, request: &CaptureRequest) -> Result<Answer<CaptureAnswer>, Failure> {
         let request = convert::capture(id, request);
-        self.call(
-            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_capture(store, &request).await,
-            Normalize::capture,
-        )
-        .await
+        call!(self, wire.call_capture(&request), Normalize::capture).await
     }
 
     /// Writes records as they are.
@@ -30,12 +26,8 @@ impl Instances {
     /// # Errors
     /// As [`Instances::capture`].
     pub async fn upsert(&self, id: OperationId, request: &UpsertRequest) -> Result<Answer<RecordsAnswer>, Failure> {
-        let request = convert::upsert(id, request);
-        self.call(
-            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_upsert_records(store, &request).await,
-            |normalize, answer| normalize.upsert(answer, request.records.len()),
-        )
-        .await
+        let (request, count) = (convert::upsert(id, request), request.records.len());
+        call!(self, wire.call_upsert_records(&request), |checks, answer| checks.upsert(answer, count)).await
     }
 
     /// Finds the records that fit a query, best first.
@@ -43,12 +35,8 @@ impl Instances {
     /// # Errors
     /// As [`Instances::capture`].
     pub async fn query(&self, request: &QueryRequest) -> Result<Answer<QueryAnswer>, Failure> {
-        let wire = convert::query(request);
-        self.call(
-            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_query(store, &wire).await,
-            |normalize, answer| normalize.query(answer, wire.top_k, &request.scope.company_id),
-        )
-        .await
+        let (asked, company) = (convert::query(request), &request.scope.company_id);
+        call!(self, wire.call_query(&asked), |checks, answer| checks.query(answer, asked.top_k, company)).await
     }
 
     /// One page of all records. `cursor` is the provider's own.
@@ -56,12 +44,8 @@ impl Instances {
     /// # Errors
     /// As [`Instances::capture`].
     pub async fn list(&self, request: &ListRequest, cursor: Option<String>) -> Result<Answer<ListAnswer>, Failure> {
-        let wire = convert::list(request, cursor);
-        self.call(
-            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_list_records(store, &wire).await,
-            |normalize, answer| normalize.list(answer, wire.limit, &request.scope.company_id),
-        )
-        .await
+        let (asked, company) = (convert::list(request, cursor), &request.scope.company_id);
+        call!(self, wire.call_list_records(&asked), |checks, answer| checks.list(answer, asked.limit, company)).await
     }
 
     /// One record.
@@ -70,11 +54,8 @@ impl Instances {
     /// As [`Instances::capture`].
     pub async fn get(&self, request: &GetRequest) -> Result<Answer<(Option<Snippet>, Vec<Usage>)>, Failure> {
         let (id, scope) = (request.handle.provider_record_id.as_str().to_owned(), convert::scope(&request.scope));
-        self.call(
-            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_get_record(store, &id, &scope).await,
-            |normalize, answer| normalize.get(answer, &id, &request.scope.company_id),
-        )
-        .await
+        let company = &request.scope.company_id;
+        call!(self, wire.call_get_record(&id, &scope), |checks, answer| checks.get(answer, &id, company)).await
     }
 
     /// Makes records unreachable.
@@ -85,11 +66,7 @@ impl Instances {
         let ids: Vec<String> =
             request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect();
         let scope = convert::scope(&request.scope);
-        self.call(
-            async |provider: &wire::Guest, store: &mut GuestStore| provider.call_forget(store, &ids, &scope).await,
-            |normalize, answer| normalize.forget(answer, &ids),
-        )
-        .await
+        call!(self, wire.call_forget(&ids, &scope), |checks, answer| checks.forget(answer, &ids)).await
     }
 
     /// The provider's errors about a configuration, each with a JSON Pointer; none where it accepts the configuration.

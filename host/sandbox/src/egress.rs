@@ -170,19 +170,19 @@ impl Egress {
     }
 }
 
-/// What `wasi:http` calls for one instance.
-pub(super) struct Hooks {
+/// The outgoing HTTP of one instance. `wasi:http` calls it.
+pub(super) struct GuestHttp {
     egress: Option<Arc<Egress>>,
     log: GuestLog,
     tally: Arc<Tally>,
 }
 
-impl Hooks {
+impl GuestHttp {
     pub(super) fn new(egress: Option<Arc<Egress>>, log: GuestLog) -> Self {
         Self { egress, log, tally: Arc::default() }
     }
 
-    /// Another call of the binding begins: its requests and bytes count from 0.
+    /// A call of the binding begins: its requests and bytes are counted from 0.
     pub(super) fn begin(&mut self) {
         if self.egress.is_some() {
             self.tally = Arc::default();
@@ -202,7 +202,7 @@ type Sent = Result<
     wasmtime_wasi_http::Error,
 >;
 
-impl WasiHttpHooks for Hooks {
+impl WasiHttpHooks for GuestHttp {
     fn send_request(
         &mut self,
         request: http::Request<WasiBody>,

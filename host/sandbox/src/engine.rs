@@ -65,21 +65,12 @@ impl Sandbox {
     /// # Errors
     /// Where this machine cannot reserve the address space or start the clock's thread.
     pub fn new(options: SandboxOptions) -> Result<Self, AdmissionError> {
-        let engine = Engine::new(&config(&options)).map_err(|error| AdmissionError::Io {
-            action: "starting",
-            what: "the WebAssembly engine".to_owned(),
-            message: format!("{error:#}"),
-        })?;
-        let linker = linker(&engine).map_err(|error| AdmissionError::Io {
-            action: "linking",
-            what: "the host's imports".to_owned(),
-            message: format!("{error:#}"),
-        })?;
-        let client = Client::new(options.outgoing_roots.as_deref()).map_err(|message| AdmissionError::Io {
-            action: "starting",
-            what: "the client for outgoing requests".to_owned(),
-            message,
-        })?;
+        let engine = Engine::new(&config(&options))
+            .map_err(|error| AdmissionError::io("starting", "the WebAssembly engine", format!("{error:#}")))?;
+        let linker = linker(&engine)
+            .map_err(|error| AdmissionError::io("linking", "the host's imports", format!("{error:#}")))?;
+        let client = Client::new(options.outgoing_roots.as_deref())
+            .map_err(|error| AdmissionError::io("starting", "the client for outgoing requests", error))?;
         let stop_ticker = Arc::new(AtomicBool::new(false));
         start_ticker(&engine, &stop_ticker)?;
         Ok(Self(Arc::new(Inner {
@@ -172,9 +163,5 @@ fn start_ticker(engine: &Engine, stop: &Arc<AtomicBool>) -> Result<(), Admission
             }
         })
         .map(drop)
-        .map_err(|error| AdmissionError::Io {
-            action: "starting",
-            what: "the epoch's thread".to_owned(),
-            message: error.to_string(),
-        })
+        .map_err(|error| AdmissionError::io("starting", "the epoch's thread", error))
 }

@@ -4,16 +4,10 @@ use memhost_types::{Digest, LogLine, ProviderError, Usage};
 
 /// Why a component is not admitted.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum AdmissionError {
-    /// It is too large to look at.
     #[error("the file is {bytes} bytes; at most {max} are admitted")]
-    TooLarge {
-        /// Its size.
-        bytes: u64,
-        /// The limit.
-        max: u64,
-    },
-    /// It is native code, of this or another program.
+    TooLarge { bytes: u64, max: u64 },
     #[error(
         "the file is native code (ELF), not WebAssembly; give the `.wasm` that `cargo build --target wasm32-wasip2` makes"
     )]
@@ -23,71 +17,38 @@ pub enum AdmissionError {
         "the file is a core module, not a component; build it for `wasm32-wasip2` or wrap it with `wasm-tools component new`"
     )]
     CoreModule,
-    /// It is no WebAssembly at all.
     #[error("the file is not WebAssembly: it begins with {found}; give a component")]
-    NotWasm {
-        /// Its first bytes.
-        found: String,
-    },
-    /// It begins like a component and cannot be parsed.
+    NotWasm { found: String },
     #[error("the component cannot be read: {0}; it may be truncated or damaged, copy or build it again")]
     Malformed(String),
-    /// It exports nothing of the contract.
     #[error(
         "the component exports no `paperclip:memory/provider`; it exports {found}. A provider is made with `memhost_sdk::export!`"
     )]
-    NoProvider {
-        /// What it exports instead.
-        found: String,
-    },
-    /// It was built for a contract that this host does not have.
+    NoProvider { found: String },
     #[error(
         "the component is built for contract version {found}, and this host serves {known}; use a matching host or rebuild the provider"
     )]
-    UnknownContract {
-        /// The component's version.
-        found: String,
-        /// The host's versions.
-        known: &'static str,
-    },
+    UnknownContract { found: String, known: &'static str },
     /// It wants something that the host does not offer, or with another shape.
     #[error("the component does not fit this host: {0}")]
     Unlinkable(String),
     /// It cannot fit into the instance pool.
     #[error("the component needs {what}; at most {max} are given")]
-    TooDemanding {
-        /// What and how much.
-        what: String,
-        /// The limit.
-        max: u64,
-    },
-    /// Its `describe` failed.
+    TooDemanding { what: String, max: u64 },
     #[error("`describe` failed: {0}")]
     Describe(String),
-    /// Its description breaks the contract.
     #[error("`describe` answered a {field} that {message}")]
-    Description {
-        /// Which part.
-        field: &'static str,
-        /// What is wrong.
-        message: String,
-    },
-    /// The host could not read or write.
+    Description { field: &'static str, message: String },
     #[error("{action} {what} failed: {message}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// To which thing.
-        what: String,
-        /// What the system said.
-        message: String,
-    },
-    /// The compiled form is there but was not written by this host.
+    Io { action: &'static str, what: String, message: String },
     #[error("the compiled form of {digest} was changed by another program; it is deleted and compiled again")]
-    Tampered {
-        /// Of which component.
-        digest: Digest,
-    },
+    Tampered { digest: Digest },
+}
+
+impl AdmissionError {
+    pub(super) fn io(action: &'static str, what: impl Into<String>, error: impl std::fmt::Display) -> Self {
+        Self::Io { action, what: what.into(), message: error.to_string() }
+    }
 }
 
 /// A limit on what one call may use.
@@ -103,53 +64,25 @@ pub enum LimitKind {
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum CallError {
-    /// The provider said no.
     #[error(transparent)]
     Provider(ProviderError),
-    /// Too many calls of this binding run and wait.
     #[error("the binding has {waiting} calls waiting, as many as its limit `queuedCalls` allows; try again later")]
-    Busy {
-        /// The limit.
-        waiting: u32,
-    },
-    /// Another version serves now. The service repeats the call there; no caller sees this.
+    Busy { waiting: u32 },
+    /// Another build serves the binding now, or the binding was deleted. The host repeats the call with what serves.
     #[error("the version that was asked for serves no longer; try again")]
     Retired,
-    /// No instance could be made because the host's pool is in use.
     #[error("all {slots} instances of the host are in use; try again later")]
-    NoInstance {
-        /// The pool's size.
-        slots: usize,
-    },
-    /// The call took too long.
+    NoInstance { slots: usize },
     #[error("the call ran into its limit `{limit}` of {ms} ms; it was stopped and its instance dropped")]
-    TimedOut {
-        /// Which limit.
-        limit: &'static str,
-        /// Its value.
-        ms: u64,
-    },
-    /// The provider used too much.
+    TimedOut { limit: &'static str, ms: u64 },
     #[error("the call ran into its limit `{name}` of {max}; it was stopped and its instance dropped")]
-    LimitExceeded {
-        /// Which limit.
-        kind: LimitKind,
-        /// Its name in the binding's limits.
-        name: &'static str,
-        /// Its value.
-        max: u64,
-    },
-    /// The provider crashed.
+    LimitExceeded { kind: LimitKind, name: &'static str, max: u64 },
     #[error("the provider crashed: {message}; its instance was dropped")]
-    Trapped {
-        /// What wasmtime said, without addresses.
-        message: String,
-    },
-    /// The answer breaks the contract.
+    Trapped { message: String },
     #[error("the provider's answer breaks the contract: {0}; nothing of it was passed on")]
     BadAnswer(String),
-    /// The provider does not have the interface.
     #[error("the provider does not export the interface `{0}`; use a provider that does")]
     NoInterface(&'static str),
 }

@@ -11,7 +11,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::contract::{MemoryProvider, binding, embeddings, storage, types};
 use super::convert;
-use super::egress::Hooks;
+use super::egress::GuestHttp;
 use super::limiter::Limiter;
 use super::log::GuestLog;
 use super::quota::DirectoryQuota;
@@ -25,7 +25,7 @@ use memhost_types::{Microcents, Usage};
 pub(super) struct State {
     pub(super) wasi: WasiCtx,
     pub(super) http: WasiHttpCtx,
-    pub(super) outgoing: Hooks,
+    pub(super) outgoing: GuestHttp,
     pub(super) table: ResourceTable,
     pub(super) limiter: Limiter,
     pub(super) quota: Option<Arc<DirectoryQuota>>,

@@ -11,7 +11,7 @@ use wasmtime_wasi_http::WasiHttpCtx;
 use super::clocks::{CoarseMonotonicClock, CoarseWallClock};
 use super::component::Component;
 use super::contract::Exports;
-use super::egress::{Egress, Hooks};
+use super::egress::{Egress, GuestHttp};
 use super::engine::{Sandbox, TICK};
 use super::imports::{GuestStore, State};
 use super::limiter::Limiter;
@@ -127,7 +127,7 @@ impl Instance {
         let state = State {
             wasi: wasi.build(),
             http: WasiHttpCtx::new(),
-            outgoing: Hooks::new(setup.egress.clone(), log.clone()),
+            outgoing: GuestHttp::new(setup.egress.clone(), log.clone()),
             table,
             limiter: Limiter::new(&setup.limits),
             quota,

@@ -34,9 +34,17 @@ pub struct Instances {
     normalize: Normalize,
 }
 
-/// No call of these instances runs while this is held.
+/// No call of these instances runs while this is held, and none begins.
 pub struct Drained<'a> {
+    instances: &'a Instances,
     _permits: Option<SemaphorePermit<'a>>,
+}
+
+impl Drained<'_> {
+    /// No call begins here any more. Calls that wait, and later ones, fail with [`CallError::Retired`].
+    pub fn retire(self) {
+        self.instances.permits.close();
+    }
 }
 
 struct Call<'a> {
@@ -48,6 +56,19 @@ struct Call<'a> {
 
 /// What a function of the guest comes back with: a trap, or the provider's own answer.
 type Called<T> = wasmtime::Result<Result<T, wit::Error>>;
+
+/// Calls a function of a guest with [`Instances::call`]: `call!(self, wire.call_query(&request), check)`.
+macro_rules! call {
+    ($instances:expr, $wire:ident.$function:ident($($argument:expr),*), $check:expr) => {
+        $instances.call(
+            async |guest: &$wire::Guest, store: &mut $crate::imports::GuestStore| {
+                guest.$function(store, $($argument),*).await
+            },
+            $check,
+        )
+    };
+}
+pub(super) use call;
 
 impl Instances {
     /// No instance is made before the first call.
@@ -91,16 +112,10 @@ impl Instances {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Waits until no call runs. While the answer is held, none begins. Calls that wait fail with
-    /// [`CallError::Retired`] once [`Instances::retire`] was called, and the service repeats them at the successor.
+    /// Waits until no call runs: at most as long as a call may take. Calls that wait for a permit already come first.
     pub async fn drain(&self) -> Drained<'_> {
-        // Only `retire` closes it, and after that no further call begins.
-        Drained { _permits: self.permits.acquire_many(self.permits_total).await.ok() }
-    }
-
-    /// No call begins here any more; those that wait for a permit fail with [`CallError::Retired`].
-    pub fn retire(&self) {
-        self.permits.close();
+        // It fails only where they were retired, and only a `Drained` retires: no call runs then either.
+        Drained { instances: self, _permits: self.permits.acquire_many(self.permits_total).await.ok() }
     }
 
     /// Calls one function of a guest: takes a permit and an instance, arms the deadline, calls, tells a trap from an

@@ -1,7 +1,8 @@
 //! Counters of the sandbox since the host started.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// Counts since the host started, and the instances that exist now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,58 +31,37 @@ pub struct SandboxStats {
     pub bytes_received: u64,
 }
 
+/// The counters of a sandbox. `slots`, `instances` and `idle` are those of the pool and stay 0 here.
 #[derive(Default)]
-pub(super) struct Counters {
-    made: AtomicU64,
-    compiled: AtomicU64,
-    compile_us: AtomicU64,
-    loaded: AtomicU64,
-    requests: AtomicU64,
-    requests_refused: AtomicU64,
-    bytes_sent: AtomicU64,
-    bytes_received: AtomicU64,
-}
-
-fn add(counter: &AtomicU64, count: u64) {
-    counter.fetch_add(count, Ordering::Relaxed);
-}
+pub(super) struct Counters(Mutex<SandboxStats>);
 
 impl Counters {
     pub(super) fn made(&self) {
-        add(&self.made, 1);
+        self.0.lock().made += 1;
     }
 
     pub(super) fn compiled(&self, took: Duration) {
-        add(&self.compiled, 1);
-        add(&self.compile_us, u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        let mut stats = self.0.lock();
+        stats.compiled += 1;
+        stats.compile_us += u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     }
 
     pub(super) fn loaded(&self) {
-        add(&self.loaded, 1);
+        self.0.lock().loaded += 1;
     }
 
     pub(super) fn request(&self, sent: u64, received: u64) {
-        add(&self.requests, 1);
-        add(&self.bytes_sent, sent);
-        add(&self.bytes_received, received);
+        let mut stats = self.0.lock();
+        stats.requests += 1;
+        stats.bytes_sent += sent;
+        stats.bytes_received += received;
     }
 
     pub(super) fn request_refused(&self) {
-        add(&self.requests_refused, 1);
+        self.0.lock().requests_refused += 1;
     }
 
     pub(super) fn read(&self) -> SandboxStats {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        SandboxStats {
-            made: read(&self.made),
-            compiled: read(&self.compiled),
-            compile_us: read(&self.compile_us),
-            loaded: read(&self.loaded),
-            requests: read(&self.requests),
-            requests_refused: read(&self.requests_refused),
-            bytes_sent: read(&self.bytes_sent),
-            bytes_received: read(&self.bytes_received),
-            ..SandboxStats::default()
-        }
+        *self.0.lock()
     }
 }

@@ -195,9 +195,9 @@ impl OperationOutput for Metrics {
 async fn readiness(State(service): State<Arc<Service>>) -> Response {
     let check = service.readiness().await;
     match check.health {
-        Health::Good | Health::Warning => "ready\n".into_response(),
+        Health::Ok | Health::Warning => "ready\n".into_response(),
         // The caller has no token, so the details are only in the log.
-        Health::Bad => {
+        Health::Error => {
             tracing::error!(found = check.found, advice = check.advice, "the host is not ready");
             let text = format!("{} does not work\n", check.name);
             (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()

@@ -26,9 +26,28 @@ pub struct TableWrite {
     pub new: Option<Vec<u8>>,
 }
 
+impl TableWrite {
+    /// Writes a record, or deletes it.
+    pub fn new(table: Table, key: Vec<u8>, new: Option<Vec<u8>>) -> Self {
+        Self { table, key, new }
+    }
+}
+
+impl Change {
+    /// Writes a record, or deletes it, whatever is there.
+    pub fn always(table: Table, key: Vec<u8>, new: Option<Vec<u8>>) -> Self {
+        Self { table, key, expected: Expected::Anything, new }
+    }
+
+    /// Writes a record that must not be there yet.
+    pub fn insert(table: Table, key: Vec<u8>, new: Vec<u8>) -> Self {
+        Self { table, key, expected: Expected::Absent, new: Some(new) }
+    }
+}
+
 impl From<TableWrite> for Change {
-    fn from(write: TableWrite) -> Self {
-        Self { table: write.table, key: write.key, expected: Expected::Anything, new: write.new }
+    fn from(TableWrite { table, key, new }: TableWrite) -> Self {
+        Self::always(table, key, new)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What processes that share one store must agree on. sled has one process, so its implementation is in memory.
 //!
-//! A host keeps three kinds of state outside of the store:
+//! A host keeps four kinds of state outside of the store:
 //!
 //! - Counters: operation numbers ([`crate::OperationLog::take_sequence`]) and what was spent in this period (`Ledger` in
 //!   core). Numbers are reserved through the store. What was spent is read from the sums once and counted in memory; a
@@ -8,23 +8,50 @@
 //! - Caches: bindings, tokens, review standings, budgets and company settings are read from tables into memory.
 //!   [`ChangeFeed`] keeps them current.
 //! - Ownership: which process runs a job or delivers a hook. [`Leases`] decides that.
+//! - Exclusion: what one task at a time may change. [`Coordination::lock`] decides that.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use uuid::Uuid;
 
 use crate::{DueKind, StoreError, TableWrite};
 
 /// What several processes need of one store.
+#[async_trait]
 pub trait Coordination: Send + Sync {
     /// The leases of one kind of work. Every call answers the same leases.
     fn leases(&self, kind: DueKind) -> Arc<dyn Leases>;
 
+    /// Waits for the lock of a key. One task of all processes has it at a time, until it drops the lease.
+    ///
+    /// PostgreSQL: an advisory lock on a hash of the kind and the key. The lease keeps the connection that has the lock,
+    /// so the lock of a process that crashed ends with its connection.
+    ///
+    /// # Errors
+    /// Where the store cannot be reached.
+    async fn lock(&self, kind: LockKind, key: &[u8]) -> Result<Lease, StoreError>;
+
     /// What other processes write from now on; none where no other process can write.
     fn changes(&self) -> Option<Box<dyn ChangeFeed>>;
+}
+
+/// What a lock protects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// Which build serves a binding, and the binding's deletion.
+    Binding,
+    /// One job.
+    Job,
+    /// The jobs that a binding's provider has left.
+    NewJobs,
+    /// The review of one record.
+    Review,
+    /// The request with one idempotency key.
+    Request,
 }
 
 /// Leases: a record that one process works on is taken by no other.
@@ -44,7 +71,7 @@ pub trait Leases: Send + Sync {
     fn held(&self) -> usize;
 }
 
-/// A record that this process works on, until this is dropped.
+/// A record that this process works on, or a lock that it has, until this is dropped.
 #[must_use = "the lease ends when this is dropped"]
 pub struct Lease {
     _guard: Box<dyn Send + Sync>,
@@ -112,9 +139,54 @@ impl Leases for LocalLeases {
     }
 }
 
+type Waiting = Arc<Mutex<HashMap<(LockKind, Vec<u8>), Arc<AsyncMutex<()>>>>>;
+
+/// Locks of a store that one process has for itself.
+#[derive(Debug, Default)]
+pub struct LocalLocks(Waiting);
+
+struct LocalLock {
+    guard: Option<OwnedMutexGuard<()>>,
+    locks: Waiting,
+}
+
+impl LocalLocks {
+    /// Waits for the lock of a key.
+    pub async fn lock(&self, kind: LockKind, key: &[u8]) -> Lease {
+        let lock = Arc::clone(self.0.lock().entry((kind, key.to_vec())).or_default());
+        let guard = Some(lock.lock_owned().await);
+        Lease::new(LocalLock { guard, locks: Arc::clone(&self.0) })
+    }
+}
+
+impl Drop for LocalLock {
+    fn drop(&mut self) {
+        self.guard = None;
+        // Who has a lock or waits for it shares it with the map.
+        self.locks.lock().retain(|_, lock| Arc::strong_count(lock) > 1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn one_task_has_a_lock_at_a_time_and_nothing_is_left_of_it() {
+        let locks = LocalLocks::default();
+        let first = locks.lock(LockKind::Job, b"a").await;
+        drop(locks.lock(LockKind::Job, b"b").await);
+        drop(locks.lock(LockKind::NewJobs, b"a").await);
+        let mut second = Box::pin(locks.lock(LockKind::Job, b"a"));
+        tokio::select! {
+            biased;
+            _ = &mut second => panic!("two have the lock"),
+            () = std::future::ready(()) => {}
+        }
+        drop(first);
+        drop(second.await);
+        assert!(locks.0.lock().is_empty());
+    }
 
     #[tokio::test]
     async fn a_record_has_one_lease_and_a_group_as_many_as_allowed() {

@@ -21,15 +21,15 @@ mod value;
 
 pub use self::change::{Change, Expected, TablePage, TableWrite, Transacted};
 pub use self::commit::Commit;
-pub use self::coordination::{ChangeFeed, Coordination, Lease, Leases, LocalLeases};
+pub use self::coordination::{ChangeFeed, Coordination, Lease, Leases, LocalLeases, LocalLocks, LockKind};
 pub use self::error::StoreError;
 pub use self::maintenance::{BackupReport, Maintenance};
 pub use self::operations::{LogPage, OperationLog, next_sequence};
 pub use self::partitions::Partitions;
 pub use self::scan::{Found, FoundPage, OperationScan, Scan, matching, scan_all, scan_operations};
 pub use self::sled::{BackupError, SledOptions, SledStore};
-pub use self::table::{DueKind, Table, company_key, due_at, due_key, due_prefix, newest_first};
-pub use self::tables::Tables;
+pub use self::table::{DueKind, Table, company_key, company_of, due_at, due_key, due_prefix, newest_first};
+pub use self::tables::{Tables, write};
 pub use self::value::{decode, encode, unchanged};
 
 /// A whole store.

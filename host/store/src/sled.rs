@@ -14,6 +14,7 @@ mod partition;
 mod posting;
 mod query;
 mod remove;
+mod state;
 mod sums;
 mod tables;
 #[cfg(test)]
@@ -31,11 +32,12 @@ use parking_lot::Mutex;
 use sled::{Batch, Db};
 
 pub use self::backup::BackupError;
-use self::log::{Companies, CompanyState, Log};
+use self::log::Log;
 use self::partition::{Partition, Used};
 use self::query::Reader;
+use self::state::{Companies, CompanyState};
 use self::trees::Trees;
-use super::{LocalLeases, StoreError};
+use super::{LocalLeases, LocalLocks, StoreError};
 use memhost_ports::StorageSize;
 use memhost_types::{CompanyId, Operation, OperationError, OperationErrorCode, Outcome};
 
@@ -64,12 +66,13 @@ pub struct SledStore {
     companies: Companies,
     jobs: Arc<LocalLeases>,
     deliveries: Arc<LocalLeases>,
+    locks: LocalLocks,
     /// Also held by each call on a blocking thread: the directory stays ours until it has ended.
     lock: Arc<File>,
 }
 
-fn failed(action: &'static str, error: &dyn std::fmt::Display) -> StoreError {
-    StoreError::Io { action, message: error.to_string() }
+fn failed<E: std::fmt::Display>(action: &'static str) -> impl FnOnce(E) -> StoreError {
+    move |error| StoreError::Io { action, message: error.to_string() }
 }
 
 impl SledStore {
@@ -86,7 +89,7 @@ impl SledStore {
             .mode(sled::Mode::HighThroughput)
             // The commit thread flushes, one group at a time.
             .flush_every_ms(None);
-        let trees = Trees::open(open_db(&config).map_err(|error| failed("opening the store", &error))?)?;
+        let trees = Trees::open(open_db(&config).map_err(failed("opening the store"))?)?;
         let companies = Companies::default();
         recover(&trees, &companies)?;
         let (applied, incoming) = mpsc::channel();
@@ -95,7 +98,7 @@ impl SledStore {
         let indexer = std::thread::Builder::new()
             .name("memhost-index".to_owned())
             .spawn(move || index::run(&index_trees, &states, &incoming))
-            .map_err(|error| failed("starting the index thread", &error))?;
+            .map_err(failed("starting the index thread"))?;
         Ok(Self {
             log: Some(log),
             indexer: Some(indexer),
@@ -104,6 +107,7 @@ impl SledStore {
             companies,
             jobs: Arc::default(),
             deliveries: Arc::default(),
+            locks: LocalLocks::default(),
             lock,
         })
     }
@@ -133,7 +137,7 @@ impl SledStore {
     }
 
     fn log(&self) -> Result<&Log, StoreError> {
-        self.log.as_ref().ok_or_else(|| failed("writing", &"the store is closed"))
+        self.log.as_ref().ok_or_else(|| failed("writing")("the store is closed"))
     }
 
     /// Runs a call that reads or writes much, off the executor's threads.
@@ -148,7 +152,7 @@ impl SledStore {
             drop((trees, lock));
             done
         });
-        done.await.map_err(|error| failed(action, &error))?
+        done.await.map_err(failed(action))?
     }
 
     fn reader<'a>(&'a self, company: &'a CompanyId) -> Result<Reader<'a>, StoreError> {
@@ -161,7 +165,7 @@ impl SledStore {
             Some(used) => Arc::clone(used),
             None => {
                 let size = partition::measure(&self.trees.storage, partition);
-                let used = Used::new(Mutex::new(size.map_err(|error| failed("reading", &error))?));
+                let used = Used::new(Mutex::new(size.map_err(failed("reading"))?));
                 partitions.insert(partition.to_vec(), Arc::clone(&used));
                 used
             }
@@ -203,25 +207,25 @@ fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
     let records = &trees.records;
     for company in query::companies(records)? {
         let last = records.range(keys::record(&company, 0)..=keys::record(&company, u64::MAX)).next_back();
-        let last = last.transpose().map_err(|error| failed("reading", &error))?;
+        let last = last.transpose().map_err(failed("reading"))?;
         let last = last.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
         companies.lock().insert(company.clone(), CompanyState::after(last));
         for entry in records.scan_prefix(keys::intents(&company)) {
-            let (key, _) = entry.map_err(|error| failed("reading", &error))?;
+            let (key, _) = entry.map_err(failed("reading"))?;
             if let Some(sequence) = keys::sequence(&key) {
                 interrupt(records, &company, sequence)?;
             }
         }
         index::catch_up(trees, companies, &company)?;
     }
-    trees.db.flush().map(drop).map_err(|error| failed("flushing", &error))
+    trees.db.flush().map(drop).map_err(failed("flushing"))
 }
 
 fn interrupt(records: &sled::Tree, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
     let mut batch = Batch::default();
     batch.remove(keys::intent(company, sequence));
     let key = keys::record(company, sequence);
-    if let Some(value) = records.get(&key).map_err(|error| failed("reading", &error))? {
+    if let Some(value) = records.get(&key).map_err(failed("reading"))? {
         let mut operation: Operation = super::decode("operation", &value)?;
         if operation.outcome == Outcome::InProgress {
             operation.outcome = Outcome::Interrupted;
@@ -236,5 +240,5 @@ fn interrupt(records: &sled::Tree, company: &CompanyId, sequence: u64) -> Result
             batch.insert(key, super::encode("operation", &operation)?);
         }
     }
-    records.apply_batch(batch).map_err(|error| failed("writing", &error))
+    records.apply_batch(batch).map_err(failed("writing"))
 }

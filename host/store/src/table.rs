@@ -69,6 +69,12 @@ pub fn company_key(company: &CompanyId, rest: &[u8]) -> Vec<u8> {
     [company.as_str().as_bytes(), b"\0", rest].concat()
 }
 
+/// The company that a key begins with.
+pub fn company_of(key: &[u8]) -> Option<CompanyId> {
+    let end = key.iter().position(|byte| *byte == 0)?;
+    std::str::from_utf8(&key[..end]).ok()?.parse().ok()
+}
+
 /// A key of a company that orders the newest record first, for scans that only go forward.
 pub fn newest_first(company: &CompanyId, id: Uuid) -> Vec<u8> {
     company_key(company, &id.into_bytes().map(|byte| !byte))

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{Change, StoreError, Table, TablePage, Transacted};
+use crate::{Change, Store, StoreError, Table, TablePage, Transacted};
 
 /// The tables.
 #[async_trait]
@@ -31,4 +31,15 @@ pub trait Tables: Send + Sync {
     /// # Errors
     /// Where the disk fails; then nothing was changed.
     async fn transact(&self, changes: &[Change]) -> Result<Transacted, StoreError>;
+}
+
+/// Makes all changes or none. They are on disk when this returns. Answers whether they were made.
+///
+/// # Errors
+/// Where the disk fails.
+pub async fn write(store: &dyn Store, changes: &[Change]) -> Result<bool, StoreError> {
+    match store.transact(changes).await? {
+        Transacted::Done(commit) => commit.await.map(|()| true),
+        Transacted::Conflict(_) => Ok(false),
+    }
 }

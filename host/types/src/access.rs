@@ -9,7 +9,7 @@ use super::named::named;
 use super::{AgentId, CompanyId, OperationKind};
 
 named!(
-    /// What somebody is to the host. `README.md` has the table of what each may do.
+    /// What somebody is to the host. `host/docs/roles.md` has the table of what each may do.
     Role, "role" {
         /// Runs the host: everything, for every company.
         Operator = "operator",

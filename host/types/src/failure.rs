@@ -21,15 +21,11 @@ impl FieldError {
 
 /// The contract's error variant. What the host does on each is stated in `wit/types.wit`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ProviderError {
     /// The request can never succeed as it is.
     #[error("{}{message}", field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default())]
-    InvalidRequest {
-        /// The field at fault, if it is one.
-        field: Option<String>,
-        /// What is wrong.
-        message: String,
-    },
+    InvalidRequest { field: Option<String>, message: String },
     /// The thing named does not exist in this scope.
     #[error("{0}")]
     NotFound(String),
@@ -42,7 +38,6 @@ pub enum ProviderError {
     /// Too fast.
     #[error("{message}")]
     RateLimited {
-        /// What happened.
         message: String,
         /// Milliseconds until another try makes sense.
         retry_after_ms: Option<u64>,
@@ -50,7 +45,6 @@ pub enum ProviderError {
     /// Not now.
     #[error("{message}")]
     Unavailable {
-        /// What happened.
         message: String,
         /// Milliseconds until another try makes sense.
         retry_after_ms: Option<u64>,

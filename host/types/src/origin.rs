@@ -12,54 +12,32 @@ pub use host::Host;
 
 /// Why a text is not an origin or an authority. At most the first 100 characters of the text are shown, user info never.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum OriginError {
-    /// There is no `://`.
     #[error("`{0}` has no scheme; write an origin as `https://host` or `https://host:port`")]
     NoScheme(String),
-    /// The scheme is another one.
     #[error("the scheme `{0}` is not allowed; use `https` or `http`")]
     Scheme(String),
-    /// There is an `@`.
     #[error("`{0}` has user info before its host; leave it out and send credentials in a header")]
     UserInfo(String),
-    /// Something follows the authority.
     #[error("`{text}` has a {part}; an origin is only a scheme, a host and a port, so remove it")]
-    Rest {
-        /// The origin as it was given.
-        text: String,
-        /// What it has too much: a path, a query or a fragment.
-        part: &'static str,
-    },
-    /// The port is not a number from 1 to 65535.
+    Rest { text: String, part: &'static str },
     #[error("the port `{0}` is not a number from 1 to 65535; correct it, or leave it and its colon out")]
     Port(String),
-    /// The host is longer than 253 bytes.
     #[error("the host `{0}` is longer than 253 bytes; give a name that DNS can hold")]
     HostTooLong(String),
-    /// A label is longer than 63 bytes.
     #[error("a label of the host `{0}` is longer than 63 bytes; give a name that DNS can hold")]
     LabelTooLong(String),
-    /// The host or one of its labels is empty.
     #[error("the host `{0}` is empty or has an empty label; give a name without two dots in a row or a dot in front")]
     EmptyLabel(String),
-    /// The host has a character outside of ASCII.
     #[error("the host `{0}` is not ASCII; write its punycode form, which begins with `xn--`")]
     NotAscii(String),
-    /// The host has a character that no host name has.
     #[error("the host `{host}` has the character {character:?}; use letters, digits, `-`, `_` and dots only")]
-    Character {
-        /// The host as it was given.
-        host: String,
-        /// The first bad character.
-        character: char,
-    },
-    /// The host ends in a number without being a plain IPv4 address.
+    Character { host: String, character: char },
     #[error("the host `{0}` ends in a number but is no IPv4 address; write four decimal numbers, such as `192.0.2.7`")]
     Ipv4(String),
-    /// The host is not an IPv6 address in brackets.
     #[error("the host `{0}` is no IPv6 address in brackets; write it like `[2001:db8::1]`, without a zone")]
     Ipv6(String),
-    /// A wildcard is not followed by two labels.
     #[error("the wildcard `{0}` is too wide; write at least two labels after it, such as `*.example.com`")]
     Wildcard(String),
 }

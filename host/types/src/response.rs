@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::{DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, SourceRef, Usage};
 
 /// What a score means.
@@ -40,17 +41,17 @@ pub struct Snippet {
     pub updated_at: Option<Timestamp>,
 }
 
-/// Where an extraction job is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the plan's names say it")]
-pub enum JobStatus {
-    Queued,
-    Running,
-    Succeeded,
-    Failed,
-    Cancelled,
-}
+named!(
+    /// The status of an extraction job.
+    #[allow(missing_docs, reason = "the plan's names say it")]
+    JobStatus, "status" {
+        Queued = "queued",
+        Running = "running",
+        Succeeded = "succeeded",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+);
 
 /// Extraction that goes on after the call that caused it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -81,8 +81,20 @@ async fn reads_that_cannot_be_judged_return_nothing() {
         failed_after_the_answer(&host, service.list(&caller(), list("acme", 10, None)).await).await,
     ];
     assert!(operations.iter().all(|operation| operation.records.is_empty() && operation.record_count == 0));
-    // It is hidden from here on, whether or not the queue has it.
-    assert!(service.get(&caller(), get("acme", &captured.records[0])).await.unwrap().record.is_none());
+    // The failed writes have hidden nothing: the next read of a record queues it, once.
+    failed_after_the_answer(&host, service.get(&caller(), get("acme", &captured.records[0])).await).await;
+    faults.repair();
+    let reads = (0..8).map(|_| {
+        let (service, request) = (Arc::clone(service), get("acme", &captured.records[0]));
+        tokio::spawn(async move { service.get(&caller(), request).await.unwrap().record })
+    });
+    for read in reads.collect::<Vec<_>>() {
+        assert!(read.await.unwrap().is_none());
+    }
+    let queue = api.get("/control/v1/companies/acme/reviews").await;
+    let queued: Vec<&str> =
+        queue["items"].as_array().unwrap().iter().filter_map(|item| item["text"].as_str()).collect();
+    assert_eq!(queued, ["a plain fact"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

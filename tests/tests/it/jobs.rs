@@ -1,10 +1,13 @@
 //! Extraction jobs: run, asked about, tried again, cancelled, queued again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use memhost_tests::faults::Faults;
+use memhost_tests::{TestHost, caller, eventually, parse, query};
 use serde_json::{Value, json};
 
-use super::support::{Api, extracting, extracting_with};
+use super::support::{Api, bind, extracting, extracting_with};
 
 const JOBS: &str = "/control/v1/companies/acme/jobs";
 
@@ -137,6 +140,41 @@ async fn a_job_of_a_deleted_binding_fails_and_says_why() {
     let (_host, api) = extracting_with(100_000).await;
     let path = left(&api, "job unavailable 100000").await;
     api.send(memhost_server::Method::Delete, "/control/v1/companies/acme/bindings/extracts", None, &[]).await.fine();
+    let job = ended(&api, &path).await;
+    assert!(job["error"].as_str().unwrap().contains("was deleted"), "{job}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_waits_for_the_calls_that_run() {
+    let (host, api) = extracting().await;
+    api.capture("acme", "a fact").await.fine();
+    let service = Arc::clone(host.service());
+    // It reads its storage when it has slept.
+    let asking = tokio::spawn(async move { service.query(&caller(), query("acme", "sleep 150 fact")).await });
+    let (company, key) = (parse("acme"), parse("extracts"));
+    eventually("the provider sleeps", async || {
+        host.service().binding(&company, &key).await.unwrap().usage.is_some_and(|usage| usage.calls_at_work == 1)
+    })
+    .await;
+    host.service().delete_binding(&caller(), &company, &key, None).await.unwrap();
+    assert_eq!(asking.await.unwrap().unwrap().snippets.len(), 1, "its storage was there to the end");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_was_admitted_before_the_deletion_of_its_binding_is_refused() {
+    let (faults, wrap) = Faults::new();
+    let host = TestHost::with(&["extracts"], |options| options.wrap_store = Some(wrap)).await.unwrap();
+    let api = Api::new(&host);
+    bind(&api, "acme", "extracts", &json!({})).await;
+    faults.hold_jobs(true);
+    let path = left(&api, "job slices 1").await;
+    eventually("the job was admitted", async || faults.held() == 1).await;
+    // Another revision serves: the job has the instances of the first one.
+    let binding = "/control/v1/companies/acme/bindings/extracts";
+    api.patch(binding, &json!({"policy": {"onBudget": "queue"}})).await.fine();
+    api.query("acme", "x").await;
+    api.send(memhost_server::Method::Delete, binding, None, &[]).await.fine();
+    faults.hold_jobs(false);
     let job = ended(&api, &path).await;
     assert!(job["error"].as_str().unwrap().contains("was deleted"), "{job}");
 }

@@ -76,7 +76,7 @@ async fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
     host.query("acme", "x").await.unwrap();
     let checks = host.service().doctor().await;
-    assert!(checks.iter().all(|check| check.health == Health::Good), "{checks:?}");
+    assert!(checks.iter().all(|check| check.health == Health::Ok), "{checks:?}");
     assert_eq!(get(&host, "/readyz").await, (200, "ready\n".to_owned()));
     std::fs::write(host.directory().join("plugins/bad.wasm"), b"\x7fELF").unwrap();
     std::fs::remove_file(host.directory().join("plugins/echo.wasm")).unwrap();

@@ -1,43 +1,12 @@
 //! Who calls.
 
+use crate::access::rules::{Act, allows};
 use memhost_types::{AgentId, CompanyId, OperationKind, Role, Scope, Token};
 
-use crate::access::rules;
-
-/// Something that a caller may be allowed to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Act {
-    /// A memory operation.
-    Operate(OperationKind),
-    /// Delivering a hook.
-    Deliver,
-    /// Telling of what a session or a tool did.
-    Emit,
-    /// Asking which binding answers.
-    Resolve,
-    /// Looking at anything of a company.
-    View,
-    /// Changing bindings, targets, secrets, budgets, reviews, jobs, deliveries and tokens of a company.
-    Administer,
-    /// Deciding what a provider may reach and use.
-    Grant,
-    /// Erasing a company, or taking one in.
-    Erase,
-    /// What is nobody's company: plugins, metrics, the store.
-    Host,
-}
-
-impl Act {
-    /// The roles that may do this, in a company that they reach.
-    pub fn roles(self) -> impl Iterator<Item = Role> {
-        Role::ALL.iter().copied().filter(move |role| rules::allows(*role, self))
-    }
-}
-
-/// Who calls. Edges make one for each request that they have authenticated.
+/// Who calls. Whoever authenticates a request makes one for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// What tells this caller from every other one.
+    /// Identifies the caller.
     key: String,
     principal: String,
     role: Role,
@@ -45,11 +14,11 @@ pub struct Caller {
     agent: Option<AgentId>,
     run: Option<String>,
     operations: Option<Vec<OperationKind>>,
-    /// The way in, where operations should show it.
+    /// The client that the caller uses, where operations show it.
     via: Option<String>,
 }
 
-/// The caller may not. It says the same whether or not the thing exists.
+/// The caller may not do this. The message is the same whether or not the thing exists.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this token does not allow that{}; ask whoever gave it to you for one that does", field.map(|field| format!(" with this `{field}`")).unwrap_or_default())]
 pub struct Denied {
@@ -65,12 +34,12 @@ impl Caller {
         Self::host("operator")
     }
 
-    /// The host itself, when it works through a queue.
+    /// The host itself, when it works on deliveries and jobs.
     pub(crate) fn worker() -> Self {
         Self::host("host")
     }
 
-    /// The host itself, when it takes a company out, in, or away: no budget and no switch keeps it from that.
+    /// The host itself, when it exports, imports or erases a company. No budget, rate limit or disabled binding stops it.
     pub(crate) fn system() -> Self {
         Self::host("host:system")
     }
@@ -107,19 +76,19 @@ impl Caller {
         }
     }
 
-    /// The same caller, having come in by something that its operations should show, such as `mcp:claude-code/2.1`.
-    /// At most 512 bytes without control characters.
+    /// The same caller, through a client that its operations show, such as `mcp:claude-code/2.1`: at most 512 bytes without
+    /// control characters.
     #[must_use]
     pub fn through(self, via: impl Into<String>) -> Self {
         Self { via: Some(via.into()), ..self }
     }
 
-    /// The way in, where operations should show it.
+    /// The client that the caller uses, where operations show it.
     pub fn via(&self) -> Option<&str> {
         self.via.as_deref()
     }
 
-    /// What tells this caller from every other one: two tokens may have one name.
+    /// Identifies the caller. The principal does not: two tokens may have one name.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -129,12 +98,12 @@ impl Caller {
         &self.principal
     }
 
-    /// What the caller is.
+    /// The caller's role.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// The agent that the caller is; none: no agent, or anyone.
+    /// The agent that the caller is; none where it is no agent.
     pub fn agent(&self) -> Option<&AgentId> {
         self.agent.as_ref()
     }
@@ -144,7 +113,7 @@ impl Caller {
         self.company.as_ref()
     }
 
-    /// Whether the caller may do something in a company, or with the host.
+    /// Checks whether the caller may do something in a company, or with the host.
     ///
     /// # Errors
     /// Where it may not.
@@ -158,11 +127,11 @@ impl Caller {
             }
             _ => true,
         };
-        if reaches && is_listed && rules::allows(self.role, act) { Ok(()) } else { Err(DENIED) }
+        if reaches && is_listed && allows(self.role, act) { Ok(()) } else { Err(DENIED) }
     }
 
-    /// The same for something that has a scope. An agent acts as itself and in its own run: what the scope leaves open is
-    /// filled in, and anything else is denied.
+    /// The same for something that has a scope. An agent acts as itself and in its own run: missing fields of the scope are
+    /// filled in, and other values are denied.
     ///
     /// # Errors
     /// Where it may not.

@@ -1,18 +1,12 @@
 //! Authentication, authorization, and the management of tokens.
 
 use crate::Service;
-use crate::access::Act;
-use crate::access::Caller;
-use crate::access::CreateToken;
-use crate::access::Denied;
-use crate::access::Known;
-use crate::bindings::BindingError;
-use crate::bindings::NewActivity;
-use crate::error::Refusal;
-use crate::error::ServiceError;
+use crate::access::{Act, Caller, CreateToken, Denied, Known};
+use crate::bindings::{BindingError, NewActivity};
+use crate::error::{Refusal, ServiceError};
 use crate::operations::record::Opened;
 use async_recursion::async_recursion as boxed;
-use memhost_store::{Change, Transacted};
+use memhost_store::{self as store, Change};
 use memhost_types::{
     ActivityAction, AgentId, CompanyId, NewToken, OperationErrorCode, OperationKind, Scope, Token, TokenId,
 };
@@ -51,7 +45,7 @@ impl Service {
         }
     }
 
-    /// Whether somebody may do something in a company, or with the host. A refusal is recorded in the caller's own
+    /// Checks whether a caller may do something in a company, or with the host. A refusal is recorded in the caller's own
     /// company's log, never in another's, and says the same whether or not what was asked for exists.
     ///
     /// # Errors
@@ -207,14 +201,11 @@ impl Service {
                 let entry = entry.with(None::<&Token>, Some(token));
                 self.bindings.record_with(company, entry, vec![change.clone()]).await?;
             }
+            None if !store::write(&*self.store, std::slice::from_ref(&change)).await? => {
+                return Err(BindingError::Changed { what: "token" }.into());
+            }
             // An operator's token belongs to no company, so the change is in the process's own log.
-            None => match self.store.transact(std::slice::from_ref(&change)).await? {
-                Transacted::Done(commit) => {
-                    commit.await?;
-                    tracing::info!(?action, token = token.name, by = caller.principal(), "an operator's token");
-                }
-                Transacted::Conflict(_) => return Err(BindingError::Changed { what: "token" }.into()),
-            },
+            None => tracing::info!(?action, token = token.name, by = caller.principal(), "an operator's token changed"),
         }
         Ok(self.tokens.apply(&change)?)
     }

@@ -1,19 +1,48 @@
-//! What each role may do: one table, read by everything else.
+//! What can be allowed, and which role may do it.
 
-use crate::access::Act;
 use memhost_types::{OperationKind, Role};
 
-/// Whether a role may do something at all, in a company that it reaches.
+/// Something that a caller may be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// A memory operation.
+    Operate(OperationKind),
+    /// Delivering a hook.
+    Deliver,
+    /// Sending events of sessions and tools.
+    Emit,
+    /// Asking which binding answers.
+    Resolve,
+    /// Reading anything of a company.
+    View,
+    /// Changing bindings, targets, secrets, budgets, reviews, jobs, deliveries and tokens of a company.
+    Administer,
+    /// Setting grants and limits.
+    Grant,
+    /// Erasing or importing a company.
+    Erase,
+    /// What belongs to no company: plugins, metrics, the store.
+    Host,
+}
+
+impl Act {
+    /// The roles that may do this, in a company that they reach.
+    pub fn roles(self) -> impl Iterator<Item = Role> {
+        Role::ALL.iter().copied().filter(move |role| allows(*role, self))
+    }
+}
+
+/// Whether a role may do something, in a company that it reaches.
 pub(crate) fn allows(role: Role, act: Act) -> bool {
     match role {
         Role::Operator => true,
         Role::CompanyAdministrator => match act {
             Act::Operate(_) | Act::Deliver | Act::Emit | Act::Resolve | Act::View | Act::Administer => true,
-            // The operator of the machine decides what providers may reach and use.
+            // The operator decides what providers may reach and use.
             Act::Grant | Act::Erase | Act::Host => false,
         },
         Role::Agent => match act {
-            // The company's administrator decides reviews and moves whole bindings.
+            // These are for the company's administrator.
             Act::Operate(kind) => {
                 !matches!(kind, OperationKind::Review | OperationKind::Export | OperationKind::Import)
             }

@@ -11,9 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::access::AccessError;
-
-use crate::access::Caller;
+use crate::access::{AccessError, Caller};
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Expected, Store, Table};
 use memhost_types::{AgentId, CompanyId, FieldError, NewToken, OperationKind, Role, Token, TokenId};

@@ -1,12 +1,10 @@
 //! What the memory of a scope can do, for surfaces that offer nothing that would be refused anyway.
 
 use crate::Service;
-use crate::access::Act;
-use crate::access::Caller;
+use crate::access::{Act, Caller};
 use crate::bindings::BindingError;
 use crate::error::ServiceError;
-use crate::plugins::LOCAL_MARKDOWN_KEY;
-use crate::plugins::Plugin;
+use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin};
 use crate::versions::choice::choose;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::OptionalInterface;
@@ -67,30 +65,25 @@ impl Service {
     async fn abilities_of(&self, binding: &Binding) -> Abilities {
         let builds = self.plugins.builds(&binding.provider_key);
         let state = self.serving.state(binding).await.ok().flatten();
-        let serving = choose(binding, &builds, state.as_ref()).plugin;
         Abilities {
             binding_key: Some(binding.key.clone()),
-            provider_key: Some(binding.provider_key.clone()),
-            capabilities: capabilities(serving.as_ref()),
-            explains: explains(serving.as_ref()),
             mcp: binding.policy.mcp,
+            ..abilities(&binding.provider_key, choose(binding, &builds, state.as_ref()).plugin.as_ref())
         }
     }
 
     fn abilities_of_builtin(&self) -> Abilities {
         let Ok(key) = LOCAL_MARKDOWN_KEY.parse::<ProviderKey>() else { return Abilities::default() };
-        let newest = VersionChoice::default();
-        let builds = self.plugins.builds(&key);
-        let build = builds.iter().find(|build| newest.allows(&build.component.description().version, build.digest()));
-        let (capabilities, explains) = (capabilities(build), explains(build));
-        Abilities { provider_key: Some(key), capabilities, explains, ..Abilities::default() }
+        let (builds, newest) = (self.plugins.builds(&key), VersionChoice::default());
+        abilities(&key, builds.iter().find(|build| build.is_allowed_by(&newest)))
     }
 }
 
-fn capabilities(build: Option<&Plugin>) -> ProviderCapabilities {
-    build.map(|build| build.component.description().capabilities).unwrap_or_default()
-}
-
-fn explains(build: Option<&Plugin>) -> bool {
-    build.is_some_and(|build| build.component.exports(OptionalInterface::Explain))
+fn abilities(provider: &ProviderKey, build: Option<&Plugin>) -> Abilities {
+    Abilities {
+        provider_key: Some(provider.clone()),
+        capabilities: build.map(|build| build.component.description().capabilities).unwrap_or_default(),
+        explains: build.is_some_and(|build| build.component.exports(OptionalInterface::Explain)),
+        ..Abilities::default()
+    }
 }

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::bindings::activity;
-
-use crate::bindings::BindingError;
-use crate::bindings::Bindings;
-use crate::bindings::activity::NewActivity;
-use crate::bindings::registry::key;
-use crate::bindings::registry::target_change;
-use memhost_store::{self as store, Change, Expected, StoreError, Table, Transacted};
+use crate::bindings::activity::{self, NewActivity};
+use crate::bindings::registry::{Company, target_change};
+use crate::bindings::{BindingError, Bindings};
+use memhost_store::{self as store, Change, Found, Table};
 use memhost_types::{Activity, ActivityAction, Binding, BindingKey, CompanyId, Target};
 
 fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
@@ -46,22 +42,9 @@ impl Bindings {
         changed.updated_at = self.clock.now();
         let changed = Arc::new(changed);
         let entry = NewActivity::new(principal, action, binding_key.as_str()).with(Some(&*present), Some(&*changed));
-        let changes = [
-            Change {
-                table: Table::Bindings,
-                key: key(company_id, binding_key.as_str()),
-                expected: self.still(&present).await?,
-                new: Some(store::encode("binding", &*changed)?),
-            },
-            activity::change(&*self.clock, company_id, entry)?,
-        ];
-        match self.store.transact(&changes).await? {
-            Transacted::Done(commit) => commit.await?,
-            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
-        }
-        let mut companies = self.companies.write();
-        let company = companies.entry(company_id.clone()).or_default();
-        company.bindings.insert(binding_key.clone(), Arc::clone(&changed));
+        let new = Some(store::encode("binding", &*changed)?);
+        self.record_with(company_id, entry, vec![self.replace(&present, new).await?]).await?;
+        self.cache(company_id, |company| drop(company.bindings.insert(binding_key.clone(), Arc::clone(&changed))));
         Ok(changed)
     }
 
@@ -82,27 +65,16 @@ impl Bindings {
         let pointing = self.targets(company_id).into_iter().filter(|(_, key)| key == binding_key);
         let targets: Vec<Target> = pointing.map(|(target, _)| target).collect();
         let entry = NewActivity::new(principal, ActivityAction::BindingDeleted, binding_key.as_str());
-        let mut changes = vec![
-            Change {
-                table: Table::Bindings,
-                key: key(company_id, binding_key.as_str()),
-                expected: self.still(&present).await?,
-                new: None,
-            },
-            activity::change(&*self.clock, company_id, entry.with(Some(&*present), None::<&Binding>))?,
-        ];
+        let mut changes = vec![self.replace(&present, None).await?];
         for target in &targets {
             changes.push(target_change(company_id, target, None)?);
         }
-        match self.store.transact(&changes).await? {
-            Transacted::Done(commit) => commit.await?,
-            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
-        }
-        let mut companies = self.companies.write();
-        let company = companies.entry(company_id.clone()).or_default();
-        company.bindings.remove(binding_key);
-        company.default.take_if(|key| key == binding_key);
-        company.overrides.retain(|_, key| key != binding_key);
+        self.record_with(company_id, entry.with(Some(&*present), None::<&Binding>), changes).await?;
+        self.cache(company_id, |company| {
+            company.bindings.remove(binding_key);
+            company.default.take_if(|key| key == binding_key);
+            company.overrides.retain(|_, key| key != binding_key);
+        });
         Ok(present)
     }
 
@@ -111,9 +83,16 @@ impl Bindings {
         self.companies.write().remove(company_id);
     }
 
-    async fn still(&self, present: &Binding) -> Result<Expected, StoreError> {
-        let key = key(&present.company_id, present.key.as_str());
-        store::unchanged(&*self.store, Table::Bindings, &key, "binding", present).await
+    /// The change that replaces a binding, if it is unchanged.
+    async fn replace(&self, present: &Binding, new: Option<Vec<u8>>) -> Result<Change, BindingError> {
+        let key = store::company_key(&present.company_id, present.key.as_str().as_bytes());
+        let expected = store::unchanged(&*self.store, Table::Bindings, &key, "binding", present).await?;
+        Ok(Change { table: Table::Bindings, key, expected, new })
+    }
+
+    /// Updates the cache after a change was written.
+    pub(crate) fn cache(&self, company: &CompanyId, change: impl FnOnce(&mut Company)) {
+        change(self.companies.write().entry(company.clone()).or_default());
     }
 
     /// Assigns a binding to the company or an agent, or removes the assignment; durable when this returns.
@@ -130,13 +109,8 @@ impl Bindings {
         let mut changes = vec![target_change(company_id, &target, binding_key)?];
         if let Some(binding_key) = binding_key {
             let present = self.get(company_id, binding_key)?;
-            // The condition makes sure that the binding is unchanged when its target is written.
-            changes.push(Change {
-                table: Table::Bindings,
-                key: key(company_id, binding_key.as_str()),
-                expected: self.still(&present).await?,
-                new: Some(store::encode("binding", &*present)?),
-            });
+            // Written unchanged: its condition makes sure that the binding is there when its target is written.
+            changes.push(self.replace(&present, Some(store::encode("binding", &*present)?)).await?);
         }
         let subject = match &target {
             Target::Company => "the company".to_owned(),
@@ -144,19 +118,12 @@ impl Bindings {
         };
         let before = self.target(company_id, &target);
         let entry = NewActivity::new(principal, ActivityAction::TargetChanged, subject);
-        let entry = entry.with(before.as_ref(), binding_key);
-        changes.push(activity::change(&*self.clock, company_id, entry)?);
-        match self.store.transact(&changes).await? {
-            Transacted::Done(commit) => commit.await?,
-            Transacted::Conflict(_) => return Err(BindingError::Conflict { company: company_id.clone() }),
-        }
-        let mut companies = self.companies.write();
-        let company = companies.entry(company_id.clone()).or_default();
-        match (target, binding_key.cloned()) {
+        self.record_with(company_id, entry.with(before.as_ref(), binding_key), changes).await?;
+        self.cache(company_id, |company| match (target, binding_key.cloned()) {
             (Target::Company, binding_key) => company.default = binding_key,
             (Target::Agent(agent), Some(binding_key)) => drop(company.overrides.insert(agent, binding_key)),
             (Target::Agent(agent), None) => drop(company.overrides.remove(&agent)),
-        }
+        });
         Ok(())
     }
 
@@ -173,7 +140,7 @@ impl Bindings {
     ///
     /// # Errors
     /// Where the store fails.
-    pub async fn record(&self, company: &CompanyId, new: NewActivity) -> Result<(), BindingError> {
+    pub(crate) async fn record(&self, company: &CompanyId, new: NewActivity) -> Result<(), BindingError> {
         self.record_with(company, new, Vec::new()).await
     }
 
@@ -181,16 +148,16 @@ impl Bindings {
     ///
     /// # Errors
     /// Where the store fails or a change's condition does not hold.
-    pub async fn record_with(
+    pub(crate) async fn record_with(
         &self,
         company: &CompanyId,
         new: NewActivity,
         mut changes: Vec<Change>,
     ) -> Result<(), BindingError> {
         changes.push(activity::change(&*self.clock, company, new)?);
-        match self.store.transact(&changes).await? {
-            Transacted::Done(commit) => Ok(commit.await?),
-            Transacted::Conflict(_) => Err(BindingError::Conflict { company: company.clone() }),
+        match store::write(&*self.store, &changes).await? {
+            true => Ok(()),
+            false => Err(BindingError::Conflict { company: company.clone() }),
         }
     }
 
@@ -203,7 +170,8 @@ impl Bindings {
         company: &CompanyId,
         from: Option<&[u8]>,
         limit: usize,
-    ) -> Result<(Vec<Activity>, Option<Vec<u8>>), BindingError> {
-        activity::list(&*self.store, company, from, limit).await
+    ) -> Result<Found<Activity>, BindingError> {
+        let (prefix, table) = (store::company_key(company, b""), (Table::Activity, "activity"));
+        Ok(store::matching(&*self.store, table, &prefix, from, limit, |_| true).await?)
     }
 }

@@ -1,29 +1,16 @@
-//! The control plane of bindings: making and changing them, what their providers may reach, and how they are doing.
+//! The control plane of bindings: creating, changing and deleting them, their grants, and zero configuration.
 
 use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use self::check::check_grants;
+pub use self::view::{AskedView, BindingView, BuildView, GrantsView, ResolvedView, UsageView, WaitingView};
 use crate::Service;
-use crate::access::Act;
-use crate::access::Caller;
-use crate::bindings::BindingError;
-use crate::bindings::NewActivity;
-use crate::bindings::NewBinding;
-use crate::bindings::Resolution;
-use crate::bindings::control::check::check_grants;
-pub use crate::bindings::control::view::AskedView;
-pub use crate::bindings::control::view::BindingView;
-pub use crate::bindings::control::view::BuildView;
-pub use crate::bindings::control::view::GrantsView;
-pub use crate::bindings::control::view::ResolvedView;
-pub use crate::bindings::control::view::UsageView;
-pub use crate::bindings::control::view::WaitingView;
-use crate::error::Refusal;
-use crate::error::ServiceError;
-use crate::plugins::LOCAL_MARKDOWN_KEY;
-use crate::plugins::Plugin;
-use crate::plugins::PluginSource;
+use crate::access::{Act, Caller};
+use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
+use crate::error::{Refusal, ServiceError};
+use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginSource};
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
     JsonObject, Permission, ProviderKey, Scope, Target, VersionChoice,
@@ -78,7 +65,7 @@ pub struct UpdateBinding {
     pub enabled: Option<bool>,
 }
 
-/// A request to point the company or an agent at a binding.
+/// A request to assign a binding to the company or to an agent.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("required" = ["bindingKey"]))]
@@ -86,7 +73,7 @@ pub struct SetTarget {
     /// Absent: the company's default.
     #[serde(default)]
     pub agent_id: Option<AgentId>,
-    /// Which binding; null: none any more. It must be said: a target is not lost by leaving a field out.
+    /// Which binding; null removes the assignment. The field is required.
     #[serde(deserialize_with = "Option::deserialize")]
     pub binding_key: Option<BindingKey>,
 }
@@ -103,7 +90,7 @@ impl Service {
         company: &CompanyId,
         request: CreateBinding,
     ) -> Result<BindingView, ServiceError> {
-        // What a provider may reach and use is not for everybody who may make a binding.
+        // Setting grants and limits is a right of its own.
         if request.grants.is_some() || request.limits != BindingLimits::default() {
             self.allow(caller, Act::Grant, Some(company)).await?;
         }
@@ -169,8 +156,8 @@ impl Service {
         self.binding(company, key).await
     }
 
-    /// Deletes a binding, with what its provider has stored through the host. What the provider keeps elsewhere stays
-    /// there: forget it first. Answers the directory and storage that went.
+    /// Deletes a binding, with what its provider has stored through the host. Waits until the calls that run have ended.
+    /// What the provider keeps elsewhere stays there: forget it first.
     ///
     /// # Errors
     /// Where there is none of this key or it was changed meanwhile.
@@ -183,21 +170,20 @@ impl Service {
         revision: Option<u64>,
     ) -> Result<(), ServiceError> {
         let present = self.bindings.get(company, key)?;
-        // Nothing serves it from here on, and what is at work has ended before its storage goes.
-        let turn = self.serving.lock(present.id);
-        let _turn = turn.lock().await;
+        let _lock = self.serving.lock(present.id).await?;
         let deleted = self.bindings.delete(company, key, revision, caller.principal()).await?;
+        // No call may use the storage when it is removed.
         self.serving.close(deleted.id).await;
         self.reviews.forget(deleted.id);
-        self.serving.remove_stored(&deleted).await.map_err(host)?;
+        self.serving.remove_stored(&deleted).await?;
         tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
         Ok(())
     }
 
-    /// Sets what a binding's provider may reach, having seen what its newest build asks for.
+    /// Sets what a binding's provider may reach. What its newest build asks for counts as reviewed.
     ///
     /// # Errors
-    /// Where there is none of this key or a grant is no grant.
+    /// Where there is none of this key or a grant is not valid.
     #[boxed]
     pub async fn set_grants(
         &self,
@@ -219,7 +205,7 @@ impl Service {
         self.grants(company, key)
     }
 
-    /// Closes a binding's circuit breaker, and lets builds that were kept from it be tried again.
+    /// Closes a binding's circuit breaker. Builds that were rejected may be tried again.
     ///
     /// # Errors
     /// Where there is none of this key or the store fails.
@@ -231,12 +217,11 @@ impl Service {
         key: &BindingKey,
     ) -> Result<BindingView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
-        let turn = self.serving.lock(binding.id);
-        let _turn = turn.lock().await;
-        let state = self.serving.state(&binding).await.map_err(host)?;
+        let _lock = self.serving.lock(binding.id).await?;
+        let state = self.serving.state(&binding).await?;
         if let Some(mut state) = state.filter(|state| !state.rejected_versions.is_empty()) {
             state.rejected_versions.clear();
-            self.serving.write_state(&binding, &state, Vec::new()).await.map_err(host)?;
+            self.serving.write_state(&binding, &state, Vec::new()).await?;
         }
         self.serving.forget(binding.id);
         let entry = NewActivity::new(caller.principal(), ActivityAction::BindingReset, key.as_str());
@@ -252,18 +237,20 @@ impl Service {
 
     /// The newest build that the choice allows.
     async fn build_for(&self, key: &ProviderKey, version: &VersionChoice) -> Result<Plugin, ServiceError> {
-        if let VersionChoice::Pin(digest) = version {
-            let pinned = self.plugins.build(*digest).await.ok();
-            let pinned = pinned.filter(|build| build.component.description().provider_key == *key);
-            return pinned.ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() });
-        }
-        let builds = self.plugins.builds(key);
-        if builds.is_empty() {
-            return Err(ServiceError::NoProvider { key: key.to_string() });
-        }
-        newest(&builds, version)
-            .cloned()
-            .ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() })
+        let found = match version {
+            VersionChoice::Pin(digest) => {
+                let pinned = self.plugins.build(*digest).await.ok();
+                pinned.filter(|build| build.component.description().provider_key == *key)
+            }
+            VersionChoice::Follow(_) => {
+                let builds = self.plugins.builds(key);
+                if builds.is_empty() {
+                    return Err(ServiceError::NoProvider { key: key.to_string() });
+                }
+                newest(&builds, version).cloned()
+            }
+        };
+        found.ok_or_else(|| ServiceError::NoVersion { key: key.to_string(), choice: version.to_string() })
     }
 
     /// The companies that have bindings.
@@ -271,7 +258,7 @@ impl Service {
         self.bindings.companies()
     }
 
-    /// Points the company or an agent at a binding, or at none.
+    /// Assigns a binding to the company or to an agent, or removes the assignment.
     ///
     /// # Errors
     /// Where there is no such binding.
@@ -286,20 +273,18 @@ impl Service {
         Ok(self.bindings.set_target(caller.principal(), company, target, request.binding_key.as_ref()).await?)
     }
 
-    /// An event of a company that never had a binding finds the built-in provider, as an operation does.
+    /// Zero configuration for an event, as for an operation.
     pub(crate) async fn ensure_default(&self, caller: &Caller, event: &HookEvent) -> Result<(), ServiceError> {
         let (scope, named) = (&event.scope, event.binding_key.as_ref());
         if let Some(error) = self.closed(&scope.company_id) {
             return Err(self.shut_out(caller, Some(&scope.company_id), error).await);
         }
-        match self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named) {
-            Err(error @ BindingError::NoDefault { .. }) => {
-                // Where that is not wanted, whoever subscribes to every event still gets it.
-                drop(self.resolve_without_config(scope, named, error).await);
-                Ok(())
-            }
-            _ => Ok(()),
+        let resolved = self.bindings.resolve(&scope.company_id, scope.agent_id.as_ref(), named);
+        if let Err(error @ BindingError::NoDefault { .. }) = resolved {
+            // Where it fails, bindings that subscribe to every event still get it.
+            drop(self.resolve_without_config(scope, named, error).await);
         }
+        Ok(())
     }
 
     /// Zero configuration: a company that never had a binding gets the built-in provider as its default.
@@ -313,10 +298,9 @@ impl Service {
         if !self.zero_config || named.is_some() || !self.bindings.list(company).is_empty() {
             return Err(error.into());
         }
-        let failed = |error: &dyn std::fmt::Display| crate::versions::serving::host(error);
         let request = CreateBinding {
-            key: "default".parse().map_err(|error| failed(&error))?,
-            provider_key: LOCAL_MARKDOWN_KEY.parse().map_err(|error| failed(&error))?,
+            key: "default".parse().map_err(Refusal::host)?,
+            provider_key: LOCAL_MARKDOWN_KEY.parse().map_err(Refusal::host)?,
             version: VersionChoice::default(),
             config: JsonObject::new(),
             grants: None,
@@ -329,19 +313,14 @@ impl Service {
             Ok(_) | Err(ServiceError::Binding(BindingError::Exists { .. })) => {
                 Ok(self.bindings.resolve(company, scope.agent_id.as_ref(), None)?)
             }
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(Refusal::host(error)),
         }
     }
 }
 
-fn host(refusal: Refusal) -> ServiceError {
-    ServiceError::Host(refusal.error.message)
-}
-
-/// The newest build that the choice allows, of those whose files are there, or else of those that only copies are left of.
+/// The newest build that the choice allows. Builds whose files are there come before those that are only kept as copies.
 fn newest<'a>(builds: &'a [Plugin], version: &VersionChoice) -> Option<&'a Plugin> {
-    let allowed =
-        || builds.iter().filter(|build| version.allows(&build.component.description().version, build.digest()));
+    let allowed = || builds.iter().filter(|build| build.is_allowed_by(version));
     allowed().find(|build| build.is_present()).or_else(|| allowed().next())
 }
 
@@ -349,8 +328,8 @@ fn asked(plugin: &Plugin) -> Vec<Permission> {
     plugin.component.description().permissions.iter().map(|request| request.permission.clone()).collect()
 }
 
-/// The built-in provider is part of the host and gets what it asks for, as long as nothing of it leaves the machine;
-/// anybody else's asks are for an operator.
+/// The built-in provider gets what it asks for, except embeddings that are computed elsewhere. An operator decides about
+/// any other provider.
 fn default_grants(plugin: &Plugin, embeds_here: bool) -> Grants {
     match plugin.source {
         PluginSource::Builtin => {

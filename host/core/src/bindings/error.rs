@@ -5,57 +5,25 @@ use memhost_types::{AgentId, BindingKey, CompanyId};
 
 /// Why a binding was not made, changed or found.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum BindingError {
-    /// The key is in use.
     #[error("the company {company} has a binding `{key}` already; choose another key or change that one")]
-    Exists {
-        /// Whose.
-        company: CompanyId,
-        /// Which key.
-        key: BindingKey,
-    },
-    /// There is no such binding.
+    Exists { company: CompanyId, key: BindingKey },
     #[error("the company {company} has no binding `{key}`; `memhost binding list` shows those that it has")]
-    NotFound {
-        /// Whose.
-        company: CompanyId,
-        /// Which key.
-        key: BindingKey,
-    },
-    /// No binding answers for this agent.
+    NotFound { company: CompanyId, key: BindingKey },
     #[error("no binding answers for {}the company {company}: it has no default; make one with `memhost binding create --default`",
         agent.as_ref().map(|agent| format!("agent {agent} of ")).unwrap_or_default())]
-    NoDefault {
-        /// Whose.
-        company: CompanyId,
-        /// For which agent.
-        agent: Option<AgentId>,
-    },
-    /// It is not at the revision that the caller knows.
+    NoDefault { company: CompanyId, agent: Option<AgentId> },
+    /// It does not have the revision that the caller expects.
     #[error(
         "the binding `{key}` has revision {found} and not {expected}: it was changed meanwhile; look again and repeat"
     )]
-    Stale {
-        /// Which.
-        key: BindingKey,
-        /// The revision that the caller knows.
-        expected: u64,
-        /// Its revision.
-        found: u64,
-    },
-    /// Somebody else changed the same thing at the same time.
+    Stale { key: BindingKey, expected: u64, found: u64 },
     #[error("the bindings of the company {company} were changed by somebody else meanwhile; look again and repeat")]
-    Conflict {
-        /// Whose.
-        company: CompanyId,
-    },
-    /// Somebody else changed something of the host at the same time.
+    Conflict { company: CompanyId },
+    /// Something that belongs to no company.
     #[error("the {what} was changed by somebody else meanwhile; look again and repeat")]
-    Changed {
-        /// What.
-        what: &'static str,
-    },
-    /// The store failed.
+    Changed { what: &'static str },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

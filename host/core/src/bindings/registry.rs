@@ -7,11 +7,9 @@ use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bindings::BindingError;
-use crate::bindings::activity;
-use crate::bindings::activity::NewActivity;
+use crate::bindings::{BindingError, NewActivity};
 use memhost_ports::{Clock, new_id};
-use memhost_store::{self as store, Change, Expected, Store, Table, Transacted};
+use memhost_store::{self as store, Change, Store, Table};
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingId, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants,
     JsonObject, Permission, ProviderKey, Target, VersionChoice,
@@ -113,7 +111,7 @@ impl Bindings {
     /// # Errors
     /// Where one cannot be read.
     pub async fn reload(&self, company: &CompanyId) -> Result<(), BindingError> {
-        let found = Self::read(&*self.store, &key(company, "")).await?;
+        let found = Self::read(&*self.store, &store::company_key(company, b"")).await?;
         let mut companies = self.companies.write();
         companies.remove(company);
         companies.extend(found);
@@ -165,29 +163,24 @@ impl Bindings {
             created_at: now,
             updated_at: now,
         });
-        let mut changes = vec![Change {
-            table: Table::Bindings,
-            key: key(company_id, binding.key.as_str()),
-            expected: Expected::Absent,
-            new: Some(store::encode("binding", &*binding)?),
-        }];
+        let row = store::encode("binding", &*binding)?;
+        let key = store::company_key(company_id, binding.key.as_str().as_bytes());
+        let mut changes = vec![Change::insert(Table::Bindings, key, row)];
         if new.make_default {
             changes.push(target_change(company_id, &Target::Company, Some(&binding.key))?);
         }
         let entry = NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
-        changes.push(activity::change(&*self.clock, company_id, entry.with(None::<&Binding>, Some(&*binding)))?);
-        match self.store.transact(&changes).await? {
-            Transacted::Done(commit) => commit.await?,
-            Transacted::Conflict(_) => {
-                return Err(BindingError::Exists { company: company_id.clone(), key: binding.key.clone() });
+        let recorded = self.record_with(company_id, entry.with(None::<&Binding>, Some(&*binding)), changes).await;
+        recorded.map_err(|error| match error {
+            BindingError::Conflict { company } => BindingError::Exists { company, key: binding.key.clone() },
+            error => error,
+        })?;
+        self.cache(company_id, |company| {
+            company.bindings.insert(binding.key.clone(), Arc::clone(&binding));
+            if new.make_default {
+                company.default = Some(binding.key.clone());
             }
-        }
-        let mut companies = self.companies.write();
-        let company = companies.entry(company_id.clone()).or_default();
-        company.bindings.insert(binding.key.clone(), Arc::clone(&binding));
-        if new.make_default {
-            company.default = Some(binding.key.clone());
-        }
+        });
         Ok(binding)
     }
 
@@ -197,11 +190,8 @@ impl Bindings {
     /// Where there is none of this key.
     pub fn get(&self, company_id: &CompanyId, binding_key: &BindingKey) -> Result<Arc<Binding>, BindingError> {
         let companies = self.companies.read();
-        companies
-            .get(company_id)
-            .and_then(|company| company.bindings.get(binding_key))
-            .cloned()
-            .ok_or_else(|| BindingError::NotFound { company: company_id.clone(), key: binding_key.clone() })
+        let found = companies.get(company_id).and_then(|company| company.bindings.get(binding_key)).cloned();
+        found.ok_or_else(|| BindingError::NotFound { company: company_id.clone(), key: binding_key.clone() })
     }
 
     /// The company's bindings, by key.
@@ -246,30 +236,19 @@ impl Bindings {
         named: Option<&BindingKey>,
     ) -> Result<Resolution, BindingError> {
         let companies = self.companies.read();
-        let company = companies.get(company_id);
-        let find = |key: &BindingKey| {
-            company
-                .and_then(|company| company.bindings.get(key))
-                .cloned()
-                .ok_or_else(|| BindingError::NotFound { company: company_id.clone(), key: key.clone() })
+        let rules = rules(companies.get(company_id), agent, named);
+        let Some((why, key)) = rules.into_iter().find_map(|(rule, key)| Some((rule, key?))) else {
+            return Err(BindingError::NoDefault { company: company_id.clone(), agent: agent.cloned() });
         };
-        if let Some(key) = named {
-            return Ok(Resolution { binding: find(key)?, why: Why::ExplicitKey });
-        }
-        let overridden = agent.and_then(|agent| company.and_then(|company| company.overrides.get(agent)));
-        if let Some(key) = overridden {
-            return Ok(Resolution { binding: find(key)?, why: Why::AgentOverride });
-        }
-        match company.and_then(|company| company.default.as_ref()) {
-            Some(key) => Ok(Resolution { binding: find(key)?, why: Why::CompanyDefault }),
-            None => Err(BindingError::NoDefault { company: company_id.clone(), agent: agent.cloned() }),
+        let found = companies.get(company_id).and_then(|company| company.bindings.get(key)).cloned();
+        match found {
+            Some(binding) => Ok(Resolution { binding, why }),
+            None => Err(BindingError::NotFound { company: company_id.clone(), key: key.clone() }),
         }
     }
-}
 
-impl Bindings {
-    /// Every rule of resolution with what it says; the first one that names a binding decides, even where there is none
-    /// of that key.
+    /// Every rule of resolution with what it says. The first one that names a binding decides, even where there is none of
+    /// that key.
     pub fn explain(
         &self,
         company_id: &CompanyId,
@@ -277,49 +256,35 @@ impl Bindings {
         named: Option<&BindingKey>,
     ) -> Vec<ResolutionStep> {
         let companies = self.companies.read();
-        let company = companies.get(company_id);
-        let overridden = agent.and_then(|agent| company?.overrides.get(agent));
-        let default = company.and_then(|company| company.default.as_ref());
-        let steps = [
-            (
-                Why::ExplicitKey,
-                named,
-                match named {
-                    Some(key) => format!("the request names `{key}`"),
-                    None => "the request names no binding".to_owned(),
-                },
-            ),
-            (
-                Why::AgentOverride,
-                overridden,
-                match (agent, overridden) {
-                    (Some(agent), Some(key)) => format!("the agent {agent} is pointed at `{key}`"),
-                    (Some(agent), None) => format!("the agent {agent} has no binding of its own"),
-                    (None, _) => "there is no agent in the scope".to_owned(),
-                },
-            ),
-            (
-                Why::CompanyDefault,
-                default,
-                match default {
-                    Some(key) => format!("the company is pointed at `{key}`"),
-                    None => "the company has no default".to_owned(),
-                },
-            ),
-        ];
-        let deciding = steps.iter().position(|(_, key, _)| key.is_some());
-        let step = |(number, (rule, key, says)): (usize, (Why, Option<&BindingKey>, String))| ResolutionStep {
+        let rules = rules(companies.get(company_id), agent, named);
+        let deciding = rules.iter().position(|(_, key)| key.is_some());
+        let step = |(number, (rule, key)): (usize, (Why, Option<&BindingKey>))| ResolutionStep {
             rule,
             binding_key: key.cloned(),
             decides: deciding == Some(number),
-            says,
+            says: match (rule, key, agent) {
+                (Why::ExplicitKey, Some(key), _) => format!("the request names `{key}`"),
+                (Why::ExplicitKey, None, _) => "the request names no binding".to_owned(),
+                (Why::AgentOverride, _, None) => "there is no agent in the scope".to_owned(),
+                (Why::AgentOverride, Some(key), Some(agent)) => format!("the agent {agent} is assigned to `{key}`"),
+                (Why::AgentOverride, None, Some(agent)) => format!("the agent {agent} has no binding of its own"),
+                (Why::CompanyDefault, Some(key), _) => format!("the default of the company is `{key}`"),
+                (Why::CompanyDefault, None, _) => "the company has no default".to_owned(),
+            },
         };
-        steps.into_iter().enumerate().map(step).collect()
+        rules.into_iter().enumerate().map(step).collect()
     }
 }
 
-pub(crate) fn key(company: &CompanyId, rest: &str) -> Vec<u8> {
-    store::company_key(company, rest.as_bytes())
+/// The rules of resolution, in their order, each with the binding that it names.
+fn rules<'a>(
+    company: Option<&'a Company>,
+    agent: Option<&AgentId>,
+    named: Option<&'a BindingKey>,
+) -> [(Why, Option<&'a BindingKey>); 3] {
+    let overridden = agent.and_then(|agent| company?.overrides.get(agent));
+    let default = company.and_then(|company| company.default.as_ref());
+    [(Why::ExplicitKey, named), (Why::AgentOverride, overridden), (Why::CompanyDefault, default)]
 }
 
 pub(crate) fn target_change(
@@ -336,10 +301,6 @@ pub(crate) fn target_change(
         target: target.clone(),
         binding_key: binding.clone(),
     });
-    Ok(Change {
-        table: Table::Targets,
-        key: key(company, &name),
-        expected: Expected::Anything,
-        new: stored.map(|stored| store::encode("binding target", &stored)).transpose()?,
-    })
+    let new = stored.map(|stored| store::encode("binding target", &stored)).transpose()?;
+    Ok(Change::always(Table::Targets, store::company_key(company, name.as_bytes()), new))
 }

@@ -6,12 +6,11 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use crate::Service;
-use crate::access::Act;
-use crate::access::Caller;
+use crate::access::{Act, Caller};
 use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_ports::new_id;
-use memhost_store::{self as store, Change, Expected, Found, FoundPage, StoreError, Table, Transacted};
+use memhost_store::{self as store, Change, Found, FoundPage, StoreError, Table, Transacted};
 use memhost_types::{CompanyId, Event, EventFilter, FieldError, NewEvent, OperationKind, Scope, limits};
 
 impl Service {
@@ -143,14 +142,8 @@ fn changes_of(event: &Event) -> Result<Vec<Change>, StoreError> {
     let company = &event.company_id;
     let mut changes = Vec::with_capacity(5);
     if let Some(event_id) = &event.event.event_id {
-        changes.push(Change {
-            table: Table::EventIndex,
-            key: event_key(event, event_id),
-            expected: Expected::Absent,
-            new: Some(event.id.as_bytes().to_vec()),
-        });
+        changes.push(Change::insert(Table::EventIndex, event_key(event, event_id), event.id.as_bytes().to_vec()));
     }
-    let put = |table, key, new| Change { table, key, expected: Expected::Anything, new: Some(new) };
     let key = store::newest_first(company, event.id);
     let inverted = key[company.as_str().len() + 1..].to_vec();
     let facets = [
@@ -161,10 +154,10 @@ fn changes_of(event: &Event) -> Result<Vec<Change>, StoreError> {
     for (name, value) in facets {
         if let Some(value) = value {
             let key = [facet(company, name, value), inverted.clone()].concat();
-            changes.push(put(Table::EventIndex, key, Vec::new()));
+            changes.push(Change::always(Table::EventIndex, key, Some(Vec::new())));
         }
     }
-    changes.push(put(Table::Events, key, store::encode("event", event)?));
+    changes.push(Change::always(Table::Events, key, Some(store::encode("event", event)?)));
     Ok(changes)
 }
 

@@ -11,10 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::access::Caller;
-
 use crate::Service;
-
+use crate::access::Caller;
 use crate::error::ServiceError;
 use memhost_store::{self as store, Table};
 use memhost_types::{Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Pages, Scope, Snippet};
@@ -79,7 +77,7 @@ pub(crate) enum Line {
     },
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -91,7 +89,7 @@ struct Out {
 
 impl Out {
     async fn line(&mut self, line: &Line) -> Result<(), ServiceError> {
-        let mut text = serde_json::to_string(line).map_err(|error| ServiceError::Host(error.to_string()))?;
+        let mut text = serde_json::to_string(line).map_err(ServiceError::host)?;
         text.push('\n');
         self.count += 1;
         let gone = |_| ServiceError::Host("the client that asked for the export closed the connection".to_owned());
@@ -140,7 +138,7 @@ impl Service {
             out.line(&Line::Token { name: token.name }).await?;
         }
         self.export_operations(company, out).await?;
-        // After the operations: importing records makes operations, whose numbers come after the imported ones.
+        // After the operations: importing records makes operations, and their numbers come after the imported ones.
         for binding in self.bindings.list(company) {
             self.export_memory(&binding, out).await?;
         }

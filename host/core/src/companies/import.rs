@@ -1,4 +1,4 @@
-//! Import of a company that another host exported: all of it or nothing. Nobody else can use the company meanwhile.
+//! Import of a company that another host exported: all of it or nothing. The company cannot be used meanwhile.
 
 use async_recursion::async_recursion as boxed;
 use std::path::Path;
@@ -8,16 +8,13 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::companies::export::FORMAT;
-
-use crate::companies::export::Line;
-
 use crate::Service;
 use crate::access::Caller;
 use crate::bindings::NewActivity;
-use crate::companies::export::TABLES;
+use crate::companies::export::{FORMAT, Line, TABLES};
 use crate::error::ServiceError;
-use memhost_store::{self as store, Change, Expected, Store, StoreError, Table, Transacted};
+use crate::work::due_queue::{Due, DueQueue};
+use memhost_store::{self as store, Change, Store, StoreError, Table, Transacted};
 use memhost_types::{
     ActivityAction, Binding, BindingKey, CompanyId, FieldError, Operation, RecordWrite, Scope, Snippet, UpsertRequest,
     limits,
@@ -65,7 +62,7 @@ impl Service {
             return Err(ServiceError::Erased { company: company.clone() });
         }
         if self.store.operation_range(company).await?.is_some() || !self.bindings.list(company).is_empty() {
-            let message = "has operations or bindings here already; a company is taken in as a whole or not at all";
+            let message = "has operations or bindings here already; a company is imported as a whole or not at all";
             return Err(FieldError::new("companyId", message).into());
         }
         if !self.companies.importing.lock().insert(company.clone()) {
@@ -109,7 +106,11 @@ impl Service {
         }
         let done = importing.done;
         if result.is_ok() {
-            result = self.begin_imported(company).await;
+            // Jobs and deliveries are due from now on, when everything is imported.
+            result = begin_imported(&self.jobs, company).await;
+        }
+        if result.is_ok() {
+            result = begin_imported(&self.deliveries, company).await;
         }
         if let Err(error) = result {
             self.undo_import(company).await?;
@@ -122,37 +123,16 @@ impl Service {
         Ok(done)
     }
 
-    /// Makes the imported jobs and deliveries due, now that everything is imported.
-    async fn begin_imported(&self, company: &CompanyId) -> Result<(), ServiceError> {
-        let mut jobs = self.jobs.all(company);
-        while let Some(job) = jobs.next().await? {
-            self.jobs.write(None, &job).await?;
-        }
-        let mut deliveries = self.hooks.all(company);
-        let mut some = Vec::new();
-        while let Some(delivery) = deliveries.next().await? {
-            some.push(delivery);
-            if some.len() == AT_ONCE {
-                self.hooks.accept(std::mem::take(&mut some)).await?;
-            }
-        }
-        self.hooks.accept(some).await?;
-        Ok(())
-    }
-
     async fn mark_import(&self, company: &CompanyId, is_begun: bool) -> Result<(), ServiceError> {
         let key = [IMPORTING, company.as_str().as_bytes()].concat();
-        let change = Change { table: Table::Host, key, expected: Expected::Anything, new: is_begun.then(Vec::new) };
-        if let Transacted::Done(commit) = self.store.transact(&[change]).await? {
-            commit.await?;
-        }
+        store::write(&*self.store, &[Change::always(Table::Host, key, is_begun.then(Vec::new))]).await?;
         Ok(())
     }
 
     async fn undo_import(&self, company: &CompanyId) -> Result<(), ServiceError> {
         for binding in self.bindings.list(company) {
             self.serving.forget(binding.id);
-            self.serving.remove_stored(&binding).await.map_err(|refusal| ServiceError::Host(refusal.error.message))?;
+            self.serving.remove_stored(&binding).await?;
             self.reviews.forget(binding.id);
         }
         self.remove_all(company).await?;
@@ -160,6 +140,19 @@ impl Service {
         self.recorder.ledger.forget(company);
         Ok(())
     }
+}
+
+/// Accepts imported records as new ones, with their due entries and marks.
+async fn begin_imported<T: Due>(queue: &DueQueue<T>, company: &CompanyId) -> Result<(), ServiceError> {
+    let (mut imported, mut some) = (queue.all(company), Vec::new());
+    while let Some(record) = imported.next().await? {
+        some.push(record);
+        if some.len() == AT_ONCE {
+            queue.accept(std::mem::take(&mut some)).await?;
+        }
+    }
+    queue.accept(some).await?;
+    Ok(())
 }
 
 struct Importing<'a> {
@@ -229,8 +222,7 @@ impl Importing<'_> {
             return Err(self.wrong("belongs to another company"));
         }
         let key = store::company_key(self.company, &key);
-        let change = Change { table, key, expected: Expected::Absent, new: Some(value.clone()) };
-        match self.service.store.transact(&[change]).await? {
+        match self.service.store.transact(&[Change::insert(table, key, value.clone())]).await? {
             Transacted::Done(commit) if self.done.rows.is_multiple_of(AT_ONCE as u64) => commit.await?,
             Transacted::Done(_) => {}
             Transacted::Conflict(_) => return Err(self.wrong("is there twice")),
@@ -252,7 +244,10 @@ impl Importing<'_> {
                 Ok(service.bindings.reload(self.company).await?)
             }
             Table::Targets => Ok(service.bindings.reload(self.company).await?),
-            Table::Reviews => Ok(service.reviews.reload(value)?),
+            Table::Reviews => {
+                service.reviews.apply_older(&store::decode("review", value)?);
+                Ok(())
+            }
             Table::Budgets => Ok(service.recorder.ledger.reload(self.company).await?),
             Table::Companies => service.reload_retention(self.company).await,
             _ => Ok(()),
@@ -330,8 +325,7 @@ pub(crate) async fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Resu
             store.erase_company(&company).await?;
             drop(std::fs::remove_dir_all(data_dir.join("memory").join(company.as_str())));
         }
-        let change = Change { table: Table::Host, key, expected: Expected::Anything, new: None };
-        drop(store.transact(&[change]).await?);
+        drop(store.transact(&[Change::always(Table::Host, key, None)]).await?);
     }
     Ok(())
 }

@@ -1,104 +1,21 @@
 //! A company as a whole: how long its operations are kept, and its erasure.
 
 use async_recursion::async_recursion as boxed;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ed25519_dalek::Signer as _;
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::{Mutex, RwLock};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::access::Caller;
 
 use crate::Service;
-
+use crate::access::Caller;
 use crate::bindings::NewActivity;
+use crate::companies::cache::{Erased, Retention, TOMBSTONE, Tombstone};
+use crate::companies::export::hex;
 use crate::error::ServiceError;
-use crate::host::caches::company_of;
-use memhost_store::{self as store, Change, Expected, Store, StoreError, Table, Transacted};
+use memhost_store::{self as store, Change, Store, StoreError, Table};
 use memhost_types::{ActivityAction, Binding, CompanyId, FieldError, ForgetRequest, ListRequest, RecordHandle, Scope};
-
-/// How long a company's operations are kept. What is absent has no end. Sums and cost events stay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Retention {
-    /// Days, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub operations_max_age_days: Option<u32>,
-    /// How many at most, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub operations_max_count: Option<u64>,
-}
-
-/// What is left of a company: that it was there, and that it is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Tombstone {
-    /// Which company.
-    pub company_id: CompanyId,
-    /// When it was erased.
-    pub erased_at: Timestamp,
-    /// By whom.
-    pub erased_by: String,
-    /// Records that providers were told to forget and did, by binding.
-    pub forgotten: BTreeMap<String, u64>,
-    /// What providers did not forget, a sentence each: it has to be forgotten at their own systems.
-    pub not_forgotten: Vec<String>,
-    /// Keys of the store that were removed.
-    pub removed_keys: u64,
-}
-
-/// A tombstone with its signature.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Erased {
-    /// What is left.
-    #[serde(flatten)]
-    pub tombstone: Tombstone,
-    /// Ed25519 over the tombstone's compact JSON without this field and the next one, in hex.
-    pub signature: String,
-    /// The host's public key, in hex.
-    pub public_key: String,
-}
-
-/// Settings and tombstones of companies, cached in memory.
-#[derive(Default)]
-pub(crate) struct Companies {
-    retention: RwLock<HashMap<CompanyId, Retention>>,
-    erased: RwLock<HashMap<CompanyId, Arc<Erased>>>,
-    /// Companies that are being imported. Nobody else can use them meanwhile. With several hosts this must be a lease of
-    /// the store.
-    pub(crate) importing: Mutex<HashSet<CompanyId>>,
-}
-
-const TOMBSTONE: &[u8] = b"tombstone\0";
-
-impl Companies {
-    pub(crate) async fn open(store: &dyn Store) -> Result<Self, StoreError> {
-        let companies = Self::default();
-        let mut rows = store::scan_all(store, Table::Companies, b"");
-        while let Some((key, retention)) = rows.next_row("retention").await? {
-            if let Some(company) = company_of(&key) {
-                companies.retention.write().insert(company, retention);
-            }
-        }
-        companies.reload_erased(store).await?;
-        Ok(companies)
-    }
-
-    /// Reads the tombstones again.
-    pub(crate) async fn reload_erased(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let mut rows = store::scan_all(store, Table::Host, TOMBSTONE);
-        while let Some((_, erased)) = rows.next_row::<Erased>("tombstone").await? {
-            self.erased.write().insert(erased.tombstone.company_id.clone(), Arc::new(erased));
-        }
-        Ok(())
-    }
-}
 
 impl Service {
     /// Whether a company was erased.
@@ -106,7 +23,7 @@ impl Service {
         self.companies.erased.read().contains_key(company)
     }
 
-    /// Why nobody may use a company now; none where it can be used.
+    /// Why a company cannot be used now; none where it can.
     pub(crate) fn closed(&self, company: &CompanyId) -> Option<ServiceError> {
         if self.is_erased(company) {
             return Some(ServiceError::Erased { company: company.clone() });
@@ -140,20 +57,16 @@ impl Service {
         company: &CompanyId,
         retention: Retention,
     ) -> Result<Retention, ServiceError> {
-        if retention.operations_max_age_days == Some(0) {
-            return Err(FieldError::new("operationsMaxAgeDays", "is 0; give at least 1, or null for no end").into());
-        }
-        if retention.operations_max_count == Some(0) {
-            return Err(FieldError::new("operationsMaxCount", "is 0; give at least 1, or null for no end").into());
+        let days = retention.operations_max_age_days.map(u64::from);
+        for (field, most) in [("operationsMaxAgeDays", days), ("operationsMaxCount", retention.operations_max_count)] {
+            if most == Some(0) {
+                return Err(FieldError::new(field, "is 0; give at least 1, or null for no end").into());
+            }
         }
         let before = self.retention(company);
         let entry = NewActivity::new(caller.principal(), ActivityAction::RetentionChanged, "operations");
-        let change = Change {
-            table: Table::Companies,
-            key: store::company_key(company, b"retention"),
-            expected: Expected::Anything,
-            new: Some(store::encode("retention", &retention)?),
-        };
+        let (key, new) = (store::company_key(company, b"retention"), store::encode("retention", &retention)?);
+        let change = Change::always(Table::Companies, key, Some(new));
         self.bindings.record_with(company, entry.with(Some(&before), Some(&retention)), vec![change]).await?;
         self.companies.retention.write().insert(company.clone(), retention);
         sweep(&*self.store, company, retention, self.clock.now()).await?;
@@ -176,7 +89,7 @@ impl Service {
     }
 
     /// Erases a company: tells every provider to forget, removes everything that the host stores of it, and writes a
-    /// signed tombstone. Operations of the company are refused from the beginning on. The call can be repeated.
+    /// signed tombstone. Operations of the company are refused from the start. The call can be repeated.
     ///
     /// # Errors
     /// Where the store fails. What a provider does not forget is named in the tombstone and is no error.
@@ -197,7 +110,7 @@ impl Service {
             not_forgotten: Vec::new(),
             removed_keys: 0,
         };
-        // From here on nobody but the host itself can use the company, also after a crash.
+        // From here on only the host itself can use the company, also after a crash.
         self.write_tombstone(&tombstone).await?;
         let bindings = self.bindings.list(company);
         for binding in &bindings {
@@ -207,10 +120,9 @@ impl Service {
             }
         }
         for binding in &bindings {
-            let turn = self.serving.lock(binding.id);
-            let _turn = turn.lock().await;
+            let _lock = self.serving.lock(binding.id).await?;
             self.serving.close(binding.id).await;
-            self.serving.remove_stored(binding).await.map_err(|refusal| ServiceError::Host(refusal.error.message))?;
+            self.serving.remove_stored(binding).await?;
             self.reviews.forget(binding.id);
         }
         tombstone.removed_keys = self.remove_all(company).await?;
@@ -234,29 +146,21 @@ impl Service {
             if self.store.is_settled(company) {
                 break;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(self.store.erase_company(company).await?)
     }
 
     async fn write_tombstone(&self, tombstone: &Tombstone) -> Result<Arc<Erased>, ServiceError> {
-        let text = serde_json::to_string(tombstone).map_err(|error| ServiceError::Host(error.to_string()))?;
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let text = serde_json::to_string(tombstone).map_err(ServiceError::host)?;
         let erased = Arc::new(Erased {
             tombstone: tombstone.clone(),
             signature: hex(&self.signing.sign(text.as_bytes()).to_bytes()),
             public_key: hex(self.signing.verifying_key().as_bytes()),
         });
-        let change = Change {
-            table: Table::Host,
-            key: [TOMBSTONE, tombstone.company_id.as_str().as_bytes()].concat(),
-            expected: Expected::Anything,
-            new: Some(store::encode("tombstone", &*erased)?),
-        };
-        match self.store.transact(&[change]).await? {
-            Transacted::Done(commit) => commit.await?,
-            Transacted::Conflict(_) => return Err(ServiceError::Host("the tombstone could not be set".to_owned())),
-        }
+        let key = [TOMBSTONE, tombstone.company_id.as_str().as_bytes()].concat();
+        let change = Change::always(Table::Host, key, Some(store::encode("tombstone", &*erased)?));
+        store::write(&*self.store, &[change]).await?;
         self.companies.erased.write().insert(tombstone.company_id.clone(), Arc::clone(&erased));
         Ok(erased)
     }
@@ -265,8 +169,8 @@ impl Service {
     /// none is left.
     async fn forget_everything(&self, binding: &Binding) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
-        const MOST: std::time::Duration = std::time::Duration::from_secs(600);
-        let (caller, mut count, started) = (Caller::system(), 0, std::time::Instant::now());
+        const MOST: Duration = Duration::from_secs(600);
+        let (caller, mut count, started) = (Caller::system(), 0, Instant::now());
         let mut seen: HashSet<RecordHandle> = HashSet::new();
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
         loop {
@@ -308,12 +212,10 @@ async fn sweep(
 ) -> Result<u64, StoreError> {
     let Some((_, last)) = store.operation_range(company).await? else { return Ok(0) };
     let by_count = retention.operations_max_count.map(|most| (last + 1).saturating_sub(most));
-    let by_age = match retention.operations_max_age_days {
+    let age = retention.operations_max_age_days.map(|days| SignedDuration::from_hours(i64::from(days) * 24));
+    let by_age = match age.and_then(|age| now.checked_sub(age).ok()) {
+        Some(oldest) => Some(store.first_operation_at(company, oldest).await?),
         None => None,
-        Some(days) => match now.checked_sub(SignedDuration::from_hours(i64::from(days) * 24)) {
-            Ok(oldest) => Some(store.first_operation_at(company, oldest).await?),
-            Err(_) => None,
-        },
     };
     match by_count.max(by_age) {
         Some(below) => store.trim_operations(company, below).await,

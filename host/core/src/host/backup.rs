@@ -14,7 +14,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Service;
-
 use crate::error::ServiceError;
 use memhost_store::{BackupReport, SledStore};
 use memhost_types::FieldError;
@@ -78,14 +77,14 @@ impl Service {
                 .map_err(|error| FieldError::new("directory", format!("{}: {error}", copy.to.display())))?;
             copy.changed()
         });
-        let copy = first.await.map_err(|error| ServiceError::Host(error.to_string()))??;
+        let copy = first.await.map_err(ServiceError::host)??;
         // Files that have changed since are copied again while nothing is written to the store.
         let (send, again) = tokio::sync::oneshot::channel();
         let at_the_end = Box::new(move || drop(send.send(copy.changed())));
         let store = self.store.backup(&to.join(STORE), at_the_end).await?;
-        let copy = again.await.map_err(|error| ServiceError::Host(error.to_string()))??;
+        let copy = again.await.map_err(ServiceError::host)??;
         let finish = move || copy.finish(store, request.with_vault_key, made_at);
-        tokio::task::spawn_blocking(finish).await.map_err(|error| ServiceError::Host(error.to_string()))?
+        tokio::task::spawn_blocking(finish).await.map_err(ServiceError::host)?
     }
 }
 
@@ -114,7 +113,7 @@ impl Copy {
         }
         let made_by = format!("memhost {}", env!("CARGO_PKG_VERSION"));
         let manifest = Manifest { made_by, made_at, files: digests(&self.to)? };
-        let text = serde_json::to_string_pretty(&manifest).map_err(|error| ServiceError::Host(error.to_string()))?;
+        let text = serde_json::to_string_pretty(&manifest).map_err(ServiceError::host)?;
         // Last: a backup with a manifest is complete.
         fs::write(self.to.join(MANIFEST), text).map_err(|error| io(MANIFEST, &error))?;
         Ok(BackupView { files: self.copied.len() as u64, directory: self.to, store })

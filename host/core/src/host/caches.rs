@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::Service;
 use crate::error::ServiceError;
 use memhost_store::{self as store, Table, TableWrite};
-use memhost_types::{CompanyId, CostEvent, ReviewItem};
+use memhost_types::{CostEvent, ReviewItem};
 
 impl Service {
     /// Keeps the caches current with the writes of other processes. Does nothing where this process is the only one.
@@ -20,14 +20,14 @@ impl Service {
                     Ok(Some(rows)) => rows,
                     Ok(None) => return,
                     Err(error) => {
-                        tracing::error!(%error, "changes of other hosts are no longer seen; restart this host");
+                        tracing::error!(%error, "changes of other hosts can no longer be read; restart this host");
                         return;
                     }
                 };
                 let Some(service) = weak.upgrade() else { return };
                 for row in &rows {
                     if let Err(error) = service.row_changed(row).await {
-                        tracing::error!(%error, table = row.table.name(), "a change of another host is not seen");
+                        tracing::error!(%error, table = row.table.name(), "a change of another host could not be read");
                     }
                 }
             }
@@ -36,7 +36,7 @@ impl Service {
 
     /// Updates the caches with a row that another process wrote.
     pub(crate) async fn row_changed(&self, row: &TableWrite) -> Result<(), ServiceError> {
-        match (row.table, company_of(&row.key), row.new.as_deref()) {
+        match (row.table, store::company_of(&row.key), row.new.as_deref()) {
             (Table::Bindings | Table::Targets, Some(company), _) => self.bindings.reload(&company).await?,
             (Table::Budgets, Some(company), _) => self.recorder.ledger.reload(&company).await?,
             (Table::Companies, Some(company), _) => self.reload_retention(&company).await?,
@@ -52,12 +52,6 @@ impl Service {
     }
 }
 
-/// The company that a key begins with.
-pub(crate) fn company_of(key: &[u8]) -> Option<CompanyId> {
-    let name = key.split(|byte| *byte == 0).next().unwrap_or_default();
-    std::str::from_utf8(name).ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -69,7 +63,9 @@ mod tests {
     use crate::money::Ledger;
     use memhost_ports::{Clock, SystemClock};
     use memhost_store::{Change, SledOptions, SledStore, Store};
-    use memhost_types::{BindingLimits, BindingPolicy, Grants, JsonObject, Microcents, Period, VersionChoice};
+    use memhost_types::{
+        BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Microcents, Period, VersionChoice,
+    };
 
     /// One store, and a clock, that two hosts share in these tests.
     fn shared() -> (TempDir, Arc<dyn Store>, Arc<dyn Clock>) {

@@ -5,14 +5,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Service;
-
 use crate::error::ServiceError;
-use crate::plugins::PluginSource;
-use crate::plugins::RefusedPlugin;
-use crate::plugins::Signed;
-use memhost_types::{
-    ActivityPage, CompanyId, FieldError, Operation, OperationFilter, OperationId, OperationPage, QueryDigest, limits,
-};
+use crate::paging::Page;
+use crate::plugins::{Plugin, PluginSource, RefusedPlugin, Signed};
+use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage};
 
 /// The providers as they are shown.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -20,7 +16,7 @@ use memhost_types::{
 pub struct PluginView {
     /// Those that can serve.
     pub admitted: Vec<AdmittedPlugin>,
-    /// Files that were kept out.
+    /// Files that were refused.
     pub refused: Vec<RefusedPlugin>,
 }
 
@@ -40,17 +36,12 @@ pub struct AdmittedPlugin {
 impl Service {
     /// The providers that this host has, and the files that it refused.
     pub fn plugins(&self) -> PluginView {
-        let admitted = self
-            .plugins
-            .list()
-            .into_iter()
-            .map(|plugin| AdmittedPlugin {
-                source: plugin.source,
-                signed: plugin.signed,
-                inspection: plugin.component.inspection().clone(),
-            })
-            .collect();
-        PluginView { admitted, refused: self.plugins.refused() }
+        let view = |Plugin { source, signed, component, .. }: Plugin| AdmittedPlugin {
+            source,
+            signed,
+            inspection: component.inspection().clone(),
+        };
+        PluginView { admitted: self.plugins.list().into_iter().map(view).collect(), refused: self.plugins.refused() }
     }
 
     /// One operation.
@@ -74,22 +65,13 @@ impl Service {
         cursor: Option<&str>,
         limit: u32,
     ) -> Result<OperationPage, ServiceError> {
-        if limit == 0 || limit > limits::MAX_PAGE {
-            return Err(FieldError::new("limit", format!("is {limit}; 1 to {} are allowed", limits::MAX_PAGE)).into());
-        }
-        let wanted = serde_json::to_vec(filter).unwrap_or_default();
-        let digest = QueryDigest::new([b"operations".as_slice(), company.as_str().as_bytes(), &wanted]);
-        let before = cursor
-            .map(|cursor| {
-                let bytes = self.cursors.open(&digest, cursor).ok();
-                bytes
-                    .and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)))
-                    .ok_or_else(|| FieldError::new("cursor", memhost_types::CursorError.to_string()))
-            })
-            .transpose()?;
-        let page = self.store.operations(company, filter, before, limit as usize).await?;
-        let next_cursor = page.next_before.map(|before| self.cursors.seal(&digest, &before.to_be_bytes()));
-        Ok(OperationPage { items: page.operations, next_cursor })
+        let page = self.page_of("operations", company, filter, cursor, Some(limit))?;
+        // Only what was sealed is opened, and that was a number.
+        let before = page.from().and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
+        let found = self.store.operations(company, filter, before, page.limit).await?;
+        let next = found.next_before.map(|before| before.to_be_bytes().to_vec());
+        let Page { items, next_cursor } = self.sealed(&page, (found.operations, next));
+        Ok(OperationPage { items, next_cursor })
     }
 
     /// The activity log of a company, newest first.
@@ -98,13 +80,10 @@ impl Service {
     /// Where the cursor is not of this list or the log cannot be read.
     #[boxed]
     pub async fn activity(&self, company: &CompanyId, cursor: Option<&str>) -> Result<ActivityPage, ServiceError> {
-        let digest = QueryDigest::new([b"activity".as_slice(), company.as_str().as_bytes()]);
-        let from = cursor
-            .map(|cursor| self.cursors.open(&digest, cursor))
-            .transpose()
-            .map_err(|error| FieldError::new("cursor", error.to_string()))?;
-        let (items, next) = self.bindings.activity(company, from.as_deref(), limits::DEFAULT_LIMIT as usize).await?;
-        Ok(ActivityPage { items, next_cursor: next.map(|next| self.cursors.seal(&digest, &next)) })
+        let page = self.page_of("activity", company, &(), cursor, None)?;
+        let found = self.bindings.activity(company, page.from(), page.limit).await?;
+        let Page { items, next_cursor } = self.sealed(&page, found);
+        Ok(ActivityPage { items, next_cursor })
     }
 
     /// The time of the host's clock.

@@ -4,42 +4,33 @@
 //! The last notices are kept in memory, so that a follower that lost its connection continues where it was. A follower
 //! that was away for longer, or during a restart, gets a reset and the operations that ended meanwhile, from the log.
 
-use async_recursion::async_recursion as boxed;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
-use crate::Service;
-
-use crate::error::ServiceError;
 use crate::plugins::PluginChange;
 use memhost_ports::Clock;
 use memhost_store::{self as store, Table, TableWrite};
-use memhost_types::{BudgetView, CompanyId, FieldError, Job, Operation, OperationFilter};
+use memhost_types::{BudgetView, CompanyId, Job, Operation};
 
 /// Notices that are kept.
 const KEPT: usize = 1_024;
-/// Operations that are read from the log at most for a follower that was away for too long.
-const CAUGHT_UP: usize = 1_000;
-/// The longest call: an operation that ended after a moment began at most this long before it.
-const LONGEST_CALL: SignedDuration = SignedDuration::from_mins(15);
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostEvent {
     /// An operation ended. Without its guest's log and the snapshot of its request, which the operation log has.
     Operation(Arc<Operation>),
-    /// A job was left by a capture, or is another than before.
+    /// A job is new or has changed.
     Job(Box<Job>),
-    /// A budget has another state.
+    /// The state of a budget has changed.
     Budget(Box<BudgetView>),
-    /// A plugin's file was admitted or kept out, or is gone.
+    /// A plugin's file was admitted, refused or removed.
     Plugin(PluginChange),
-    /// What happened before this is not known any more: whoever shows a list must read it again.
+    /// Events before this were missed: who shows a list must read it again.
     Reset,
 }
 
@@ -72,19 +63,24 @@ pub struct Notice {
 
 /// The position of a follower.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+pub(crate) struct Place {
     /// The run of the host.
     run: u64,
     number: u64,
-    at: Timestamp,
+    pub(crate) at: Timestamp,
 }
 
 impl Place {
-    fn id(self) -> String {
+    /// A position of no run: a follower that continues from here reads the log again.
+    pub(crate) fn in_the_log(at: Timestamp) -> Self {
+        Self { run: 0, number: 0, at }
+    }
+
+    pub(crate) fn id(self) -> String {
         format!("{:x}-{}-{}", self.run, self.number, self.at.as_millisecond())
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '-');
         let run = u64::from_str_radix(parts.next()?, 16).ok()?;
         let number = parts.next()?.parse().ok()?;
@@ -155,7 +151,7 @@ impl Feed {
         for write in written.iter().filter(|write| write.table == Table::Jobs) {
             match write.new.as_deref().map(|value| store::decode::<Job>("job", value)) {
                 Some(Ok(job)) => self.job(job),
-                Some(Err(error)) => tracing::error!(%error, "a job that was written cannot be told of"),
+                Some(Err(error)) => tracing::error!(%error, "a job that was written cannot be published"),
                 None => {}
             }
         }
@@ -167,8 +163,38 @@ impl Feed {
     }
 
     /// Ends all followers, also new ones.
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         self.end.send_replace(None);
+    }
+
+    /// A follower of what happens after an earlier notice, or from now on. Answers false with it where notices in between
+    /// are no longer kept; it begins with a reset then.
+    pub(crate) fn follower(self: &Arc<Self>, company: Option<&CompanyId>, after: Option<Place>) -> (Follower, bool) {
+        let (first, end) = {
+            let ring = self.ring.lock();
+            (ring.first, ring.end())
+        };
+        let mut follower = Follower {
+            feed: Arc::clone(self),
+            company: company.cloned(),
+            number: end,
+            end: self.end.subscribe(),
+            caught_up: VecDeque::new(),
+        };
+        let Some(after) = after else { return (follower, true) };
+        let is_kept = after.run == self.run && after.number < end && after.number + 1 >= first;
+        match is_kept {
+            true => follower.number = after.number + 1,
+            false => follower.caught_up.push_back(Arc::new(self.reset(company, end))),
+        }
+        (follower, is_kept)
+    }
+
+    fn reset(&self, company: Option<&CompanyId>, before: u64) -> Notice {
+        // Without an earlier notice: a follower that continues from here gets a reset again.
+        let (run, number) = before.checked_sub(1).map_or((0, 0), |number| (self.run, number));
+        let place = Place { run, number, at: self.clock.now() };
+        Notice { id: place.id(), company_id: company.cloned(), happened: HostEvent::Reset }
     }
 }
 
@@ -182,6 +208,11 @@ pub struct Follower {
 }
 
 impl Follower {
+    /// Adds notices that come before the next event.
+    pub(crate) fn catch_up(&mut self, notices: Vec<Arc<Notice>>) {
+        self.caught_up.extend(notices);
+    }
+
     /// Waits for the next event; none where the host stops.
     pub async fn next(&mut self) -> Option<Arc<Notice>> {
         loop {
@@ -209,92 +240,6 @@ impl Follower {
             }
             self.end.changed().await.ok()?;
         }
-    }
-}
-
-impl Feed {
-    fn reset(&self, company: Option<&CompanyId>, before: u64) -> Notice {
-        // There is no notice yet to continue from: a follower that comes back with this gets the same.
-        let (run, number) = before.checked_sub(1).map_or((0, 0), |number| (self.run, number));
-        let place = Place { run, number, at: self.clock.now() };
-        Notice { id: place.id(), company_id: company.cloned(), happened: HostEvent::Reset }
-    }
-}
-
-impl Service {
-    /// Follows the events of a company, or of all, from now on or after an earlier notice. A notice may come twice after a
-    /// restart; an operation's id identifies it.
-    ///
-    /// # Errors
-    /// Where `after` is not the id of a notice, or the log cannot be read.
-    #[boxed]
-    pub async fn follow(&self, company: Option<&CompanyId>, after: Option<&str>) -> Result<Follower, ServiceError> {
-        let place = after.map(|id| {
-            let advice = "is no id of a notice; leave it out to begin with what happens from now on";
-            Place::parse(id).ok_or_else(|| FieldError::new("Last-Event-ID", advice))
-        });
-        let place = place.transpose()?;
-        let feed = &self.recorder.feed;
-        let (first, end) = {
-            let ring = feed.ring.lock();
-            (ring.first, ring.end())
-        };
-        let mut follower = Follower {
-            feed: Arc::clone(feed),
-            company: company.cloned(),
-            number: end,
-            end: feed.end.subscribe(),
-            caught_up: VecDeque::new(),
-        };
-        let Some(place) = place else { return Ok(follower) };
-        if place.run == feed.run && place.number < end && place.number + 1 >= first {
-            follower.number = place.number + 1;
-            return Ok(follower);
-        }
-        follower.caught_up.push_back(Arc::new(feed.reset(company, end)));
-        if let Some(company) = company {
-            follower.caught_up.extend(self.ended_since(company, place.at).await?);
-        }
-        Ok(follower)
-    }
-
-    /// The operations that ended at or after a moment, oldest first.
-    async fn ended_since(&self, company: &CompanyId, moment: Timestamp) -> Result<Vec<Arc<Notice>>, ServiceError> {
-        let since = moment.checked_sub(LONGEST_CALL).unwrap_or(Timestamp::UNIX_EPOCH);
-        let filter = OperationFilter { since: Some(since), ..OperationFilter::default() };
-        let found = self.store.operations(company, &filter, None, CAUGHT_UP).await?.operations;
-        let mut ended: Vec<(Timestamp, Operation)> = found
-            .into_iter()
-            .filter_map(|operation| Some((operation.finished_at.filter(|at| *at >= moment)?, operation)))
-            .collect();
-        ended.sort_by_key(|(at, operation)| (*at, operation.id.sequence()));
-        let notice = |(at, operation): (Timestamp, Operation)| {
-            // Of no run: a follower that continues from here reads the log again.
-            let id = Place { run: 0, number: 0, at }.id();
-            let operation = Operation { log: Vec::new(), payload: None, ..operation };
-            let happened = HostEvent::Operation(Arc::new(operation));
-            Arc::new(Notice { id, company_id: Some(company.clone()), happened })
-        };
-        Ok(ended.into_iter().map(notice).collect())
-    }
-
-    /// Publishes changes of the plugins directory, until the host is dropped.
-    pub(crate) fn publish_plugin_changes(&self) {
-        let (mut changes, feed) = (self.plugins.changes(), Arc::clone(&self.recorder.feed));
-        tokio::spawn(async move {
-            loop {
-                match changes.recv().await {
-                    Ok(change) => feed.publish(None, HostEvent::Plugin(change)),
-                    Err(RecvError::Lagged(_)) => feed.publish(None, HostEvent::Reset),
-                    Err(RecvError::Closed) => return,
-                }
-            }
-        });
-    }
-
-    /// Ends all followers: the host is about to stop, and open connections would delay it.
-    pub fn stop_following(&self) {
-        self.recorder.feed.close();
     }
 }
 

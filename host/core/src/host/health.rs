@@ -14,48 +14,45 @@ use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobSta
 /// How long a probe of the disk may take.
 const PROBE: Duration = Duration::from_secs(5);
 /// Free disk space, in bytes, below which there is a warning.
-const LITTLE_ROOM: u64 = 1 << 30;
+const LITTLE_SPACE: u64 = 1 << 30;
 
-/// How something is.
+/// The result of a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
-    /// As it should be.
-    Good,
-    /// It works, and somebody should look at it.
+    /// Nothing is wrong.
+    Ok,
+    /// It works, but needs attention.
     Warning,
     /// It does not work.
-    Bad,
+    Error,
 }
 
-/// One thing that was looked at.
+/// One health check.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Check {
-    /// What.
+    /// What was checked.
     pub name: &'static str,
-    /// How it is.
+    /// The result.
     pub health: Health,
     /// What was found.
     pub found: String,
-    /// What to do about it; empty where nothing is to be done.
+    /// What to do; empty where nothing is wrong.
     pub advice: String,
 }
 
 impl Check {
-    /// As it should be.
-    pub fn good(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, health: Health::Good, found: found.into(), advice: String::new() }
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, health: Health::Ok, found: found.into(), advice: String::new() }
     }
 
-    /// Somebody should look at it.
-    pub fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+    fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { name, health: Health::Warning, found: found.into(), advice: advice.into() }
     }
 
-    /// It does not work.
-    pub fn bad(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name, health: Health::Bad, found: found.into(), advice: advice.into() }
+    fn error(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { health: Health::Error, ..Self::warning(name, found, advice) }
     }
 }
 
@@ -64,11 +61,11 @@ impl Service {
     #[boxed]
     pub async fn readiness(&self) -> Check {
         match tokio::time::timeout(PROBE, self.store.commit()).await {
-            Ok(Ok(())) => Check::good("store", "the disk takes what is written"),
-            Ok(Err(error)) => Check::bad("store", error.to_string(), "free room on the disk, or look at its device"),
+            Ok(Ok(())) => Check::ok("store", "the disk accepts writes"),
+            Ok(Err(error)) => Check::error("store", error.to_string(), "free disk space, or check the disk's device"),
             Err(_) => {
                 let found = format!("the disk did not answer within {} s", PROBE.as_secs());
-                Check::bad("store", found, "look at the disk's device and at what else writes to it")
+                Check::error("store", found, "check the disk's device and what else writes to it")
             }
         }
     }
@@ -79,7 +76,7 @@ impl Service {
         let mut all = vec![self.readiness().await];
         all.push(check_log(&*self.store).await);
         let data_dir = self.data_dir.clone();
-        let disk = move || vec![check_room(&data_dir), check_keys(&data_dir)];
+        let disk = move || vec![check_space(&data_dir), check_keys(&data_dir)];
         all.extend(tokio::task::spawn_blocking(disk).await.unwrap_or_default());
         all.push(self.check_clock().await);
         all.push(self.check_cache());
@@ -93,7 +90,7 @@ impl Service {
     async fn check_clock(&self) -> Check {
         let now = self.clock.now();
         if now.as_second() < 1_735_689_600 {
-            return Check::bad("clock", format!("it says {now}"), "set this machine's clock");
+            return Check::error("clock", format!("it says {now}"), "set this machine's clock");
         }
         let mut newest = None;
         for company in self.bindings.companies() {
@@ -106,24 +103,24 @@ impl Service {
                 let found = format!("it says {now}, and the newest operation began at {newest}");
                 Check::warning("clock", found, "set this machine's clock; it was set back or was wrong before")
             }
-            _ => Check::good("clock", format!("it says {now}")),
+            _ => Check::ok("clock", format!("it says {now}")),
         }
     }
 
     fn check_cache(&self) -> Check {
         let stats = self.sandbox.stats();
         let found = format!("{} components loaded without compiling, {} compiled", stats.loaded, stats.compiled);
-        Check::good("compiled cache", found)
+        Check::ok("compiled cache", found)
     }
 
     fn check_plugins(&self) -> Check {
         let plugins = self.plugins();
         let found = format!("{} builds can serve", plugins.admitted.len());
         match plugins.refused.first() {
-            None => Check::good("plugins", found),
+            None => Check::ok("plugins", found),
             Some(first) => {
                 let count = plugins.refused.len();
-                let found = format!("{found}, {count} files are kept out, the first: {}", first.reason);
+                let found = format!("{found}, {count} files were refused, the first: {}", first.reason);
                 Check::warning("plugins", found, "`memhost plugin list` shows them all with their reasons")
             }
         }
@@ -140,23 +137,21 @@ impl Service {
             }
         }
         match troubled.first() {
-            None => Check::good("bindings", format!("{all} bindings, none with a warning")),
+            None => Check::ok("bindings", format!("{all} bindings, none with a warning")),
             Some(first) => {
                 let found = format!("{} of {all} bindings have warnings, the first: {first}", troubled.len());
                 Check::warning("bindings", found, "`memhost binding list` shows them")
             }
         }
     }
-}
 
-impl Service {
     /// Warns of dead deliveries and failed jobs.
     async fn check_background(&self) -> Check {
         let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
         let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };
         let mut troubled: Vec<CompanyId> = Vec::new();
         for company in self.bindings.companies() {
-            let deliveries = self.hooks.list(&company, &dead, None, 1).await;
+            let deliveries = self.deliveries.list(&company, &dead, None, 1).await;
             let jobs = self.jobs.list(&company, &failed, None, 1).await;
             let has_dead = deliveries.is_ok_and(|(found, _)| !found.is_empty());
             if has_dead || jobs.is_ok_and(|(found, _)| !found.is_empty()) {
@@ -164,9 +159,10 @@ impl Service {
             }
         }
         match troubled.first() {
-            None => Check::good("hooks and jobs", "none was given up"),
+            None => Check::ok("hooks and jobs", "no delivery is dead and no job failed"),
             Some(first) => {
-                let found = format!("{} companies have some that were given up, the first is {first}", troubled.len());
+                let found =
+                    format!("{} companies have dead deliveries or failed jobs, the first is {first}", troubled.len());
                 let advice = "`memhost hook list --status dead` and `memhost job list --status failed` say why";
                 Check::warning("hooks and jobs", found, advice)
             }
@@ -176,27 +172,27 @@ impl Service {
 
 async fn check_log(store: &dyn Store) -> Check {
     match store.verify().await {
-        Ok(findings) if findings.is_empty() => Check::good("operation log", "the log and its indexes fit"),
+        Ok(findings) if findings.is_empty() => Check::ok("operation log", "the log and its indexes match"),
         Ok(findings) => {
             let found = format!("{} findings, the first: {}", findings.len(), findings[0]);
-            Check::bad("operation log", found, "stop the host, copy the data directory, then `memhost store verify`")
+            Check::error("operation log", found, "stop the host, copy the data directory, then `memhost store verify`")
         }
-        Err(error) => Check::bad("operation log", error.to_string(), "stop the host and copy the data directory"),
+        Err(error) => Check::error("operation log", error.to_string(), "stop the host and copy the data directory"),
     }
 }
 
-fn check_room(data_dir: &Path) -> Check {
+fn check_space(data_dir: &Path) -> Check {
     match rustix::fs::statvfs(data_dir) {
         Ok(stat) => {
             let free = stat.f_bavail.saturating_mul(stat.f_frsize);
             let found = format!("{} MiB are free", free >> 20);
-            match free < LITTLE_ROOM {
-                true => Check::warning("disk", found, "free some room: writes fail when there is none"),
-                false => Check::good("disk", found),
+            match free < LITTLE_SPACE {
+                true => Check::warning("disk", found, "free disk space: writes fail without it"),
+                false => Check::ok("disk", found),
             }
         }
         Err(error) => {
-            Check::warning("disk", format!("its room cannot be asked: {error}"), "look at the data directory")
+            Check::warning("disk", format!("its free space cannot be read: {error}"), "check the data directory")
         }
     }
 }
@@ -213,5 +209,5 @@ fn check_keys(data_dir: &Path) -> Check {
             return Check::warning("keys", found, format!("`chmod 600 '{}'`", path.display()));
         }
     }
-    Check::good("keys", "only the host's user can read them")
+    Check::ok("keys", "only the host's user can read them")
 }

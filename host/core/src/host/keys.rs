@@ -42,11 +42,10 @@ impl Keys {
     pub(crate) fn of_shared_cache(directory: &Path) -> Result<Self, KeyError> {
         let failed = |message| KeyError { action: "trusting", path: directory.to_owned(), message };
         let found = fs::metadata(directory).map_err(|error| failed(error.to_string()))?;
-        // Components from there run as this user: nobody else may write there, least of all the key.
+        // Components from there run as this user, so nobody else may write there.
         if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o022 != 0 {
-            return Err(failed(
-                "it belongs to somebody else or can be written by others; do `chmod 700` on it".to_owned(),
-            ));
+            let message = "it belongs to another user, or others can write to it; do `chmod 700` on it";
+            return Err(failed(message.to_owned()));
         }
         Self::read_or_make(directory, SHARED_FILE)
     }
@@ -65,7 +64,7 @@ impl Keys {
         }
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| failed("making a random key for", &error))?;
-        // Its mode is 0600. Where two processes make one at the same time, the first one stays.
+        // Its mode is 0600. Where two processes make one at the same time, the first one counts.
         let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed("writing", &error))?;
         file.write_all(&key).and_then(|()| file.as_file().sync_all()).map_err(|error| failed("writing", &error))?;
         match file.persist_noclobber(&path) {

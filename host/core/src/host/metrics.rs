@@ -1,16 +1,12 @@
-//! Metrics for Prometheus. Labels are bounded: operations by kind and outcome, providers by key, limits by name. Companies
+//! Counters for Prometheus. Labels are bounded: operations by kind and outcome, providers by key, limits by name. Companies
 //! are a label only where the operator configures that.
 
-use prometheus_client::encoding::{EncodeLabelSet, text};
-use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::Service;
-use crate::error::ServiceError;
-use crate::versions::breaker::BreakerState;
 use memhost_types::Operation;
 
 /// Seconds: from a warm query in the fastest provider to the longest call.
@@ -25,8 +21,8 @@ struct OperationLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KindLabels {
-    kind: &'static str,
+pub(crate) struct KindLabels {
+    pub(crate) kind: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -37,11 +33,6 @@ struct ProviderLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LimitLabels {
     limit: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabels {
-    state: &'static str,
 }
 
 fn seconds() -> Histogram {
@@ -96,85 +87,15 @@ impl Metrics {
     pub(crate) fn limit_hit(&self, limit: &'static str) {
         self.limits.get_or_create(&LimitLabels { limit }).inc();
     }
-}
 
-impl Service {
-    /// All metrics as OpenMetrics text, which Prometheus reads.
-    ///
-    /// # Errors
-    /// Where it cannot be written out.
-    pub fn metrics(&self) -> Result<String, ServiceError> {
-        let mut registry = Registry::with_prefix("memhost");
-        let counted = &self.recorder.metrics;
-        registry.register("operations", "Operations that have ended", counted.operations.clone());
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register("operations", "Operations that have ended", self.operations.clone());
         let help = "How long operations took, the wait for the provider included";
-        registry.register_with_unit("operation_duration", help, Unit::Seconds, counted.seconds.clone());
+        registry.register_with_unit("operation_duration", help, Unit::Seconds, self.seconds.clone());
         let help = "How long calls of providers took";
-        registry.register_with_unit("provider_duration", help, Unit::Seconds, counted.provider_seconds.clone());
-        registry.register("limits_hit", "Calls that ran into a limit of their binding", counted.limits.clone());
-        let help = "Requests that came with a token that is no good";
-        registry.register("unauthenticated", help, counted.unauthenticated.clone());
-        let in_flight = Family::<KindLabels, Gauge>::default();
-        for (kind, count) in [("deliveries", self.hooks.in_flight()), ("jobs", self.jobs.in_flight())] {
-            in_flight.get_or_create(&KindLabels { kind }).set(i64::try_from(count).unwrap_or(i64::MAX));
-        }
-        registry.register("background_at_work", "Deliveries and jobs that are at work", in_flight);
-        self.register_sandbox(&mut registry);
-        self.register_bindings(&mut registry);
-        let states = Family::<StateLabels, Gauge>::default();
-        for (state, count) in [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())] {
-            states.get_or_create(&StateLabels { state }).set(i64::try_from(count).unwrap_or(i64::MAX));
-        }
-        registry.register("plugins", "Builds that can serve, and files that were kept out", states);
-        let mut text = String::new();
-        text::encode(&mut text, &registry).map_err(|error| ServiceError::Host(error.to_string()))?;
-        Ok(text)
-    }
-
-    fn register_sandbox(&self, registry: &mut Registry) {
-        let stats = self.sandbox.stats();
-        let gauge = |number: u64| ConstGauge::new(i64::try_from(number).unwrap_or(i64::MAX));
-        registry.register("instance_slots", "Instances that may exist at once", gauge(stats.slots));
-        let instances = Family::<StateLabels, Gauge>::default();
-        for (state, count) in [("idle", stats.idle), ("in_flight", stats.instances.saturating_sub(stats.idle))] {
-            instances.get_or_create(&StateLabels { state }).set(i64::try_from(count).unwrap_or(i64::MAX));
-        }
-        registry.register("instances", "Instances that exist", instances);
-        for (name, help, count) in [
-            ("instances_made", "Instances made: calls that found none warm", stats.made),
-            ("components_compiled", "Components compiled", stats.compiled),
-            ("components_loaded", "Components loaded from the compiled cache", stats.loaded),
-            ("outgoing_requests", "Outgoing requests that were answered", stats.requests),
-            ("outgoing_requests_refused", "Outgoing requests that were refused or failed", stats.requests_refused),
-            ("outgoing_sent_bytes", "Bytes of outgoing requests' bodies", stats.bytes_sent),
-            ("outgoing_received_bytes", "Bytes of the bodies that came back", stats.bytes_received),
-        ] {
-            registry.register(name, help, ConstCounter::new(count));
-        }
-        #[allow(clippy::cast_precision_loss, reason = "seconds for people")]
-        let compiling = ConstCounter::new(stats.compile_us as f64 / 1e6);
-        registry.register_with_unit("compile", "Time spent compiling components", Unit::Seconds, compiling);
-    }
-
-    fn register_bindings(&self, registry: &mut Registry) {
-        let (mut all, mut states) = (0_i64, [("closed", 0_i64), ("open", 0), ("half_open", 0)]);
-        for company in self.bindings.companies() {
-            for binding in self.bindings.list(&company) {
-                all += 1;
-                let state = self.serving.warm(binding.id).map(|serving| serving.breaker.state());
-                match state {
-                    None => {}
-                    Some(BreakerState::Closed) => states[0].1 += 1,
-                    Some(BreakerState::Open { .. }) => states[1].1 += 1,
-                    Some(BreakerState::HalfOpen) => states[2].1 += 1,
-                }
-            }
-        }
-        registry.register("bindings", "Bindings of all companies", ConstGauge::new(all));
-        let breakers = Family::<StateLabels, Gauge>::default();
-        for (state, count) in states {
-            breakers.get_or_create(&StateLabels { state }).set(count);
-        }
-        registry.register("breakers", "Circuit breakers of bindings that have served since the start", breakers);
+        registry.register_with_unit("provider_duration", help, Unit::Seconds, self.provider_seconds.clone());
+        registry.register("limits_hit", "Calls that ran into a limit of their binding", self.limits.clone());
+        let help = "Requests with an invalid token";
+        registry.register("unauthenticated", help, self.unauthenticated.clone());
     }
 }

@@ -1,4 +1,4 @@
-//! How a host is set up.
+//! The options of a host.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::plugins::Trust;
-use crate::work::retry::RetryPolicy;
+use crate::work::RetryPolicy;
 use memhost_embeddings::EmbeddingsOptions;
 use memhost_ports::{Clock, SystemClock};
 use memhost_sandbox::SandboxOptions;
@@ -26,19 +26,18 @@ pub enum Audit {
 /// Puts something between a host and its store.
 pub type WrapStore = Arc<dyn Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync>;
 
-/// How a host is set up.
+/// The options of a host.
 #[derive(Clone)]
 pub struct ServiceOptions {
-    /// Where everything is kept. Made where it is missing.
+    /// The data directory. It is made where it is missing.
     pub data_dir: PathBuf,
-    /// Where providers are taken from, beside the built-in one. None: `plugins` in the data directory.
+    /// The plugins directory. None: `plugins` in the data directory.
     pub plugins_dir: Option<PathBuf>,
-    /// Where compiled components are kept, so that none is compiled twice; made where it is missing. None: `compiled` in the
-    /// data directory. Hosts of one user may share a directory: it has a key of its own, and is used only where it is the
-    /// user's and nobody else can write it, for what lies there runs as that user. Where it cannot be used, the one in the
-    /// data directory is.
+    /// The directory of compiled components; it is made where it is missing. None: `compiled` in the data directory. Hosts of
+    /// one user may share a directory, which has a key of its own. It is used only if it belongs to the user and nobody else
+    /// can write to it, because its components run as that user. Otherwise the one in the data directory is used.
     pub compiled_dir: Option<PathBuf>,
-    /// Whose plugins are believed; everybody's by default.
+    /// Whose plugins are admitted; everybody's by default.
     pub trust: Trust,
     /// The key that secrets are encrypted with: 64 hex digits or the base64 of 32 bytes. None: the one in the environment
     /// variable `MEMHOST_VAULT_KEY`, or else the one in the file.
@@ -49,19 +48,19 @@ pub struct ServiceOptions {
     pub audit: Audit,
     /// Whether a company without bindings gets a default binding of the built-in provider at its first operation.
     pub zero_config: bool,
-    /// What all guests together get.
+    /// The limits of all guests together.
     pub sandbox: SandboxOptions,
-    /// How the embedded store is set up.
+    /// The options of the embedded store.
     pub store: SledOptions,
-    /// Put between the host and the embedded store when the host is opened, such as a store that fails on purpose.
+    /// Wraps the embedded store when the host is opened, such as in a store that fails on purpose.
     pub wrap_store: Option<WrapStore>,
     /// When deliveries and jobs that failed are tried again.
     pub retry: RetryPolicy,
-    /// Whether metrics tell companies apart. Every company is then a series of its own.
+    /// Whether the company is a label of metrics. Every company is then a series of its own.
     pub metrics_company_label: bool,
-    /// Where providers' texts become vectors.
+    /// How texts of providers become vectors.
     pub embeddings: EmbeddingsOptions,
-    /// Whether what is due is begun: deliveries, jobs, and the removal of what is too old.
+    /// Whether background work runs: deliveries, jobs, and the removal of old operations.
     pub has_background: bool,
     /// Time and randomness.
     pub clock: Arc<dyn Clock>,

@@ -1,4 +1,5 @@
-//! Secrets at rest: each is sealed with the host's vault key and opens only in the place that it was sealed for.
+//! Encryption of stored secrets. Each is sealed with the host's vault key and opens only with the context that it was
+//! sealed with.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,72 +9,42 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 
 mod key;
 
-pub(crate) use key::VaultKey;
+pub(crate) use key::key_from_env_or_file;
 
 /// XChaCha20-Poly1305: this byte, 24 of nonce, the value and 16 of tag.
 const FORMAT: u8 = 1;
 const NONCE: usize = 24;
 const TAG: usize = 16;
 
-/// Why a secret was not sealed or opened, or there is no vault key. Never says a value or a key.
+/// Why a secret was not sealed or opened, or there is no vault key. Never contains a value or a key.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum VaultError {
-    /// The sealed value is too short to be one.
-    #[error("the sealed value is cut short, it has {bytes} bytes; restore it from a backup or set the secret again")]
-    Truncated {
-        /// Its length.
-        bytes: usize,
-    },
-    /// The sealed value is of a format that this host does not know.
+    #[error("the sealed value is truncated, it has {bytes} bytes; restore it from a backup or set the secret again")]
+    Truncated { bytes: usize },
     #[error(
         "the sealed value has format {found}, this host knows {FORMAT}; use the version of memhost that sealed it, or set the secret again"
     )]
-    Format {
-        /// Its first byte.
-        found: u8,
-    },
+    Format { found: u8 },
     /// The key, the context and the sealed value do not belong together.
     #[error(
         "the sealed value does not open: it was changed, moved here from another place, or sealed with another vault key; restore it or the key, or set the secret again"
     )]
     DoesNotOpen,
-    /// The value is larger than the cipher takes.
     #[error("the secret of {bytes} bytes was not sealed, it is too long; give a shorter one")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
-    /// The system gave no randomness.
+    TooLong { bytes: usize },
     #[error("nothing was sealed or made, the system gave no random bytes: {0}; try again")]
     Random(getrandom::Error),
-    /// The text is no key.
     #[error(
         "the vault key in {place} is neither 64 hex digits nor the base64 of 32 bytes; correct it, or make one with `openssl rand -hex 32` if nothing is sealed yet"
     )]
-    KeyText {
-        /// The environment or a file.
-        place: String,
-    },
-    /// Others may have read the key.
+    KeyText { place: String },
     #[error(
         "the vault key {path} can be used by others than its owner (mode {mode:03o}); type `chmod 600 '{path}'`, and replace the key if others may have read it"
     )]
-    Exposed {
-        /// Which file.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-    },
-    /// The system refused to read or write.
+    Exposed { path: PathBuf, mode: u32 },
     #[error("{action} the vault key {path} failed: {source}; check the path and its permissions")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
 }
 
 /// Seals and opens secrets with one key, which is wiped from memory when this is dropped.
@@ -87,15 +58,13 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// A vault of what is sealed with `key`.
-    #[must_use]
     pub(crate) fn open(key: [u8; 32]) -> Self {
         Self(XChaCha20Poly1305::new(&key.into()))
     }
 
-    /// Encrypts `value`; it opens with the same `context` only. Where a context has several parts, the caller must
-    /// keep them apart (a length before each): `ab` and `c` are not `a` and `bc`. The result is 41 bytes longer than
-    /// the value, whose length is not hidden.
+    /// Encrypts `value`. It opens with the same `context` only. Where a context has several parts, the caller must separate
+    /// them, such as with a length before each: `ab` and `c` are not `a` and `bc`. The result is 41 bytes longer than the
+    /// value, so it does not hide the value's length.
     ///
     /// # Errors
     /// Where the system gives no random bytes, or the value is longer than the cipher takes (256 GiB).
@@ -111,7 +80,7 @@ impl Vault {
     /// Decrypts what `seal` made with the same key and context.
     ///
     /// # Errors
-    /// Where `sealed` is cut short, of another format, changed, or sealed with another key or context.
+    /// Where `sealed` is truncated, of another format, changed, or sealed with another key or context.
     pub(crate) fn open_sealed(&self, context: &[u8], sealed: &[u8]) -> Result<String, VaultError> {
         let truncated = || VaultError::Truncated { bytes: sealed.len() };
         let (&format, rest) = sealed.split_first().ok_or_else(truncated)?;
@@ -129,7 +98,7 @@ impl Vault {
     }
 }
 
-/// The format is authenticated too: a later one cannot be passed off as this one.
+/// The format is authenticated, too: a value of another format cannot be passed off as one of this format.
 fn bound(context: &[u8]) -> Vec<u8> {
     [&[FORMAT], context].concat()
 }

@@ -1,15 +1,14 @@
-//! A binding's provider by itself: for whoever wants to know how it behaves, call by call, and not for serving.
+//! Direct calls of a binding's provider, for tests of its behaviour.
 
 use crate::Service;
-use crate::error::Refusal;
 use crate::error::ServiceError;
 use crate::versions::serving::Serving;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::{Component, Instances, Sandbox};
 use memhost_types::{BindingKey, CompanyId, Digest};
 
-/// Instances of the build that serves a binding, set up as those that serve it, and beside them: they have the
-/// binding's configuration, grants and limits, and what it stored. No operation is recorded of what is asked of them.
+/// Instances of the build that serves a binding, beside those that serve it. They have the binding's configuration, grants
+/// and limits, and its storage. Calls of them leave no operation records.
 pub struct Workbench(Serving);
 
 impl Workbench {
@@ -27,9 +26,9 @@ impl Service {
     #[boxed]
     pub async fn workbench(&self, company: &CompanyId, key: &BindingKey) -> Result<Workbench, ServiceError> {
         let binding = self.bindings.get(company, key)?;
-        let host = |refusal: Refusal| ServiceError::Host(refusal.error.message);
-        let serving = self.serving.get(&binding).await.map_err(host)?;
-        self.serving.serve(&binding, serving.plugin.clone()).await.map(Workbench).map_err(host)
+        let plugin = self.serving.get(&binding).await?.plugin.clone();
+        let _lock = self.serving.lock(binding.id).await?;
+        Ok(Workbench(self.serving.serve(&binding, plugin).await?))
     }
 
     /// An admitted build, without a binding.

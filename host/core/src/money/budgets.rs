@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use memhost_types::{BindingKey, Budget, BudgetState, BudgetView, Microcents, Period, RollupKey};
+use memhost_types::{BindingKey, Budget, BudgetState, BudgetView, CostEvent, Microcents, Period, RollupKey};
 
 /// A budget that is used up.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("the {} of {} cents a {} is used up: {} cents were spent; it opens again at {resets_at}, or raise it with `memhost budget update`",
     budget.binding_key.as_ref().map_or_else(|| "company's budget".to_owned(), |key| format!("budget of the binding `{key}`")),
     cents(budget.set.limit), budget.period, cents(*spent))]
-pub struct Exceeded {
+pub(crate) struct Exceeded {
     /// Which.
     pub budget: Budget,
     /// What was spent of it.
@@ -36,7 +36,7 @@ struct Spent {
 
 /// What one company has spent in the present day and month, by binding.
 #[derive(Debug)]
-pub struct Spending {
+pub(crate) struct Spending {
     day: Date,
     month: Date,
     by_binding: HashMap<Option<BindingKey>, Spent>,
@@ -44,7 +44,7 @@ pub struct Spending {
 
 impl Spending {
     /// From the sums of the present month.
-    pub fn new(now: Timestamp, rows: impl IntoIterator<Item = (RollupKey, Microcents)>) -> Self {
+    pub(crate) fn new(now: Timestamp, rows: impl IntoIterator<Item = (RollupKey, Microcents)>) -> Self {
         let (day, month) = (Period::Day.start(now), Period::Month.start(now));
         let mut spending = Self { day, month, by_binding: HashMap::new() };
         for (key, cost) in rows {
@@ -54,7 +54,7 @@ impl Spending {
     }
 
     /// Counts what was spent on a day.
-    pub(crate) fn count(&mut self, day: Date, binding: Option<BindingKey>, cost: Microcents) {
+    fn count(&mut self, day: Date, binding: Option<BindingKey>, cost: Microcents) {
         let spent = self.by_binding.entry(binding).or_default();
         if day == self.day {
             spent.day = spent.day.saturating_add(cost.0);
@@ -62,6 +62,10 @@ impl Spending {
         if day.first_of_month() == self.month {
             spent.month = spent.month.saturating_add(cost.0);
         }
+    }
+
+    pub(crate) fn count_event(&mut self, event: &CostEvent) {
+        self.count(Period::Day.start(event.occurred_at), event.binding_key.clone(), event.cost);
     }
 
     /// A new day, or a new month, begins with nothing spent.

@@ -9,11 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::money::sums::SumsQuery;
-
 use crate::Service;
 use crate::error::ServiceError;
-use crate::money::sums::days;
+use crate::money::sums::{SumsQuery, days};
 use memhost_store as store;
 use memhost_types::{
     BindingKey, CompanyId, FieldError, Operation, OperationFilter, OperationKind, Outcome, RecordHandle, Rollup,

@@ -4,16 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jiff::tz::TimeZone;
 use parking_lot::{Mutex, RwLock};
 
-use crate::money::budgets;
-
-use crate::money::budgets::Exceeded;
-
-use crate::money::budgets::Spending;
+use crate::money::budgets::{self, Exceeded, Spending};
 use memhost_ports::{Clock, new_id};
-use memhost_store::{self as store, Change, Expected, Found, Store, StoreError, Table, TableWrite};
+use memhost_store::{self as store, Change, Found, Store, StoreError, Table, TableWrite};
 use memhost_types::{
     BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, FieldError, FinanceEvent, NewFinanceEvent,
     Operation, Period, SetBudget,
@@ -21,21 +16,19 @@ use memhost_types::{
 
 /// Why a call of the ledger failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum LedgerError {
-    /// A field is not valid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// There is no such budget.
     #[error("there is no such budget; `memhost budget list` shows those that are set")]
     NoBudget,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 /// What every company spends and may spend. What was spent is a counter in memory, read from the sums once; a store for
 /// several hosts reports the cost events of other hosts, so that each host counts them (`Coordination` in the store).
-pub struct Ledger {
+pub(crate) struct Ledger {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     budgets: RwLock<HashMap<CompanyId, Vec<Budget>>>,
@@ -44,7 +37,7 @@ pub struct Ledger {
 
 /// What an operation cost.
 #[derive(Debug, Default)]
-pub struct Charged {
+pub(crate) struct Charged {
     /// One for each use that is billed directly.
     pub events: Vec<CostEvent>,
     /// To be written in one step with the operation's record.
@@ -58,21 +51,29 @@ impl Ledger {
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+    pub(crate) async fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let budgets = RwLock::new(Self::read(&*store, b"").await?);
+        Ok(Self { store, clock, budgets, spending: Mutex::default() })
+    }
+
+    async fn read(store: &dyn Store, prefix: &[u8]) -> Result<HashMap<CompanyId, Vec<Budget>>, StoreError> {
         let mut budgets: HashMap<CompanyId, Vec<Budget>> = HashMap::new();
-        let mut rows = store::scan_all(&*store, Table::Budgets, b"");
+        let mut rows = store::scan_all(store, Table::Budgets, prefix);
         while let Some((_, budget)) = rows.next_row::<Budget>("budget").await? {
             budgets.entry(budget.company_id.clone()).or_default().push(budget);
         }
-        drop(rows);
-        Ok(Self { store, clock, budgets: RwLock::new(budgets), spending: Mutex::default() })
+        Ok(budgets)
     }
 
     /// Whether a binding may spend: the budget that is used up and is reset last, if there is one.
     ///
     /// # Errors
     /// Where what was spent before cannot be read.
-    pub async fn check(&self, company: &CompanyId, binding: &BindingKey) -> Result<Option<Exceeded>, StoreError> {
+    pub(crate) async fn check(
+        &self,
+        company: &CompanyId,
+        binding: &BindingKey,
+    ) -> Result<Option<Exceeded>, StoreError> {
         // Also without a budget: what is spent from here on is counted for a budget that is set later.
         self.load(company).await?;
         let budgets = self.budgets.read();
@@ -90,13 +91,14 @@ impl Ledger {
         }))
     }
 
-    /// Counts what an operation cost, and answers the cost events that are to be written with it.
+    /// Counts what an operation cost, and answers the cost events that are to be written with it. The cost counts in memory
+    /// even if the record cannot be written: it was spent, and until a restart the budgets know it.
     ///
     /// This call does not wait, so that nothing comes between a provider's answer and its record.
     ///
     /// # Errors
     /// Where an event cannot be encoded.
-    pub fn charge(&self, operation: &Operation) -> Result<Charged, StoreError> {
+    pub(crate) fn charge(&self, operation: &Operation) -> Result<Charged, StoreError> {
         let events = CostEvent::of(operation);
         if events.is_empty() {
             return Ok(Charged::default());
@@ -105,17 +107,14 @@ impl Ledger {
         let budgets = self.budgets.read();
         let budgets = budgets.get(company).map_or(&[][..], Vec::as_slice);
         let mut turned = Vec::new();
-        // Without an entry, nobody has asked yet what was spent: the sums will contain this operation then.
+        // Without an entry, the sums are read later, and they contain this operation then.
         if let Some(spending) = self.spending.lock().get_mut(company) {
             spending.turn(now);
             let states = |spending: &Spending| -> Vec<BudgetState> {
                 budgets.iter().map(|budget| budgets::view(budget, spending.of(budget), now).state).collect()
             };
             let before = states(spending);
-            for event in &events {
-                let day = TimeZone::UTC.to_datetime(event.occurred_at).date();
-                spending.count(day, event.binding_key.clone(), event.cost);
-            }
+            events.iter().for_each(|event| spending.count_event(event));
             for ((budget, before), after) in budgets.iter().zip(before).zip(states(spending)) {
                 if before != after {
                     turned.push(budgets::view(budget, spending.of(budget), now));
@@ -128,7 +127,7 @@ impl Ledger {
         let write = |(index, event): (usize, &CostEvent)| {
             let mut key = store::newest_first(company, operation.id.uuid());
             key.extend(u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes());
-            Ok(TableWrite { table: Table::CostEvents, key, new: Some(store::encode("cost event", event)?) })
+            Ok(TableWrite::new(Table::CostEvents, key, Some(store::encode("cost event", event)?)))
         };
         let writes = events.iter().enumerate().map(write).collect::<Result<_, StoreError>>()?;
         Ok(Charged { events, writes, turned })
@@ -149,12 +148,12 @@ impl Ledger {
         Ok(())
     }
 
-    /// The change that sets a budget, or removes it; none where there is nothing to remove. It holds once
-    /// [`Ledger::apply`] was told that it was made.
+    /// The change that sets a budget, or removes it. The budget counts once the change was made and passed to
+    /// [`Ledger::apply`].
     ///
     /// # Errors
     /// Where a field is not valid.
-    pub fn set_budget(
+    pub(crate) fn set_budget(
         &self,
         company: &CompanyId,
         binding: Option<&BindingKey>,
@@ -177,12 +176,17 @@ impl Ledger {
         let name = format!("{}\0{period}", binding.map_or("", |key| key.as_str()));
         let new = after.as_ref().map(|budget| store::encode("budget", budget)).transpose()?;
         let key = store::company_key(company, name.as_bytes());
-        let change = Change { table: Table::Budgets, key, expected: Expected::Anything, new };
-        Ok((before, after, change))
+        Ok((before, after, Change::always(Table::Budgets, key, new)))
     }
 
     /// Updates the cache with a budget that was written.
-    pub fn apply(&self, company: &CompanyId, binding: Option<&BindingKey>, period: Period, after: Option<Budget>) {
+    pub(crate) fn apply(
+        &self,
+        company: &CompanyId,
+        binding: Option<&BindingKey>,
+        period: Period,
+        after: Option<Budget>,
+    ) {
         let mut all = self.budgets.write();
         let budgets = all.entry(company.clone()).or_default();
         budgets.retain(|budget| budget.binding_key.as_ref() != binding || budget.period != period);
@@ -196,27 +200,20 @@ impl Ledger {
     ///
     /// # Errors
     /// Where one cannot be read.
-    pub async fn reload(&self, company: &CompanyId) -> Result<(), StoreError> {
-        let mut found = Vec::new();
-        let mut rows = store::scan_all(&*self.store, Table::Budgets, &store::company_key(company, b""));
-        while let Some((_, budget)) = rows.next_row::<Budget>("budget").await? {
-            found.push(budget);
-        }
+    pub(crate) async fn reload(&self, company: &CompanyId) -> Result<(), StoreError> {
+        let found = Self::read(&*self.store, &store::company_key(company, b"")).await?;
         let mut all = self.budgets.write();
-        match found.is_empty() {
-            true => drop(all.remove(company)),
-            false => drop(all.insert(company.clone(), found)),
-        }
+        all.remove(company);
+        all.extend(found);
         Ok(())
     }
 
     /// Counts what an operation of another process cost. Nothing is counted while it is unknown what the company has
     /// spent: the sums, which are read then, contain it.
-    pub fn count(&self, event: &CostEvent) {
+    pub(crate) fn count(&self, event: &CostEvent) {
         if let Some(spending) = self.spending.lock().get_mut(&event.company_id) {
             spending.turn(self.clock.now());
-            let day = TimeZone::UTC.to_datetime(event.occurred_at).date();
-            spending.count(day, event.binding_key.clone(), event.cost);
+            spending.count_event(event);
         }
     }
 
@@ -230,7 +227,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Where what was spent cannot be read.
-    pub async fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, StoreError> {
+    pub(crate) async fn budgets(&self, company: &CompanyId) -> Result<Vec<BudgetView>, StoreError> {
         self.load(company).await?;
         let now = self.clock.now();
         let mut budgets = self.budgets.read().get(company).cloned().unwrap_or_default();
@@ -242,7 +239,7 @@ impl Ledger {
     }
 
     /// Removes an erased company from the cache.
-    pub fn forget(&self, company: &CompanyId) {
+    pub(crate) fn forget(&self, company: &CompanyId) {
         self.budgets.write().remove(company);
         self.spending.lock().remove(company);
     }
@@ -251,7 +248,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub async fn cost_events(
+    pub(crate) async fn cost_events(
         &self,
         company: &CompanyId,
         from: Option<&[u8]>,
@@ -265,7 +262,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Where a field is not valid.
-    pub fn finance_event(
+    pub(crate) fn finance_event(
         &self,
         company: &CompanyId,
         by: &str,
@@ -279,20 +276,15 @@ impl Ledger {
             created_by: by.to_owned(),
             created_at: self.clock.now(),
         };
-        let change = Change {
-            table: Table::FinanceEvents,
-            key: store::newest_first(company, event.id),
-            expected: Expected::Absent,
-            new: Some(store::encode("finance event", &event)?),
-        };
-        Ok((event, change))
+        let (key, new) = (store::newest_first(company, event.id), store::encode("finance event", &event)?);
+        Ok((event, Change::insert(Table::FinanceEvents, key, new)))
     }
 
     /// One page of a company's finance events, newest first.
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub async fn finance_events(
+    pub(crate) async fn finance_events(
         &self,
         company: &CompanyId,
         from: Option<&[u8]>,

@@ -15,8 +15,8 @@ use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use memhost_types::{
-    ActivityAction, BindingKey, Budget, BudgetView, CompanyId, CostEvent, Delivery, DeliveryFilter, DeliveryStatus,
-    FieldError, FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
+    ActivityAction, BindingKey, BudgetView, CompanyId, CostEvent, Delivery, DeliveryFilter, DeliveryStatus, FieldError,
+    FinanceEvent, Microcents, NewFinanceEvent, OperationErrorCode, Period, Rollup, RollupKey, SetBudget,
 };
 
 /// How sums are grouped.
@@ -214,7 +214,6 @@ impl Service {
         let entry = NewActivity::new(caller.principal(), ActivityAction::BudgetChanged, subject);
         let entry = entry.with(before.as_ref(), after.as_ref());
         self.bindings.record_with(company, entry, vec![change]).await?;
-        let after: Option<Budget> = after;
         ledger.apply(company, binding, period, after);
         let all = self.budgets(company).await?;
         let is_it = |view: &&BudgetView| view.budget.binding_key.as_ref() == binding && view.budget.period == period;
@@ -231,12 +230,12 @@ impl Service {
         let for_budget = |delivery: &Delivery| {
             delivery.error.as_ref().is_some_and(|error| error.code == OperationErrorCode::BudgetExceeded)
         };
-        let mut waiting = self.hooks.all(company);
+        let mut waiting = self.deliveries.all(company);
         while let Some(before) = waiting.next().await? {
             if filter.matches(&before) && for_budget(&before) {
                 let after = Delivery { due_at: Some(self.clock.now()), ..before.clone() };
                 // A delivery that was changed meanwhile is left as it is.
-                self.hooks.write(&before, &after).await?;
+                self.deliveries.write(&before, &after).await?;
             }
         }
         self.wake.notify_one();

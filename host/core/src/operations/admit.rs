@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use crate::Service;
-use crate::access::Act;
-use crate::access::Caller;
-use crate::error::Refusal;
-use crate::error::ServiceError;
+use crate::access::{Act, Caller};
+use crate::error::{Refusal, ServiceError};
 use crate::operations::record::Opened;
+use crate::versions::RateState;
 use crate::versions::serving::Serving;
 use memhost_types::{AgentId, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope};
 
 impl Service {
-    /// Begins an operation of a caller that may do it. A caller that may not gets a refusal in its own company's log.
+    /// Begins an operation of a caller. A caller that may not do it gets a refusal, in its own company's log.
     pub(crate) async fn begin(
         &self,
         caller: &Caller,
@@ -30,13 +29,9 @@ impl Service {
     }
 
     /// The rate limit of the binding that answers; none where it has no limit, or has not served yet.
-    pub fn rate(
-        &self,
-        company: &CompanyId,
-        agent: Option<&AgentId>,
-        named: Option<&BindingKey>,
-    ) -> Option<crate::versions::rate::RateState> {
+    pub fn rate(&self, company: &CompanyId, agent: Option<&AgentId>, named: Option<&BindingKey>) -> Option<RateState> {
         let binding = self.bindings.resolve(company, agent, named).ok()?.binding;
+        // What is warm may have an earlier revision's limit.
         if binding.limits.calls_per_second == 0 {
             return None;
         }
@@ -50,10 +45,10 @@ impl Service {
         scope: &Scope,
         named: Option<&BindingKey>,
     ) -> Result<Arc<Serving>, Refusal> {
-        // The host's own exports and erasures are stopped by no policy.
+        // No policy stops the host's own exports and erasures.
         let is_system = opened.operation().principal == Caller::system().principal();
         if self.is_erased(&scope.company_id) && !is_system {
-            let message = format!("the company {} was erased; nothing is kept for it any more", scope.company_id);
+            let message = ServiceError::Erased { company: scope.company_id.clone() }.to_string();
             return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
         }
         let agent = scope.agent_id.as_ref();
@@ -74,10 +69,8 @@ impl Service {
         if let Err(wait) = serving.rate.take() {
             let per_second = binding.limits.calls_per_second;
             let message = format!("the binding `{}` is over its limit `callsPerSecond` of {per_second}", binding.key);
-            let mut refusal = Refusal::new(OperationErrorCode::RateLimited, message);
             self.recorder.metrics.limit_hit("callsPerSecond");
-            refusal.error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
-            return Err(refusal);
+            return Err(Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait));
         }
         if let Some(exceeded) = self.recorder.ledger.check(&scope.company_id, &binding.key).await? {
             self.recorder.metrics.limit_hit("budget");

@@ -1,17 +1,10 @@
 //! Browse: the provider's own tree.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::page_digest;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, BrowseAnswer, Failure};
-use memhost_types::{BrowsePage, BrowseRequest, OperationId, OperationKind, QueryDigest, limits};
+use crate::operations::prelude::*;
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::BrowseAnswer;
+use memhost_types::{BrowsePage, BrowseRequest, QueryDigest, limits};
 
 impl Service {
     /// One page of the children of a node of the provider's own tree.

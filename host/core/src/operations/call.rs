@@ -1,5 +1,5 @@
-//! One call of a provider: past its circuit breaker, to the build that serves now, and to the one before it where a
-//! new build fails what that one can do.
+//! One call of a provider: through the circuit breaker, to the build that serves now. Where a new build fails, the build
+//! before is asked the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::versions::serving::Serving;
 use memhost_sandbox::CallError;
 use memhost_types::OperationErrorCode;
 
-/// The build that answered, with its answer; or why there is none.
+/// The build that answered and its answer, or why there is none.
 pub(crate) type Called<T> = Result<(Arc<Serving>, T), Refusal>;
 
 impl Service {
@@ -61,15 +61,15 @@ impl Service {
                 return Err(intended.failed(failure));
             }
             admitted.failed();
-            // Writes carry an operation id and are idempotent by it: the build before may be asked the same again.
+            // Writes carry an operation id and are idempotent by it, so the build before may be asked the same.
             if let Some(previous) = serving.previous()
                 && let Ok(answer) = step.call(&previous, id).await
             {
                 intended.add_embedded(std::mem::take(&mut failure.embedded));
                 let value = intended.answered(answer);
                 intended.set_version(&previous);
-                let before = &previous.plugin.component.description().version;
-                let reason = format!("a call failed that version {before} could answer: {}", failure.error);
+                let before = previous.plugin.version();
+                let reason = format!("a call failed that version {before} answered: {}", failure.error);
                 if let Err(refusal) = self.serving.roll_back(&serving, reason).await {
                     tracing::error!(error = %refusal.error.message, "a version could not be rolled back");
                 }
@@ -81,13 +81,10 @@ impl Service {
 }
 
 fn circuit_open(serving: &Serving, wait: Duration) -> Refusal {
-    let (key, failures) = (&serving.binding.key, serving.breaker.failures());
-    let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+    let (key, failures, ms) = (&serving.binding.key, serving.breaker.failures(), wait.as_millis().max(1));
     let message = format!(
-        "the provider of the binding `{key}` failed {failures} times in a row and is left alone for another {ms} ms; \
-         `memhost binding reset {key}` tries it at once"
+        "the provider of the binding `{key}` failed {failures} times in a row, and its circuit is open for another {ms} ms; \
+         `memhost binding reset {key}` closes it"
     );
-    let mut refusal = Refusal::new(OperationErrorCode::Unavailable, message);
-    refusal.error.retry_after_ms = Some(ms);
-    refusal
+    Refusal::new(OperationErrorCode::Unavailable, message).retry_after(wait)
 }

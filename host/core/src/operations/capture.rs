@@ -1,25 +1,15 @@
 //! Capture: the one operation that may be tried again with the same effect, be held back, and leave jobs.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
-use crate::operations::record::{Completion, Ended, Ending, Opened};
-use crate::operations::runner::{Answered, Step, Writes, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, CaptureAnswer, Failure};
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
-use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, Delivery, Held, OnBudget, OperationErrorCode, OperationId, OperationKind,
-    Outcome,
-};
+use memhost_types::{Binding, CaptureRequest, CaptureResponse, Delivery, Held, OnBudget, OperationErrorCode, Outcome};
 
 /// What goes with an attempt to capture something. Its rows are written in one step with the operation's record.
 pub(crate) trait Attempt: Sync {
-    /// The id that the provider is told: the same for every attempt at one thing.
+    /// The operation id that the provider gets: the same for every attempt.
     fn told(&self, own: OperationId) -> OperationId {
         own
     }
@@ -124,7 +114,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
         Ok(())
     }
 
-    async fn intent<'h>(&mut self, _: &'h Service, id: OperationId) -> Result<Writes<'h>, Refusal> {
+    async fn intent(&mut self, _: &Service, id: OperationId) -> Result<Writes, Refusal> {
         Ok(self.attempt.begun(id)?.into())
     }
 
@@ -139,7 +129,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: CaptureAnswer) -> Result<CaptureResponse, Refusal> {
         let CaptureAnswer { records, jobs, usage } = answer;
         answered.ending.set_jobs(jobs.clone());
-        // Nothing but this answer tells of the jobs: they are registered even where the records could not be judged.
+        // Only this answer names the jobs: they are registered even where the records could not be judged.
         let judged = answered.judge_new(&self.request.scope, &records).await;
         answered.register_jobs(&jobs).await?;
         judged?;
@@ -157,12 +147,12 @@ impl<A: Attempt> Step for Capture<'_, A> {
         Ended::Held(response, Refusal { outcome: Outcome::Held, ..refusal })
     }
 
-    async fn writes<'h>(
+    async fn writes(
         &mut self,
-        host: &'h Service,
+        host: &Service,
         ending: &mut Ending,
         ended: &Ended<CaptureResponse>,
-    ) -> Result<Writes<'h>, Refusal> {
+    ) -> Result<Writes, Refusal> {
         let own = ending.id();
         let rows = match ended {
             Ended::Succeeded(response) => self.attempt.ended(own, Ok(response))?,

@@ -1,18 +1,11 @@
 //! Correct: changes a record that is there.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::own_handles;
+use crate::operations::prelude::*;
 use crate::operations::privacy::private;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, Correction, Failure};
-use memhost_types::{CorrectRequest, CorrectResponse, OperationId, OperationKind};
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::Correction;
+use memhost_types::{CorrectRequest, CorrectResponse};
 
 impl Service {
     /// Corrects a record.

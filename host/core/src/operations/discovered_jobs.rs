@@ -5,7 +5,7 @@ use memhost_sandbox::OptionalInterface;
 use memhost_store::StoreError;
 use memhost_types::{ExtractionJob, Job, Scope};
 
-/// The newest jobs are asked for: so many can a write leave, as the contract says.
+/// How many of the newest jobs are asked for. By the contract, a write leaves no more.
 const NEWEST: u32 = 64;
 
 impl Answered<'_> {
@@ -23,7 +23,7 @@ impl Answered<'_> {
             }
             Err(failure) => {
                 self.ending.add_embedded(failure.embedded);
-                tracing::warn!(error = %failure.error, binding = %serving.binding.key, "jobs may wait unseen");
+                tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the provider could not list its jobs");
                 return Ok(());
             }
         };
@@ -34,17 +34,17 @@ impl Answered<'_> {
         Ok(())
     }
 
-    /// Writes down those of a provider's jobs that the host does not know, in one step with the completion. Nobody else
-    /// writes down jobs of this binding until that is on disk.
+    /// Registers those of a provider's jobs that the host does not know, in one step with the completion. No other operation
+    /// registers jobs of this binding until that is on disk.
     pub(crate) async fn register_jobs(&mut self, left: &[ExtractionJob]) -> Result<Vec<Job>, StoreError> {
         let (jobs, binding) = (&self.host.jobs, &self.serving.binding);
         if left.is_empty() || jobs.undiscovered(self.ending.operation(), binding, left).await?.is_empty() {
             return Ok(Vec::new());
         }
-        let leaving = jobs.leave(binding.id).await;
-        // Another operation may have written them down meanwhile.
+        let lock = jobs.lock_new(binding.id).await?;
+        // Another operation may have written them meanwhile.
         let new = jobs.undiscovered(self.ending.operation(), binding, left).await?;
-        self.ending.hold(leaving);
+        self.ending.hold(lock);
         self.ending.add_new_jobs(&new)?;
         Ok(new)
     }

@@ -1,24 +1,17 @@
 //! Explain: how a query came to its answer.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::operations::prelude::*;
 use crate::operations::privacy::private;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, ExplainAnswer, Failure};
-use memhost_types::{Explanation, OperationId, OperationKind, QueryRequest, limits};
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::ExplainAnswer;
+use memhost_types::{Explanation, QueryRequest, limits};
 
 impl Service {
     /// Runs a query again and tells how it came to its answer.
     ///
     /// # Errors
     /// As [`ServiceError`] says; `unsupported` where the provider does not export `explain`, or where the binding holds
-    /// records for a person: the way to an answer would tell of them.
+    /// records for a person, because the explanation would disclose them.
     #[boxed]
     pub async fn explain(&self, caller: &Caller, request: QueryRequest) -> Result<Explanation, ServiceError> {
         self.operate(caller, &mut Explain(request)).await

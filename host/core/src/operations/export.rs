@@ -1,18 +1,11 @@
 //! Export: everything that a binding holds, in the provider's own lines. `record_upsert` would lose when a record was
 //! made and what else only the provider knows of it; these lines lose nothing.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::page_digest;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, ChunkAnswer, Failure, OptionalInterface};
-use memhost_types::{Binding, ExportPage, ExportRequest, OperationId, OperationKind, QueryDigest, Scope};
+use crate::operations::prelude::*;
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::{ChunkAnswer, OptionalInterface};
+use memhost_types::{Binding, ExportPage, ExportRequest, QueryDigest, Scope};
 
 impl Service {
     /// A part of everything that a binding holds.

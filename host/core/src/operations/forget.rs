@@ -1,17 +1,10 @@
 //! Forget: makes records unreachable.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::own_handles;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, Failure, ForgetAnswer};
-use memhost_types::{ForgetEffect, ForgetRequest, ForgetResponse, OperationId, OperationKind};
+use crate::operations::prelude::*;
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::ForgetAnswer;
+use memhost_types::{ForgetEffect, ForgetRequest, ForgetResponse};
 
 impl Service {
     /// Makes records unreachable.

@@ -1,17 +1,9 @@
 //! Get: one record.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::own_handles;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, Failure};
-use memhost_types::{GetRequest, GetResponse, OperationId, OperationKind, Snippet, Usage};
+use crate::operations::prelude::*;
+use async_recursion::async_recursion as boxed;
+use memhost_types::{GetRequest, GetResponse, Snippet, Usage};
 
 impl Service {
     /// One record, if it is there.

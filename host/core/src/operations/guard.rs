@@ -30,8 +30,8 @@ pub(crate) fn page_digest(list: &str, serving: &Serving, scope: &Scope, rest: &[
 }
 
 impl Service {
-    /// Refuses a read that would tell of records that wait for a person. The labels of a tree and the parts of a score
-    /// repeat a record's text, and no single record can be taken out of them.
+    /// Refuses a read that would disclose records that wait for a person. The labels of a tree and the parts of a score
+    /// repeat a record's text, and single records cannot be removed from them.
     pub(crate) fn holds_nothing(&self, serving: &Serving) -> Result<(), Refusal> {
         let binding = &serving.binding;
         if binding.policy.review.is_none() && self.reviews.hidden(binding.id) == 0 {

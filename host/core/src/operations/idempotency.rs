@@ -1,23 +1,16 @@
 //! Requests that may be sent twice: the second one with the same key is answered as the first one was.
 //!
-//! The key is durable before anything is done. Whoever comes while the first one is at work waits for it; after a crash in
-//! the middle nobody knows whether it was done, and that is what is said.
+//! The key is durable before anything is done. A request that comes while the first one runs waits for it. After a crash in
+//! between it is unknown whether the first one was done, and the answer says so.
 
 use async_recursion::async_recursion as boxed;
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
-
-use crate::access::Caller;
 
 use crate::Service;
-
+use crate::access::Caller;
 use crate::error::ServiceError;
-use memhost_store::{self as store, Change, Expected, Table, Transacted};
+use memhost_store::{self as store, Change, Expected, Lease, LockKind, Table};
 use memhost_types::CompanyId;
 
 /// How long an answer is kept.
@@ -25,10 +18,7 @@ const KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// The largest answer that is kept, in bytes.
 const MAX_ANSWER: usize = 256 << 10;
 
-/// Keys at work, each with the lock that the second one waits for.
-pub(crate) type InFlight = Mutex<HashMap<Vec<u8>, Arc<AsyncMutex<()>>>>;
-
-/// An answer as it is kept.
+/// A stored answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeptAnswer {
     /// Its status.
@@ -41,34 +31,35 @@ pub struct KeptAnswer {
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    /// Of what was asked: the same key for something else is a mistake.
+    /// The digest of the request: the same key for another request is a mistake.
     request: String,
     begun_at: Timestamp,
     answer: Option<KeptAnswer>,
 }
 
-/// What a key stands for.
+/// What is known of an idempotency key.
 pub enum Idempotent {
-    /// Nothing yet: do it, and hand the answer in.
+    /// Nothing yet: do it, and pass the answer to [`Service::answered`].
     New(Ticket),
     /// It was done.
     Answered(KeptAnswer),
-    /// The key was used for something else.
+    /// The key was used for another request.
     Reused,
-    /// The host ended while it was at work.
+    /// The host ended before the request was answered.
     Unknown,
 }
 
-/// Whoever holds it does what was asked.
+/// The right to do what was asked.
 pub struct Ticket {
     key: Vec<u8>,
     request: String,
     begun_at: Timestamp,
-    in_flight: Option<OwnedMutexGuard<()>>,
+    /// A second request with this key waits for it.
+    _lock: Lease,
 }
 
 impl Service {
-    /// What a key of a caller stands for, in what is asked: a key is one token's and of no use to another one.
+    /// What an idempotency key stands for. Keys of different callers are different.
     ///
     /// # Errors
     /// Where the store fails.
@@ -80,7 +71,7 @@ impl Service {
         key: &str,
         request: &[&[u8]],
     ) -> Result<Idempotent, ServiceError> {
-        // What is asked may hold a secret: nobody who reads the store can try values against the digest.
+        // A request may contain a secret. The digest has a key, so that who reads the store cannot guess the secret by it.
         let mut digest = blake3::Hasher::new_keyed(&self.digest_key);
         for part in request {
             digest.update(&(part.len() as u64).to_le_bytes()).update(part);
@@ -88,8 +79,7 @@ impl Service {
         let request = digest.finalize().to_hex().to_string();
         let company = company.map_or("", |company| company.as_str());
         let key = [company.as_bytes(), b"\0", caller.key().as_bytes(), b"\0", key.as_bytes()].concat();
-        let lock = Arc::clone(self.idempotency.lock().entry(key.clone()).or_default());
-        let in_flight = lock.lock_owned().await;
+        let lock = self.store.lock(LockKind::Request, &key).await?;
         let now = self.clock.now();
         let stored = self.store.get(Table::Idempotency, &key).await?;
         let stored: Option<Stored> = stored.map(|value| store::decode("idempotency key", &value)).transpose()?;
@@ -98,7 +88,7 @@ impl Service {
             Some(Stored { answer: Some(answer), .. }) => Ok(Idempotent::Answered(answer)),
             Some(Stored { answer: None, .. }) => Ok(Idempotent::Unknown),
             None => {
-                let ticket = Ticket { key, request, begun_at: now, in_flight: Some(in_flight) };
+                let ticket = Ticket { key, request, begun_at: now, _lock: lock };
                 self.write_ticket(&ticket, Some(None)).await?;
                 Ok(Idempotent::New(ticket))
             }
@@ -111,32 +101,22 @@ impl Service {
     /// Where the store fails.
     #[boxed]
     pub async fn answered(&self, ticket: Ticket, answer: Option<KeptAnswer>) -> Result<(), ServiceError> {
-        // What is too large to be kept was done all the same.
+        // An answer that is too large is kept without its body.
         let kept = answer.map(|answer| match answer.body.len() <= MAX_ANSWER {
             true => answer,
             false => KeptAnswer { body: String::new(), ..answer },
         });
-        let written = self.write_ticket(&ticket, kept.map(Some)).await;
-        drop(ticket);
-        self.idempotency.lock().retain(|_, lock| Arc::strong_count(lock) > 1);
-        written
+        self.write_ticket(&ticket, kept.map(Some)).await
     }
 
     async fn write_ticket(&self, ticket: &Ticket, answer: Option<Option<KeptAnswer>>) -> Result<(), ServiceError> {
         let stored = answer.map(|answer| Stored { request: ticket.request.clone(), begun_at: ticket.begun_at, answer });
-        let change = Change {
-            table: Table::Idempotency,
-            key: ticket.key.clone(),
-            expected: Expected::Anything,
-            new: stored.map(|stored| store::encode("idempotency key", &stored)).transpose()?,
-        };
-        if let Transacted::Done(commit) = self.store.transact(&[change]).await? {
-            commit.await?;
-        }
+        let new = stored.map(|stored| store::encode("idempotency key", &stored)).transpose()?;
+        store::write(&*self.store, &[Change::always(Table::Idempotency, ticket.key.clone(), new)]).await?;
         Ok(())
     }
 
-    /// Forgets keys that are too old. Answers how many.
+    /// Removes keys that are too old. Answers how many.
     pub(crate) async fn sweep_keys(&self) -> Result<usize, ServiceError> {
         let (mut old, now) = (Vec::new(), self.clock.now());
         let mut keys = store::scan_all(&*self.store, Table::Idempotency, b"");

@@ -1,17 +1,10 @@
 //! Import: takes in the lines of an export.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::operations::prelude::*;
 use crate::operations::privacy::private;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, Failure, ImportAnswer};
-use memhost_types::{BindingKey, ImportRequest, ImportResponse, OperationId, OperationKind, Scope};
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::ImportAnswer;
+use memhost_types::{BindingKey, ImportRequest, ImportResponse, Scope};
 
 impl Service {
     /// Imports whole lines of an export: all of them or none, and what is there already only once.

@@ -1,17 +1,10 @@
 //! List: one page of all records.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
 use crate::operations::guard::page_digest;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, Failure, ListAnswer};
-use memhost_types::{ListPage, ListRequest, OperationId, OperationKind, QueryDigest};
+use crate::operations::prelude::*;
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::ListAnswer;
+use memhost_types::{ListPage, ListRequest, QueryDigest};
 
 impl Service {
     /// One page of all records.

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use crate::error::Refusal;
-use crate::versions::serving::Serving;
-use crate::versions::serving::effective;
+use crate::versions::serving::{Serving, effective};
 use memhost_pii::{self as pii, PiiRisk};
 use memhost_types::{
     CaptureRequest, CorrectRequest, ImportRequest, JsonObject, OperationErrorCode, PiiPolicy, QueryRequest,

@@ -1,17 +1,10 @@
 //! Query: what fits, best first, without the records that wait for a person.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::operations::prelude::*;
 use crate::operations::privacy::private;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, Failure, QueryAnswer};
-use memhost_types::{ContextBundle, HookContext, OperationId, OperationKind, QueryRequest, limits};
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::QueryAnswer;
+use memhost_types::{ContextBundle, HookContext, QueryRequest, limits};
 
 impl Service {
     /// Finds what fits, best first.
@@ -71,7 +64,7 @@ impl Step for Query<'_> {
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: QueryAnswer) -> Result<ContextBundle, Refusal> {
         let QueryAnswer { mut snippets, mut profile_summary, .. } = answer;
         if answered.serving.binding.policy.review.is_some() {
-            // Nobody can tell out of which records it was made.
+            // It may be made from records that must be hidden.
             profile_summary = None;
         } else if profile_summary.is_none() {
             profile_summary = answered.summary(&self.request).await;

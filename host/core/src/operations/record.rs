@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
-use tokio::sync::{Notify, OwnedMutexGuard};
+use tokio::sync::Notify;
 
 pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
 use crate::error::Refusal;
@@ -18,7 +18,7 @@ use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use memhost_ports::Clock;
 use memhost_sandbox::{Answer, Failure};
-use memhost_store::{Store, StoreError, TableWrite};
+use memhost_store::{Lease, Store, StoreError, TableWrite};
 use memhost_types::{
     Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError, OperationErrorCode,
     OperationId, Outcome, PayloadSnapshot, RecordHandle, Snapshots, SourceRef, Usage, limits,
@@ -36,7 +36,7 @@ pub(crate) struct Recorder {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// How far an operation has come.
+/// The stage of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Open,
@@ -46,21 +46,20 @@ enum Stage {
     Ended,
 }
 
-/// What an operation has in every state. Dropping it before its end records it as interrupted, with everything that is
-/// known by then.
+/// What an operation has in every state. Dropping it before its end records it as interrupted, with what is known by then.
 pub(crate) struct Record {
     recorder: Arc<Recorder>,
-    /// Shared with the log only while the log writes it: a change meanwhile changes a copy.
+    /// Shared with the log while the log writes it. A change meanwhile changes a copy.
     operation: Arc<Operation>,
     started: Instant,
     stage: Stage,
-    /// What the host's own imports used. It stands behind what the provider reports.
+    /// What the host's own imports used. The record lists it after what the provider reports.
     embedded: Vec<Usage>,
     /// Written in one step with the completion.
     beside: Vec<TableWrite>,
     has_new_jobs: bool,
-    /// Nobody else writes down jobs of the binding until the record is on disk.
-    leaving: Option<OwnedMutexGuard<()>>,
+    /// Locks that are held until the record is on disk.
+    locks: Vec<Lease>,
 }
 
 /// What a provider's answer says about itself.
@@ -112,7 +111,7 @@ impl Record {
     }
 
     pub(crate) fn set_version(&mut self, serving: &Serving) {
-        self.change().provider_version = Some(serving.plugin.component.description().version.to_string());
+        self.change().provider_version = Some(serving.plugin.version().to_string());
     }
 
     /// Keeps as much of the request as the binding's policy says.
@@ -183,9 +182,9 @@ impl Record {
         Ok(())
     }
 
-    /// Nobody else gets this before the completion is on disk.
-    pub(crate) fn hold(&mut self, leaving: OwnedMutexGuard<()>) {
-        self.leaving = Some(leaving);
+    /// Holds a lock until the completion is on disk.
+    pub(crate) fn hold(&mut self, lock: Lease) {
+        self.locks.push(lock);
     }
 
     /// Names the host's own failure as what it is. After the answer it undoes nothing at the provider.
@@ -242,7 +241,7 @@ impl Record {
         log_end(&self.operation);
     }
 
-    /// Nobody waits for it any more: it is flushed with the next group.
+    /// Writes without waiting: it is flushed with the next group.
     fn write_unawaited(&mut self) {
         self.recorder.feed.operation(&self.operation);
         let beside = std::mem::take(&mut self.beside);
@@ -275,11 +274,4 @@ fn log_end(operation: &Operation) {
         operation = %operation.id, company = %operation.company_id, kind = operation.kind.as_str(),
         outcome = operation.outcome.as_str(), latency_us = operation.latency_us, "an operation ended"
     );
-}
-
-/// The store failed: the operation is refused before its provider is called, and failed after that.
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self::new(OperationErrorCode::Host, error.to_string())
-    }
 }

@@ -19,16 +19,13 @@
 use std::future::{Future, ready};
 use std::sync::Arc;
 
-use tokio::sync::MutexGuard;
-
 use crate::Service;
 use crate::access::Caller;
-use crate::error::Refusal;
-use crate::error::ServiceError;
+use crate::error::{Refusal, ServiceError};
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure};
-use memhost_store::TableWrite;
+use memhost_store::{Lease, TableWrite};
 use memhost_types::{BindingKey, OperationId, OperationKind, Scope, Snippet, Usage, limits};
 
 /// The scope that a caller asks in, and the binding that it names.
@@ -63,11 +60,7 @@ pub(crate) trait Step: Send + Sync {
     }
 
     /// What is written in one step with the intent of a write.
-    fn intent<'h>(
-        &mut self,
-        _host: &'h Service,
-        _id: OperationId,
-    ) -> impl Future<Output = Result<Writes<'h>, Refusal>> + Send {
+    fn intent(&mut self, _host: &Service, _id: OperationId) -> impl Future<Output = Result<Writes, Refusal>> + Send {
         ready(Ok(Writes::default()))
     }
 
@@ -94,12 +87,12 @@ pub(crate) trait Step: Send + Sync {
     }
 
     /// What is written in one step with the completion, however the operation ended.
-    fn writes<'h>(
+    fn writes(
         &mut self,
-        _host: &'h Service,
+        _host: &Service,
         _ending: &mut Ending,
         _ended: &Ended<Self::Response>,
-    ) -> impl Future<Output = Result<Writes<'h>, Refusal>> + Send {
+    ) -> impl Future<Output = Result<Writes, Refusal>> + Send {
         ready(Ok(Writes::default()))
     }
 }
@@ -120,12 +113,12 @@ pub(crate) use asks_with;
 
 /// Rows that are written in one step with a record, and a lock that is held until they are on disk.
 #[derive(Default)]
-pub(crate) struct Writes<'h> {
+pub(crate) struct Writes {
     pub(crate) rows: Vec<TableWrite>,
-    pub(crate) lock: Option<MutexGuard<'h, ()>>,
+    pub(crate) lock: Option<Lease>,
 }
 
-impl From<Vec<TableWrite>> for Writes<'_> {
+impl From<Vec<TableWrite>> for Writes {
     fn from(rows: Vec<TableWrite>) -> Self {
         Self { rows, lock: None }
     }
@@ -176,11 +169,7 @@ impl Service {
     }
 
     /// Everything that may refuse an operation before its provider is called.
-    async fn ready<'h, S: Step>(
-        &'h self,
-        step: &mut S,
-        opened: &mut Opened,
-    ) -> Result<(Arc<Serving>, Writes<'h>), Refusal> {
+    async fn ready<S: Step>(&self, step: &mut S, opened: &mut Opened) -> Result<(Arc<Serving>, Writes), Refusal> {
         step.check(self)?;
         let (scope, named) = step.target();
         let serving = self.admit(opened, scope, named).await?;

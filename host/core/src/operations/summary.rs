@@ -6,7 +6,7 @@ use memhost_types::{Intent, QueryRequest};
 
 impl Answered<'_> {
     /// Asks for the summary where the query is for the start of a run, as a part of that operation. The answer to the
-    /// query is good without it: only the operator is told of an error.
+    /// query is valid without it: an error is only logged.
     pub(crate) async fn summary(&mut self, request: &QueryRequest) -> Option<String> {
         let serving = self.serving;
         if request.intent != Intent::AgentPreamble || !serving.plugin.component.exports(OptionalInterface::Profile) {

@@ -1,17 +1,10 @@
 //! Upsert: records as the caller writes them.
 
-use async_recursion::async_recursion as boxed;
-use std::sync::Arc;
-
-use crate::Service;
-use crate::access::Caller;
-use crate::error::{Refusal, ServiceError};
+use crate::operations::prelude::*;
 use crate::operations::privacy::private;
-use crate::operations::record::{Completion, Opened};
-use crate::operations::runner::{Answered, Step, asks_with};
-use crate::versions::serving::Serving;
-use memhost_sandbox::{Answer, Failure, RecordsAnswer};
-use memhost_types::{OperationId, OperationKind, UpsertRequest, UpsertResponse};
+use async_recursion::async_recursion as boxed;
+use memhost_sandbox::RecordsAnswer;
+use memhost_types::{UpsertRequest, UpsertResponse};
 
 impl Service {
     /// Writes records as they are.
@@ -32,7 +25,7 @@ impl Service {
 
 struct Upsert {
     request: UpsertRequest,
-    /// A person stands behind the records: the review policy holds none of them.
+    /// Whether the caller answers for the records: the review policy holds none of them then.
     is_curated: bool,
 }
 

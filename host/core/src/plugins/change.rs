@@ -1,4 +1,4 @@
-//! What becomes of the files in the plugins directory, for whoever follows it.
+//! Changes of the files in the plugins directory.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use memhost_types::{Digest, ProviderKey};
 
-/// What became of a file.
+/// The result of a change of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "change")]
 pub enum PluginOutcome {
@@ -21,22 +21,22 @@ pub enum PluginOutcome {
         /// Of its bytes.
         digest: Digest,
     },
-    /// It is kept out.
+    /// It was refused.
     Refused {
         /// Why, and what to do about it.
         reason: String,
     },
-    /// It is not there any more; its build goes on for the bindings that it served.
+    /// It was removed; its build goes on for the bindings that it served.
     Gone,
 }
 
-/// A file that came, changed or went.
+/// A file that was added, changed or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginChange {
     /// Which file.
     pub path: PathBuf,
-    /// What became of it.
+    /// The result.
     #[serde(flatten)]
     pub outcome: PluginOutcome,
 }

@@ -1,51 +1,34 @@
-//! What this room fails with.
+//! Why calls about plugins fail.
+
+use std::fmt::Display;
+use std::path::Path;
 
 use crate::plugins::trust::TrustError;
 use memhost_sandbox::AdmissionError;
 use memhost_types::Digest;
 
-/// Why a file is not taken in, or a build cannot be had.
+/// Why a file is not admitted, or a build cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum PluginError {
-    /// What is in it will not do.
     #[error(transparent)]
     Admission(#[from] AdmissionError),
-    /// Whose it is is not known, or not believed.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// Another file has taken its place while it was read.
-    #[error("{path} is being written; try again when it is whole")]
-    BeingWritten {
-        /// Which file.
-        path: String,
-    },
-    /// It has the key of the provider that is part of the host.
+    /// The file was changed or replaced while it was read.
+    #[error("{path} is being written; try again when it is complete")]
+    BeingWritten { path: String },
     #[error("its provider key `{key}` is that of the built-in provider; give it one of its own")]
-    BuiltinKey {
-        /// The key.
-        key: &'static str,
-    },
-    /// A copy is not what its name says.
+    BuiltinKey { key: &'static str },
+    /// The digest of a copy does not match its name.
     #[error("the copy of {digest} was changed by somebody else; put the plugin's file into the plugins directory")]
-    Changed {
-        /// What it should be.
-        digest: Digest,
-    },
-    /// The host could not read or write.
+    Changed { digest: Digest },
     #[error("{action} {what} failed: {message}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// To which thing.
-        what: String,
-        /// What the system said.
-        message: String,
-    },
+    Io { action: &'static str, what: String, message: String },
 }
 
 impl PluginError {
-    /// What the system said of a file.
-    pub(crate) fn io(action: &'static str, path: &std::path::Path, error: &dyn std::fmt::Display) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path, error: &dyn Display) -> Self {
         Self::Io { action, what: path.display().to_string(), message: error.to_string() }
     }
 }

@@ -1,4 +1,4 @@
-//! Looking at the plugins directory without ever believing half of a file.
+//! Reads the plugins directory, and never uses a file that is still being written.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::plugins::error::PluginError;
 use memhost_sandbox::{AdmissionError, MAX_COMPONENT_BYTES};
 
-/// For how long a file is to be as it is before it is read: looks that follow each other more closely prove nothing.
+/// How long a file must be unchanged before it is read.
 pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 
-/// What a file is told by without reading it. Whoever writes to it, replaces it or renames another one over it changes
+/// Identifies a file's content without reading it. Writing to the file, replacing it or renaming another one over it changes
 /// one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
@@ -47,7 +47,7 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, Plug
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.extension().is_some_and(|extension| extension == "wasm")
-            // Gone since it was listed, or a link to nowhere.
+            // Without metadata it was removed meanwhile, or is a broken link.
             && let Ok(metadata) = std::fs::metadata(&path)
         {
             let fingerprint = Fingerprint::of(&path, &metadata);
@@ -58,8 +58,8 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, Plug
     Ok(files)
 }
 
-/// Reads a file that may be any size or kind: the size is looked at first, and no more than it is read. None: it
-/// changed meanwhile, and is to be looked at again.
+/// Reads a file of any size or kind. Its size is checked first, and no more than the limit is read. None: it changed
+/// meanwhile and must be read again.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
     use std::io::Read as _;
     let failed = |error: std::io::Error| PluginError::io("reading", path, &error);

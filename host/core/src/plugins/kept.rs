@@ -1,5 +1,5 @@
-//! Copies of admitted components, by digest, in the data directory: what serves a binding goes on serving when its file
-//! is removed from the plugins directory.
+//! Copies of admitted components, by digest, in the data directory. A copy goes on serving bindings after its file was
+//! removed from the plugins directory.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -43,7 +43,7 @@ impl KeptComponents {
         written.map(drop).map_err(|error| PluginError::io("writing", &path, &error))
     }
 
-    /// The copy, if it is there and is what its name says.
+    /// The copy, if it is there and matches its digest.
     pub(crate) fn read(&self, digest: Digest) -> Result<Vec<u8>, PluginError> {
         let path = self.path(digest);
         let read = files::read(&path)?;
@@ -54,7 +54,7 @@ impl KeptComponents {
         Ok(bytes)
     }
 
-    /// Throws away every copy that nobody needs.
+    /// Removes every copy that is not needed.
     pub(crate) fn keep_only(&self, needed: &HashSet<Digest>) -> Result<(), PluginError> {
         let needed: HashSet<PathBuf> = needed.iter().map(|digest| self.path(*digest)).collect();
         for (path, _) in files::list(&self.0)? {

@@ -1,5 +1,4 @@
-//! Admitted and refused components. A file that is refused is kept out with its reason until it changes; the others
-//! serve.
+//! Admitted and refused components. A refused file is shown with its reason until it changes.
 
 use async_recursion::async_recursion as boxed;
 use std::cmp::Ordering;
@@ -14,42 +13,37 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-use crate::plugins::change::PluginChange;
-
-use crate::plugins::change::PluginOutcome;
+use crate::plugins::change::{PluginChange, PluginOutcome};
 use crate::plugins::error::PluginError;
-use crate::plugins::files;
-use crate::plugins::files::Fingerprint;
-use crate::plugins::files::SETTLE;
+use crate::plugins::files::{self, Fingerprint, SETTLE};
 use crate::plugins::kept::KeptComponents;
-use crate::plugins::trust::Signed;
-use crate::plugins::trust::Trust;
+use crate::plugins::trust::{Signed, Trust};
 use memhost_sandbox::{CacheKey, Component, Sandbox};
-use memhost_types::{Digest, ProviderKey};
+use memhost_types::{Digest, ProviderKey, VersionChoice};
 
 /// Components that are admitted at the same time.
 const PARALLEL_ADMISSIONS: usize = 2;
-/// So many changes wait for whoever follows them.
+/// The most changes that wait for a follower.
 const CHANGES: usize = 256;
 
-/// Where a component came from.
+/// The source of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "path")]
 pub enum PluginSource {
-    /// It is part of this binary.
+    /// This binary.
     Builtin,
-    /// It is a file of the plugins directory.
+    /// A file of the plugins directory.
     File(PathBuf),
-    /// Its file is gone; a copy goes on serving the bindings that it served.
+    /// A copy. The file is gone, and the copy serves the bindings that the file served.
     Kept,
 }
 
 /// An admitted build of a provider.
 #[derive(Debug, Clone)]
 pub struct Plugin {
-    /// Where it came from.
+    /// Its source.
     pub source: PluginSource,
-    /// What serves.
+    /// The component.
     pub component: Component,
     /// Whose it is.
     pub signed: Signed,
@@ -58,15 +52,25 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// What the build is told by.
+    /// The digest that identifies the build.
     pub fn digest(&self) -> Digest {
         self.component.inspection().digest
     }
 
-    /// Whether it takes a binding over from another build of its provider: a higher version does, and of one version
-    /// the build that is there now and was written later.
+    /// The provider's version.
+    pub fn version(&self) -> &semver::Version {
+        &self.component.description().version
+    }
+
+    /// Whether a binding that makes this choice may be served by it.
+    pub(crate) fn is_allowed_by(&self, choice: &VersionChoice) -> bool {
+        choice.allows(self.version(), self.digest())
+    }
+
+    /// Whether it replaces another build of its provider: it has a higher version, or the same version, its file is there,
+    /// and it was written later.
     pub fn is_newer_than(&self, other: &Self) -> bool {
-        match self.component.description().version.cmp(&other.component.description().version) {
+        match self.version().cmp(other.version()) {
             Ordering::Greater => true,
             Ordering::Equal => {
                 self.is_present()
@@ -77,13 +81,13 @@ impl Plugin {
         }
     }
 
-    /// Whether it may take a binding over: only what is there now.
+    /// Whether its file is there. Only then may it replace another build.
     pub fn is_present(&self) -> bool {
         self.source != PluginSource::Kept
     }
 }
 
-/// A file that was kept out.
+/// A file that was refused.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedPlugin {
@@ -93,14 +97,14 @@ pub struct RefusedPlugin {
     pub reason: String,
 }
 
-/// Where providers are taken from and kept.
+/// The directories of providers, and which of them are trusted.
 #[derive(Debug, Clone)]
 pub struct PluginsOptions {
-    /// Files that come and go. It must be there.
+    /// The plugins directory. It must exist.
     pub directory: PathBuf,
-    /// Copies of what was admitted. Made where it is missing.
+    /// The copies of admitted components. It is made where it is missing.
     pub kept: PathBuf,
-    /// Whose files are believed.
+    /// Which files are trusted.
     pub trust: Trust,
 }
 
@@ -108,7 +112,7 @@ pub struct PluginsOptions {
 pub struct Plugins {
     sandbox: Sandbox,
     cache: CacheKey,
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     kept: KeptComponents,
     trust: Arc<Trust>,
     admitted: RwLock<BTreeMap<ProviderKey, Vec<Plugin>>>,
@@ -132,7 +136,7 @@ impl Plugins {
     /// Where the built-in provider is not admitted or a directory cannot be read. A bad file is no error.
     #[boxed]
     pub async fn open(sandbox: &Sandbox, cache: CacheKey, options: PluginsOptions) -> Result<Self, PluginError> {
-        // Later a directory that is away for a moment is waited for; at the start it is a wrong option.
+        // An unreadable directory at the start is a wrong option; later it is tried again.
         files::list(&options.directory)?;
         let component = Component::admit(sandbox, memhost_builtin::LOCAL_MARKDOWN.to_vec(), Some(&cache)).await?;
         let plugins = Self {
@@ -152,27 +156,22 @@ impl Plugins {
         Ok(plugins)
     }
 
-    /// The directory that files come from.
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    /// Changes whenever another build may serve somebody.
+    /// Increases whenever the available builds change.
     pub fn generation(&self) -> u64 {
         self.generation.load(Order::Acquire)
     }
 
-    /// What becomes of the directory's files from now on.
+    /// Changes of the directory's files from now on.
     pub fn changes(&self) -> broadcast::Receiver<PluginChange> {
         self.changes.subscribe()
     }
 
     fn publish(&self, path: &Path, outcome: PluginOutcome) {
-        // Nobody has to listen.
+        // An error means that nobody follows.
         let _ = self.changes.send(PluginChange { path: path.to_owned(), outcome });
     }
 
-    /// Looks at the directory now. Answers false where a file is being written and must be looked at again soon.
+    /// Reads the directory now. Answers false where a file is being written and must be read again soon.
     pub async fn scan(&self) -> bool {
         self.scan_directory(false).await
     }
@@ -183,7 +182,7 @@ impl Plugins {
         let listed = match tokio::task::spawn_blocking(move || files::list(&directory)).await {
             Ok(Ok(listed)) => listed,
             Ok(Err(error)) => {
-                // A directory that is away for a moment takes nothing away.
+                // Builds stay where the directory cannot be read for a moment.
                 tracing::warn!(%error, "the plugins directory cannot be read");
                 return true;
             }
@@ -200,7 +199,7 @@ impl Plugins {
         for (path, fingerprint) in listed {
             match seen.get(&path).filter(|known| known.fingerprint == fingerprint).map(|known| known.waits_since) {
                 Some(None) => {}
-                // As it has been for a while: whoever wrote it has finished.
+                // Unchanged for a while: it is complete.
                 Some(Some(since)) if since.elapsed() >= SETTLE => ready.push((path, fingerprint)),
                 Some(Some(_)) => all_settled = false,
                 None if is_first => ready.push((path, fingerprint)),
@@ -280,14 +279,14 @@ impl Plugins {
             None => builds.push(plugin),
         }
         builds.sort_by(|a, b| {
-            let order = |build: &Plugin| (build.component.description().version.clone(), build.written);
+            let order = |build: &Plugin| (build.version().clone(), build.written);
             order(b).cmp(&order(a))
         });
         drop(admitted);
         self.generation.fetch_add(1, Order::AcqRel);
     }
 
-    /// A file is not what it was: its build, unless it is the one named, serves only those that it served.
+    /// A file was changed or removed: its build, unless it has this digest, serves only the bindings that it served.
     fn forget_file(&self, path: &Path, stays: Option<Digest>) {
         self.refused.write().remove(path);
         let mut admitted = self.admitted.write();
@@ -310,7 +309,7 @@ impl Plugins {
 
     fn refuse(&self, path: PathBuf, error: &PluginError) {
         let reason = error.to_string();
-        tracing::warn!(path = %path.display(), %reason, "a plugin is kept out");
+        tracing::warn!(path = %path.display(), %reason, "a plugin was refused");
         self.forget_file(&path, None);
         self.publish(&path, PluginOutcome::Refused { reason: reason.clone() });
         self.refused.write().insert(path, reason);
@@ -340,7 +339,7 @@ impl Plugins {
         Ok(plugin)
     }
 
-    /// Throws away the copies of builds that are neither in the directory nor named here.
+    /// Removes the copies of builds that are neither in the directory nor in this set.
     ///
     /// # Errors
     /// Where the copies cannot be read or removed.
@@ -354,7 +353,7 @@ impl Plugins {
         self.admitted.read().values().flatten().cloned().collect()
     }
 
-    /// The files that were kept out.
+    /// The files that were refused.
     pub fn refused(&self) -> Vec<RefusedPlugin> {
         let refused = self.refused.read();
         refused.iter().map(|(path, reason)| RefusedPlugin { path: path.clone(), reason: reason.clone() }).collect()
@@ -363,7 +362,7 @@ impl Plugins {
     /// Admits one file on its own, for `plugin inspect`.
     ///
     /// # Errors
-    /// Why it is kept out.
+    /// Why it is refused.
     #[boxed]
     pub async fn inspect(sandbox: &Sandbox, path: &Path) -> Result<Component, PluginError> {
         let (bytes, _) = read_file(Arc::default(), path).await?;
@@ -371,7 +370,7 @@ impl Plugins {
     }
 }
 
-/// Reads a file and says whose it is, before anything looks at what is in it.
+/// Reads a file and checks its signature, before its content is used.
 async fn read_file(trust: Arc<Trust>, path: &Path) -> Result<(Vec<u8>, Signed), PluginError> {
     let owned = path.to_owned();
     let read = tokio::task::spawn_blocking(move || {
@@ -396,7 +395,7 @@ async fn admit_file(
     let digest = component.inspection().digest;
     let written = tokio::task::spawn_blocking(move || kept.keep(digest, &copy)).await;
     if let Ok(Err(error)) = written {
-        tracing::warn!(%error, "a plugin serves without a copy: it is gone once its file is");
+        tracing::warn!(%error, "a plugin has no copy: it stops serving when its file is removed");
     }
     Ok((component, signed))
 }

@@ -21,62 +21,35 @@ const HEAD: usize = 2 + 8;
 /// `minisign` reads no longer line.
 const MAX_COMMENT: usize = 8000;
 
-/// Why something was not signed, or a signature not believed.
+/// Why something was not signed, or a signature was refused.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SignatureError {
-    /// The text is no public key.
     #[error("the public key cannot be read: {0}; give a minisign `.pub` file or its base64 line")]
     PublicKey(&'static str),
-    /// The text is no signature.
-    #[error("the signature cannot be read: {0}; fetch the `.minisig` file again, or have the file signed anew")]
+    #[error("the signature cannot be read: {0}; fetch the `.minisig` file again, or have the file signed again")]
     Malformed(&'static str),
-    /// The key that signed is not among the trusted ones.
     #[error("the file is signed with key {id}, which is not trusted; add that key only if you know whose it is")]
-    Untrusted {
-        /// The key's id.
-        id: String,
-    },
-    /// A trusted key's id is on the signature, and it is not that key's signature of this file.
+    Untrusted { id: String },
+    /// The signature has the id of a trusted key, and that key did not sign this file.
     #[error(
         "the signature by key {id} does not fit the file: the file, the trusted comment or the signature was changed; do not use the file, fetch both again"
     )]
-    Mismatch {
-        /// The key's id.
-        id: String,
-    },
-    /// The comment to sign cannot be written.
+    Mismatch { id: String },
     #[error("the trusted comment {0}; give one line of text of at most {MAX_COMMENT} bytes")]
     Comment(&'static str),
-    /// The system gave no randomness.
     #[error("no signing key was made, the system gave no random bytes: {0}; try again")]
     Random(getrandom::Error),
-    /// There is a file already where the key was to be written.
     #[error("the signing key was not written: {path} exists; give another path, or move that file away")]
-    Exists {
-        /// Where.
-        path: PathBuf,
-    },
-    /// The file is no signing key.
+    Exists { path: PathBuf },
+    /// The reason never contains a part of the key.
     #[error("the signing key {path} cannot be read: {reason}; give a key that memhost or `minisign -G -W` made")]
-    SecretKey {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong with it; never what is in it.
-        reason: &'static str,
-    },
-    /// The system refused to read or write.
+    SecretKey { path: PathBuf, reason: &'static str },
     #[error("{action} the signing key {path} failed: {source}; check the path and its permissions")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
 }
 
-/// A public key whose signatures are believed. Parses from minisign's `.pub` file or the base64 line in it, and is
+/// A public key that is trusted. Parses from minisign's `.pub` file or the base64 line in it, and is
 /// written as that line.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -160,8 +133,8 @@ pub struct Verified {
 
 /// Checks that one of `keys` signed `bytes`. `signature` is the text of a `.minisig` file, legacy or prehashed.
 ///
-/// Neither form says in what is signed which form it is: a legacy signature may also be one that the same key made of
-/// a longer file whose BLAKE2b-512 hash is `bytes`. Only where 64 such bytes could mean something does that matter.
+/// What is signed does not contain which of the two forms it is. A legacy signature may therefore also be one that the same
+/// key made of a longer file whose BLAKE2b-512 hash is `bytes`. This matters only where such 64 bytes have a meaning.
 ///
 /// # Errors
 /// Where the signature cannot be read, none of `keys` made it, or it does not fit.

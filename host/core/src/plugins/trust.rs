@@ -1,28 +1,24 @@
-//! Whose plugins are believed. A signature stands beside its file, as `plugin.wasm.sig` or `plugin.wasm.minisig`.
+//! Which plugins are trusted. A signature is a file beside the plugin: `plugin.wasm.minisig` or `plugin.wasm.sig`.
 
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plugins::signature::SignatureError;
-
-use crate::plugins::signature::TrustedKey;
-
-use crate::plugins::signature::verify;
+use crate::plugins::signature::{SignatureError, TrustedKey, verify};
 use memhost_types::Digest;
 
-/// A signature file is four short lines; what is larger is none.
+/// The largest signature file. A signature is four short lines.
 const MAX_SIGNATURE_BYTES: u64 = 64 << 10;
 
-/// Whose plugins are believed.
+/// Which plugins are trusted.
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
-    /// Whose signatures count.
+    /// The keys whose signatures count.
     pub keys: Vec<TrustedKey>,
-    /// Whether a plugin without one of them is kept out.
+    /// Whether a plugin without such a signature is refused.
     pub requires_signature: bool,
-    /// Builds that are let in without a signature.
+    /// Builds that are admitted without a signature.
     pub digests: Vec<Digest>,
 }
 
@@ -30,7 +26,7 @@ pub struct Trust {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "state")]
 pub enum Signed {
-    /// Nobody signed it, or no key is trusted that could tell.
+    /// There is no signature, or no key to check it with.
     No,
     /// By a trusted key.
     #[serde(rename_all = "camelCase")]
@@ -42,34 +38,20 @@ pub enum Signed {
     },
 }
 
-/// Why a plugin is not believed.
+/// Why a plugin is not trusted.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum TrustError {
-    /// There must be a signature and there is none.
     #[error("it is not signed, and this host takes signed plugins only; put its signature beside it as {}, or let this one build in with --trusted-digest {digest}", .expected.display())]
-    Unsigned {
-        /// Where it is looked for.
-        expected: PathBuf,
-        /// What the build is told by.
-        digest: Digest,
-    },
-    /// There is a signature and it does not hold.
+    Unsigned { expected: PathBuf, digest: Digest },
     #[error("{}: {error}", .path.display())]
     Signature {
-        /// Its file.
         path: PathBuf,
-        /// What is wrong.
         #[source]
         error: SignatureError,
     },
-    /// The signature could not be read.
     #[error("reading {} failed: {message}", .path.display())]
-    Io {
-        /// Its file.
-        path: PathBuf,
-        /// What the system said.
-        message: String,
-    },
+    Io { path: PathBuf, message: String },
 }
 
 /// Where the signature of a file is, or would be.
@@ -84,10 +66,10 @@ pub fn signature_path(file: &Path) -> PathBuf {
 }
 
 impl Trust {
-    /// Whether a file is believed. Reads the signature beside it.
+    /// Checks a file with the signature beside it.
     ///
     /// # Errors
-    /// Where a signature is missing that must be there, or one that is there does not hold.
+    /// Where a signature is required and missing, or one that is there is not valid.
     pub fn check(&self, file: &Path, bytes: &[u8]) -> Result<Signed, TrustError> {
         let path = signature_path(file);
         let failed = |error: std::io::Error| TrustError::Io { path: path.clone(), message: error.to_string() };

@@ -1,4 +1,4 @@
-//! Noticing what happens in the plugins directory: at once where the system tells us, after seconds where it does not.
+//! Watches the plugins directory: at once where the system reports changes, else every few seconds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,32 +10,32 @@ use tokio::sync::mpsc;
 use crate::plugins::files::SETTLE;
 use crate::plugins::registry::Plugins;
 
-/// Copying a file is many events.
+/// Copying a file causes many events, which this joins.
 const DEBOUNCE: Duration = Duration::from_millis(50);
-/// How often the directory is looked at without being told to: network file systems tell nothing.
+/// How often the directory is read without an event: network file systems report none.
 const PERIOD: Duration = Duration::from_secs(5);
 
 impl Plugins {
-    /// Keeps the registry as the plugins directory is, until the registry is dropped.
+    /// Keeps the registry current with the plugins directory, until the registry is dropped.
     pub fn watch(self: &Arc<Self>) {
         let (told, mut telling) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Somebody has opened something, such as this host when it looked: that is no news and would go on for ever.
-            let is_news = event.map_or(true, |event| !matches!(event.kind, EventKind::Access(AccessKind::Open(_))));
-            if is_news {
-                // One that waits is as good as many.
+            // Reading the directory causes such events: they would never end.
+            let is_change = event.map_or(true, |event| !matches!(event.kind, EventKind::Access(AccessKind::Open(_))));
+            if is_change {
+                // One that waits is enough.
                 let _ = told.try_send(());
             }
         })
         .and_then(|mut watcher| {
-            watcher.watch(self.directory(), RecursiveMode::NonRecursive)?;
+            watcher.watch(&self.directory, RecursiveMode::NonRecursive)?;
             Ok(watcher)
         });
         let watcher = match watcher {
             Ok(watcher) => Some(watcher),
             Err(error) => {
                 let seconds = PERIOD.as_secs();
-                tracing::warn!(%error, "the plugins directory is looked at every {seconds} s only");
+                tracing::warn!(%error, "the plugins directory is read every {seconds} s only");
                 None
             }
         };
@@ -47,7 +47,7 @@ impl Plugins {
                 tokio::select! {
                     told = telling.recv() => match told {
                         Some(()) => tokio::time::sleep(DEBOUNCE).await,
-                        // There is no watcher to tell anything.
+                        // There is no watcher.
                         None => tokio::time::sleep(wait).await,
                     },
                     () = tokio::time::sleep(wait) => {}

@@ -6,9 +6,8 @@ use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::operations::runner::Answered;
 use crate::paging::Page;
-use crate::review;
 use crate::review::ReviewError;
-use crate::review::Verdict;
+use crate::review::judge::{Verdict, judge};
 use async_recursion::async_recursion as boxed;
 use memhost_ports::new_id;
 use memhost_store::StoreError;
@@ -39,11 +38,11 @@ pub(crate) fn queued(text: &str) -> String {
 }
 
 impl Answered<'_> {
-    /// Takes out what must not be returned. A record that nobody has looked at is judged here: the capture that wrote
-    /// it may not have ended yet.
+    /// Removes what must not be returned. A record that was not judged before is judged here: the capture that wrote it may
+    /// not have ended yet.
     pub(crate) async fn hide(&self, found: &mut Vec<Snippet>) -> Result<(), StoreError> {
         let (host, binding) = (self.host, &self.serving.binding);
-        // What was held once stays so when the policy goes.
+        // What is held stays held when the policy is removed.
         let policy = binding.policy.review.as_ref();
         if policy.is_none() && !host.reviews.withholds(binding.id) {
             return Ok(());
@@ -58,15 +57,15 @@ impl Answered<'_> {
         Ok(())
     }
 
-    /// Looks at the records that a capture or a job has made, so that they are in the queue before anybody asks for
-    /// them. It reads them from the provider as a part of the operation.
+    /// Judges the records that a capture or a job has made, so that they are in the queue before anybody asks for them. It
+    /// reads them from the provider as a part of the operation.
     pub(crate) async fn judge_new(&mut self, scope: &Scope, records: &[RecordHandle]) -> Result<(), StoreError> {
         self.queue_provider_review(scope).await?;
         let serving = self.serving;
         let Some(policy) = &serving.binding.policy.review else { return Ok(()) };
         for handle in records {
             let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
-            // What cannot be read now is judged when it turns up.
+            // A record that cannot be read now is judged at its first read.
             let (snippet, usage, embedded) = match serving.instances.get(&request).await {
                 Ok(answer) => (answer.value.0, answer.value.1, answer.embedded),
                 Err(failure) => (None, Vec::new(), failure.embedded),
@@ -82,7 +81,7 @@ impl Answered<'_> {
 }
 
 impl Service {
-    /// How many records to ask for, so that enough are left when those that must not be returned are gone.
+    /// How many records to ask for, so that enough are left when hidden ones are removed.
     pub(crate) fn with_hidden(&self, binding: &Binding, wanted: u32) -> u32 {
         if binding.policy.review.is_none() {
             return wanted;
@@ -91,7 +90,7 @@ impl Service {
         wanted.saturating_add(hidden).min(limits::MAX_PAGE).max(wanted)
     }
 
-    /// Whether a record may be returned; puts it into the queue where it is the first time that it may not.
+    /// Whether a record may be returned. One that may not is put into the queue, once.
     async fn counts(
         &self,
         binding: &Binding,
@@ -100,15 +99,23 @@ impl Service {
         snippet: &Snippet,
     ) -> Result<bool, StoreError> {
         let text = whole(&snippet.text, snippet.summary.as_deref());
-        let digest = digest(&text);
-        let standing = self.reviews.standing(binding.id, &snippet.handle.provider_record_id);
-        if let Some(standing) = standing.filter(|standing| standing.digest == digest) {
-            return Ok(standing.status == ReviewStatus::Approved);
+        let (digest, record) = (digest(&text), &snippet.handle.provider_record_id);
+        let decided = || {
+            let standing = self.reviews.standing(binding.id, record).filter(|standing| standing.digest == digest);
+            standing.map(|standing| standing.status == ReviewStatus::Approved)
+        };
+        if let Some(counts) = decided() {
+            return Ok(counts);
         }
         let Some(policy) = policy else { return Ok(true) };
-        let verdict = review::judge(policy, &text, snippet.metadata.as_ref());
+        let verdict = judge(policy, &text, snippet.metadata.as_ref());
         if verdict.reasons.is_empty() {
             return Ok(true);
+        }
+        let _lock = self.reviews.lock(binding.id, record).await?;
+        // Another operation may have queued or approved it meanwhile.
+        if let Some(counts) = decided() {
+            return Ok(counts);
         }
         let item = self.item(binding, Some(operation_id), &snippet.handle, &text, verdict, ReviewStatus::Pending);
         self.reviews.put(&item).await?;
@@ -146,7 +153,7 @@ impl Service {
         }
     }
 
-    /// Approves records that a caller writes as they are, where the policy would hold them: no other person must look.
+    /// Approves records that a caller writes as they are, where the policy would hold them.
     pub(crate) async fn curated(
         &self,
         binding: &Binding,
@@ -156,7 +163,8 @@ impl Service {
         let Some(policy) = &binding.policy.review else { return Ok(()) };
         for (handle, record) in records.iter().zip(&request.records) {
             let text = whole(&record.text, record.summary.as_deref());
-            let verdict = review::judge(policy, &text, record.metadata.as_ref());
+            let verdict = judge(policy, &text, record.metadata.as_ref());
+            let _lock = self.reviews.lock(binding.id, &handle.provider_record_id).await?;
             let is_known = self.reviews.standing(binding.id, &handle.provider_record_id).is_some();
             if !verdict.reasons.is_empty() || is_known {
                 let item = self.item(binding, None, handle, &text, verdict, ReviewStatus::Approved);
@@ -211,7 +219,7 @@ impl Service {
     /// One page of a company's review queue, newest first.
     ///
     /// # Errors
-    /// Where the cursor or the limit will not do.
+    /// Where the cursor or the limit is not valid.
     #[boxed]
     pub async fn reviews(
         &self,
@@ -237,7 +245,7 @@ impl Service {
     /// Decides about an item that waits. The same decision twice counts once.
     ///
     /// # Errors
-    /// Where there is none of this id, it was decided otherwise, or the provider fails to do it.
+    /// Where there is none of this id, it was decided differently, or the provider fails.
     #[boxed]
     pub async fn decide(
         &self,
@@ -261,7 +269,7 @@ impl Service {
         if before.status != ReviewStatus::Pending {
             let is_same =
                 before.status == status && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
-            let error = ReviewError::Decided { id: id.0.to_string(), status: before.status };
+            let error = ReviewError::Decided { id: id.0, status: before.status };
             return if is_same { Ok(before) } else { Err(error.into()) };
         }
         let mut after = ReviewItem {
@@ -278,9 +286,9 @@ impl Service {
             ReviewSubject::Record(handle) if before.holder == ReviewHolder::Provider => {
                 self.send_decision(caller, handle, &decision, &mut after).await?;
             }
-            ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision, &after).await?,
+            ReviewSubject::Record(handle) => self.carry_out(caller, &before, handle, &decision).await?,
             ReviewSubject::Delivery(delivery) => {
-                let held = self.hooks.get(company, *delivery).await?;
+                let held = self.deliveries.get(company, delivery.0).await?;
                 let mut released = held.clone();
                 if let (Some(text), Some(payload)) = (&decision.text, &mut released.payload) {
                     payload.text = Some(text.clone());
@@ -292,35 +300,32 @@ impl Service {
                 if status == ReviewStatus::Rejected {
                     (released.payload, released.finished_at) = (None, Some(self.clock.now()));
                 }
-                changes.extend(self.hooks.changes(&held, &released).await?);
+                changes.extend(self.deliveries.changes(&held, &released).await?);
             }
         }
-        // Of two who decide at once, one is told that it was decided.
+        // Of two that decide at the same time, one gets a conflict.
         changes.push(self.reviews.replace(&before, &after).await?);
         let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
-        // What the text says is in the queue and not in the activity log.
+        // The activity log does not contain the text.
         let entry = entry.with(Some(&before.status), Some(&decision.decision));
         self.bindings.record_with(company, entry, changes).await?;
         self.reviews.apply(&after);
-        self.hooks.moved();
+        self.deliveries.moved();
         self.wake.notify_one();
         Ok(after)
     }
 
-    /// Has the provider do what was decided about one of its records.
+    /// Applies a decision to a record of the provider.
     async fn carry_out(
         &self,
         caller: &Caller,
         item: &ReviewItem,
         handle: &RecordHandle,
         decision: &ReviewDecision,
-        after: &ReviewItem,
     ) -> Result<(), ServiceError> {
         let (binding_key, scope) = (Some(item.binding_key.clone()), self.scope_of(item).await?);
         match (&decision.text, decision.decision) {
             (_, Decision::Reject) => {
-                // Hidden before it is forgotten, and forgotten or not: it is not returned.
-                self.reviews.apply(after);
                 let handles = vec![handle.clone()];
                 self.forget(caller, ForgetRequest { binding_key, scope, handles }).await.map(drop)
             }

@@ -1,24 +1,24 @@
-//! Whether a record may count without a person: a function of the record and the policy, so that a record that nobody
-//! has looked at yet is judged wherever it turns up first.
+//! Whether a record may be returned without a person's approval. It is a function of the record and the policy, so that
+//! a record is judged wherever it is read first.
 
 use memhost_pii as pii;
 use memhost_types::{JsonObject, ReviewPolicy};
 
 /// What the policy says of a record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// `kind` of its metadata.
-    pub kind: Option<String>,
+    pub(crate) kind: Option<String>,
     /// `confidence` of its metadata.
-    pub confidence: Option<f64>,
+    pub(crate) confidence: Option<f64>,
     /// What was found in its text: 0 to 2.
-    pub pii_risk: u8,
+    pub(crate) pii_risk: u8,
     /// Why it waits; empty: it need not.
-    pub reasons: Vec<String>,
+    pub(crate) reasons: Vec<String>,
 }
 
 /// Judges a record.
-pub fn judge(policy: &ReviewPolicy, text: &str, metadata: Option<&JsonObject>) -> Verdict {
+pub(crate) fn judge(policy: &ReviewPolicy, text: &str, metadata: Option<&JsonObject>) -> Verdict {
     let field = |name: &str| metadata.and_then(|metadata| metadata.get(name));
     let kind = field("kind").or_else(|| field("type")).and_then(|kind| kind.as_str()).map(str::to_owned);
     let confidence = field("confidence").and_then(serde_json::Value::as_f64);
@@ -28,7 +28,7 @@ pub fn judge(policy: &ReviewPolicy, text: &str, metadata: Option<&JsonObject>) -
         reasons.push("the binding holds everything".to_owned());
     }
     let threshold = kind.as_ref().and_then(|kind| policy.thresholds.get(kind)).copied().unwrap_or(policy.threshold);
-    // A provider that says nothing about its confidence has written the record as it came.
+    // Without a confidence, the provider wrote the record as it came.
     if let Some(confidence) = confidence.filter(|confidence| *confidence < threshold) {
         let kind = kind.as_deref().unwrap_or("record");
         reasons.push(format!("the confidence of this {kind} is {confidence}, and {threshold} is needed"));

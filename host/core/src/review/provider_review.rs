@@ -6,9 +6,8 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::Completion;
 use crate::operations::runner::{Answered, Step, Target};
-use crate::review;
-use crate::review::Standing;
 use crate::review::control::{digest, queued, whole};
+use crate::review::judge::judge;
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure, OptionalInterface};
 use memhost_store::StoreError;
@@ -17,7 +16,7 @@ use memhost_types::{
     ReviewDecision, ReviewHolder, ReviewItem, ReviewPolicy, ReviewStatus, Scope, Snippet,
 };
 
-/// The most records that are read at once; later ones are seen when some of these are decided.
+/// The most records that are read at a time. Further ones are read when some of these are decided.
 const MOST_PENDING: usize = 1_000;
 /// Records of one page of them.
 const PENDING_PAGE: u32 = 100;
@@ -25,8 +24,8 @@ const PENDING_PAGE: u32 = 100;
 const MAX_QUEUED_METADATA: usize = 16 << 10;
 
 impl Answered<'_> {
-    /// Puts what waits at the provider into the queue, as a part of an operation that may have added to it. A provider
-    /// that cannot say what waits is asked again after the next one.
+    /// Puts what the provider holds into the queue, as a part of an operation that may have added to it. A provider that
+    /// fails is asked again after the next operation.
     pub(crate) async fn queue_provider_review(&mut self, scope: &Scope) -> Result<(), StoreError> {
         let serving = self.serving;
         if !serving.plugin.component.exports(OptionalInterface::Review) {
@@ -41,7 +40,7 @@ impl Answered<'_> {
                 }
                 Err(failure) => {
                     self.ending.add_usage(failure.embedded);
-                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "what waits is not known");
+                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the provider could not list what it holds");
                     break;
                 }
             };
@@ -61,12 +60,13 @@ impl Answered<'_> {
     async fn queue_one(&self, snippet: &Snippet) -> Result<(), StoreError> {
         let (host, binding) = (self.host, &self.serving.binding);
         let text = whole(&snippet.text, snippet.summary.as_deref());
-        let standing = host.reviews.standing(binding.id, &snippet.handle.provider_record_id);
-        let is_queued = |known: &Standing| known.status == ReviewStatus::Pending && known.digest == digest(&text);
-        if standing.as_ref().is_some_and(is_queued) {
+        let record = &snippet.handle.provider_record_id;
+        let _lock = host.reviews.lock(binding.id, record).await?;
+        let standing = host.reviews.standing(binding.id, record);
+        if standing.is_some_and(|known| known.status == ReviewStatus::Pending && known.digest == digest(&text)) {
             return Ok(());
         }
-        let mut verdict = review::judge(&ReviewPolicy::default(), &text, snippet.metadata.as_ref());
+        let mut verdict = judge(&ReviewPolicy::default(), &text, snippet.metadata.as_ref());
         verdict.reasons.insert(0, "the provider holds it until a person approves it".to_owned());
         let item = host.item(binding, Some(self.id()), &snippet.handle, &text, verdict, ReviewStatus::Pending);
         let metadata = snippet.metadata.clone().filter(is_small);
@@ -75,9 +75,8 @@ impl Answered<'_> {
 }
 
 impl Service {
-    /// Tells the provider what was decided, as an operation of its own, and writes into the item what came of it. A
-    /// record that the provider no longer has, because it expired or was forgotten, cannot count any more: it ends as
-    /// rejected.
+    /// Tells the provider what was decided, as an operation of its own, and writes the result into the item. A record that
+    /// the provider no longer has, because it expired or was forgotten, ends as rejected.
     pub(crate) async fn send_decision(
         &self,
         caller: &Caller,

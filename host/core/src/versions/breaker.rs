@@ -1,5 +1,5 @@
-//! The circuit breaker of a binding: a provider that traps or runs out of time again and again is left alone for a
-//! while, then tried with one call, and back in service when that succeeds.
+//! The circuit breaker of a binding. A provider that traps or times out several times in a row gets no calls for a pause.
+//! Then one call is let through. If it succeeds, the breaker closes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// As many failures in a row open the breaker.
+/// The number of failures in a row that opens the breaker.
 const FAILURES: u32 = 8;
-/// How long it stays open the first time. Each time that the trial fails this doubles.
+/// How long it stays open the first time. The pause doubles after each failed trial.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest that it stays open.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// How a breaker stands.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum BreakerState {
@@ -34,7 +34,7 @@ pub enum BreakerState {
 /// Refuses calls to a provider that keeps failing.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// False: nothing has failed since the last success, and nobody needs the lock.
+    /// False: nothing has failed since the last success, and the lock is not needed.
     is_troubled: AtomicBool,
     inner: Mutex<Inner>,
 }
@@ -53,7 +53,7 @@ struct Open {
     on_trial: bool,
 }
 
-/// A call that was let through. If it is dropped without having ended, the next one may be tried.
+/// A call that was let through. If it is dropped before it ended, the next call may be the trial.
 pub(crate) struct Admitted<'a> {
     breaker: &'a Breaker,
     is_trial: bool,
@@ -101,7 +101,7 @@ impl Breaker {
 
     fn succeeded(&self, is_trial: bool) {
         let mut inner = self.inner.lock();
-        // A call from before it opened says nothing new.
+        // A call that began before the breaker opened does not close it.
         if is_trial || inner.open.is_none() {
             *inner = Inner::default();
             self.is_troubled.store(false, Ordering::Relaxed);
@@ -123,7 +123,7 @@ impl Breaker {
 }
 
 impl Admitted<'_> {
-    /// The provider answered, be it with a refusal.
+    /// The provider answered, if only with an error.
     pub(crate) fn succeeded(self) {
         if self.breaker.is_troubled.load(Ordering::Relaxed) {
             self.breaker.succeeded(self.is_trial);

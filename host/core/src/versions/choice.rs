@@ -3,10 +3,10 @@
 use crate::plugins::Plugin;
 use memhost_types::{Binding, PermissionRequest, ServingVersion, VersionChoice, unreviewed};
 
-/// The build that serves, and the newer ones that could and wait.
+/// The build that serves, and newer ones that wait for a decision.
 pub(crate) struct Choice {
     pub(crate) plugin: Option<Plugin>,
-    /// Builds that ask for more than somebody has decided about.
+    /// Builds that ask for something that nobody has decided about.
     pub(crate) waiting: Vec<WaitingBuild>,
 }
 
@@ -20,21 +20,21 @@ pub(crate) struct WaitingBuild {
 pub(crate) fn choose(binding: &Binding, builds: &[Plugin], serving: Option<&ServingVersion>) -> Choice {
     let current = serving.and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
     let is_pinned = matches!(binding.version, VersionChoice::Pin(_));
-    let is_allowed = |build: &Plugin| binding.version.allows(&build.component.description().version, build.digest());
-    let is_rejected_versions = |build: &Plugin| {
-        serving.is_some_and(|serving| serving.rejected_versions.iter().any(|kept| kept.digest == build.digest()))
+    let is_allowed = |build: &Plugin| build.is_allowed_by(&binding.version);
+    let is_rejected = |build: &Plugin| {
+        serving.is_some_and(|serving| serving.rejected_versions.iter().any(|other| other.digest == build.digest()))
     };
-    // A file that was removed or replaced by an older one takes nothing away from a binding that it serves.
+    // A build whose file was removed, or replaced by an older one, goes on serving.
     let holds = current.filter(|current| is_allowed(current));
     let takes_over = |build: &Plugin| {
         is_allowed(build)
-            && !is_rejected_versions(build)
+            && !is_rejected(build)
             && (build.is_present() || is_pinned)
             && holds.is_none_or(|current| build.is_newer_than(current))
     };
     let mut waiting = Vec::new();
     let successor = builds.iter().filter(|build| takes_over(build)).find(|build| {
-        // The first build that a binding ever gets was looked at when the binding was made.
+        // The first build of a binding was reviewed when the binding was made.
         let asks = match serving {
             Some(_) => unreviewed(&binding.reviewed, &build.component.description().permissions),
             None => Vec::new(),
@@ -45,6 +45,6 @@ pub(crate) fn choose(binding: &Binding, builds: &[Plugin], serving: Option<&Serv
         waiting.push(WaitingBuild { plugin: (*build).clone(), asks: asks.into_iter().cloned().collect() });
         false
     });
-    // What serves is not taken away by a choice that nothing can meet.
+    // Where no build meets the choice, the present one goes on.
     Choice { plugin: successor.or(current).cloned(), waiting }
 }

@@ -1,5 +1,5 @@
-//! A migration's view of a binding's storage: it reads what is there and its own writes, which are kept back until they
-//! can all be made at once.
+//! A migration's view of a binding's storage. It reads what is stored and its own writes, which are kept in memory until
+//! all of them are made in one step.
 
 use std::collections::BTreeMap;
 
@@ -31,14 +31,14 @@ impl Writes {
     fn check_room(&self, bytes: usize) -> Result<(), StorageError> {
         let total = self.bytes + bytes;
         if total > MAX_BYTES {
-            let message = format!("a migration would have written {total} bytes; at most {MAX_BYTES} can be kept back");
+            let message = format!("the migration wrote {total} bytes; at most {MAX_BYTES} are allowed");
             return Err(StorageError::LimitExceeded(message));
         }
         Ok(())
     }
 }
 
-/// Storage with writes on top that are not made yet.
+/// Storage, and writes that are not made yet.
 pub(crate) struct Overlay {
     below: std::sync::Arc<dyn BindingStorage>,
     writes: Mutex<Writes>,
@@ -76,7 +76,7 @@ impl BindingStorage for Overlay {
         let start = cursor.unwrap_or(prefix).max(prefix).to_vec();
         let mut merged: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
             below.entries.into_iter().map(|entry| (entry.key, Some(entry.value))).collect();
-        // Beyond the page below, only the next pages know what stands between two writes.
+        // Writes behind the page below belong to later pages: other stored keys may come before them.
         let end = below.next.as_deref();
         let ours = writes
             .by_key

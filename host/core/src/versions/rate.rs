@@ -1,26 +1,26 @@
-//! How many calls a second a binding takes. The generic cell rate algorithm: one number, no queue.
+//! The limit of calls per second of a binding, by the generic cell rate algorithm: one number, no queue.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Lets as many calls a second through as it was made for, in bursts of at most a second's worth.
+/// Limits calls per second. A burst has at most the calls of one second.
 #[derive(Debug)]
 pub(crate) struct Rate {
-    /// None: as many as there are.
+    /// The time between two calls; none without a limit.
     interval: Option<Duration>,
-    /// When the calls so far would be over if they came evenly.
+    /// When the last of the calls so far would have come if they came evenly.
     even: Mutex<Instant>,
 }
 
-/// How a binding's rate stands.
+/// The state of a binding's rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateState {
-    /// Calls a second, and at once.
+    /// The limit.
     pub per_second: u32,
-    /// Calls that would go through now.
+    /// Calls that are allowed now.
     pub left: u32,
-    /// Until all of them would.
+    /// The time until the whole limit is available again.
     pub full_in: Duration,
 }
 
@@ -31,13 +31,13 @@ impl Rate {
         Self { interval, even: Mutex::new(Instant::now()) }
     }
 
-    /// Takes one call, or tells in how long another try makes sense.
+    /// Takes one call, or answers how long to wait.
     pub(crate) fn take(&self) -> Result<(), Duration> {
         let Some(interval) = self.interval else { return Ok(()) };
         self.take_at(interval, Instant::now())
     }
 
-    /// How it stands; none where there is no limit.
+    /// The state; none without a limit.
     pub(crate) fn state(&self) -> Option<RateState> {
         Some(self.state_at(self.interval?, Instant::now()))
     }

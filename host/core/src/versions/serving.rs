@@ -1,40 +1,41 @@
-//! Bindings at work: the build that serves each binding and its instances, made at the first operation and made anew
-//! when the binding or the plugins change.
+//! The build that serves each binding, with its instances. They are made at the first operation, and again when the
+//! binding or the plugins change.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::bindings::Bindings;
 use crate::error::Refusal;
-use crate::host::secrets::SecretStore;
-use crate::plugins::Plugin;
-use crate::plugins::Plugins;
+use crate::host::secret_store::SecretStore;
+use crate::plugins::{Plugin, Plugins};
 use crate::versions::breaker::Breaker;
-use crate::versions::choice;
-use crate::versions::choice::Choice;
+use crate::versions::choice::{self, Choice};
 use crate::versions::rate::Rate;
 use memhost_embeddings::Embeddings;
 use memhost_ports::BindingStorage;
 use memhost_sandbox::{Directory, DirectoryAccess, DirectoryQuota, Egress, InstanceSetup, Instances, Sandbox};
-use memhost_store::{Store, StoreError};
-use memhost_types::{Binding, BindingId, CompanyId, Grants, OperationErrorCode, ServingVersion, VersionChoice};
+use memhost_store::{Lease, LockKind, Store, StoreError};
+use memhost_types::{
+    Binding, BindingId, BindingKey, CompanyId, Grants, OperationErrorCode, RejectedVersion, ServingVersion,
+    VersionChoice,
+};
 
 mod kept;
 
-/// A version that came in the place of another one is trusted after this many answers.
+/// A build that replaced another one is trusted after this many answers.
 const PROBATION_CALLS: u32 = 20;
 
-/// No generation of the plugins: the next call looks anew which build serves.
+/// No generation of the plugins: the next call chooses a build again.
 pub(crate) const UNCHOSEN: u64 = 0;
 
 /// One binding with its instances.
 pub(crate) struct Serving {
     pub(crate) binding: Arc<Binding>,
-    pub(crate) instances: Instances,
+    pub(crate) instances: Arc<Instances>,
     pub(crate) plugin: Plugin,
     pub(crate) breaker: Breaker,
     pub(crate) rate: Rate,
@@ -46,7 +47,7 @@ pub(crate) struct Serving {
     probation: Probation,
 }
 
-/// The build that served before, while the present one is new.
+/// The build that served before, while this one is new.
 #[derive(Default)]
 struct Probation {
     calls_left: AtomicU32,
@@ -54,7 +55,7 @@ struct Probation {
 }
 
 impl Serving {
-    /// The build that served before, while this one has not proved itself.
+    /// The build that served before, until this one has given enough answers.
     pub(crate) fn previous(&self) -> Option<Arc<Serving>> {
         if self.probation.calls_left.load(Ordering::Relaxed) == 0 {
             return None;
@@ -62,12 +63,12 @@ impl Serving {
         self.probation.previous.lock().clone()
     }
 
-    /// It is still the right build, for the plugins as they are now.
+    /// It is still the right build in this generation of the plugins.
     fn renewed(&self, generation: u64) {
         self.generation.store(generation, Ordering::Relaxed);
     }
 
-    /// One more answer.
+    /// Counts an answer.
     pub(crate) fn proved(&self) {
         if self.probation.calls_left.load(Ordering::Relaxed) == 0 {
             return;
@@ -79,7 +80,9 @@ impl Serving {
     }
 }
 
-/// The bindings that have served since the host started.
+/// The bindings that have served since the host started. All of it belongs to this process. With several hosts, each one
+/// must also close a binding whose row it sees removed in the change feed, and a host that deletes a binding must wait
+/// until the others have done so.
 pub(crate) struct ServingBindings {
     pub(crate) sandbox: Sandbox,
     pub(crate) plugins: Arc<Plugins>,
@@ -89,10 +92,11 @@ pub(crate) struct ServingBindings {
     pub(crate) embeddings: Arc<Embeddings>,
     memory_dir: PathBuf,
     warm: RwLock<HashMap<BindingId, Arc<Serving>>>,
+    /// All instances of each binding that may still run a call: also those of earlier revisions and builds, which a call
+    /// keeps that was admitted before.
+    live: Mutex<HashMap<BindingId, Vec<Weak<Instances>>>>,
     /// Bindings that nothing serves any more: they were deleted, or their company was erased.
     closed: RwLock<HashSet<BindingId>>,
-    /// One at a time decides for a binding.
-    deciding: Mutex<HashMap<BindingId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl ServingBindings {
@@ -106,8 +110,8 @@ impl ServingBindings {
         data_dir: &Path,
     ) -> Self {
         let memory_dir = data_dir.join("memory");
-        let (warm, deciding, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
-        Self { sandbox, plugins, store, bindings, secrets, embeddings, memory_dir, warm, deciding, closed }
+        let (warm, live, closed) = (RwLock::default(), Mutex::default(), RwLock::default());
+        Self { sandbox, plugins, store, bindings, secrets, embeddings, memory_dir, warm, live, closed }
     }
 
     /// What serves a binding now.
@@ -129,26 +133,21 @@ impl ServingBindings {
     }
 
     async fn renew(&self, binding: &Arc<Binding>) -> Result<Arc<Serving>, Refusal> {
-        let turn = self.lock(binding.id);
-        let _turn = turn.lock().await;
-        // A call that waited while its binding was deleted must not make its storage anew.
-        if self.closed.read().contains(&binding.id) {
-            let message = format!("the binding `{}` was deleted", binding.key);
-            return Err(Refusal::new(OperationErrorCode::NoBinding, message));
-        }
+        let _lock = self.lock(binding.id).await?;
+        self.check_open(binding)?;
         let present = self.warm(binding.id);
         if let Some(serving) = &present
             && self.is_current(serving, binding)
         {
             return Ok(Arc::clone(serving));
         }
-        // Before the choice: what changes during it is looked at by the next call.
+        // Read before the choice: the next call sees what changes during it.
         let generation = self.plugins.generation();
         let known = self.state(binding).await?;
         let Choice { plugin, waiting } = self.choose(binding, known.as_ref()).await;
         let Some(plugin) = plugin else {
             let asks = waiting.first().map(|build| {
-                let version = &build.plugin.component.description().version;
+                let version = build.plugin.version();
                 format!("; version {version} is there and asks for more than was granted: `memhost binding grant`")
             });
             return Err(Refusal::new(
@@ -176,13 +175,13 @@ impl ServingBindings {
             }
             Some(_) => Ok(self.install(self.serve(binding, plugin).await?, None, generation)),
             None => {
-                self.write_state(binding, &first_state(&plugin), Vec::new()).await?;
+                self.write_state(binding, &state_of(&plugin, Vec::new()), Vec::new()).await?;
                 Ok(self.install(self.serve(binding, plugin).await?, None, generation))
             }
         }
     }
 
-    /// Which build serves a binding, with those that only copies are left of.
+    /// Which build serves a binding. Builds whose files are gone are read from their copies.
     pub(crate) async fn choose(&self, binding: &Binding, known: Option<&ServingVersion>) -> Choice {
         let pinned = match &binding.version {
             VersionChoice::Pin(digest) => Some(*digest),
@@ -190,13 +189,13 @@ impl ServingBindings {
         };
         for digest in known.map(|known| known.digest).into_iter().chain(pinned) {
             if let Err(error) = self.plugins.build(digest).await {
-                tracing::warn!(%error, %digest, binding = %binding.key, "a build cannot be had");
+                tracing::warn!(%error, %digest, binding = %binding.key, "a build cannot be read");
             }
         }
         choice::choose(binding, &self.plugins.builds(&binding.provider_key), known)
     }
 
-    /// Makes a build the one that serves.
+    /// Makes a build serve from the next call on.
     pub(crate) fn install(&self, serving: Serving, previous: Option<Arc<Serving>>, generation: u64) -> Arc<Serving> {
         serving.generation.store(generation, Ordering::Relaxed);
         if previous.is_some() {
@@ -208,18 +207,19 @@ impl ServingBindings {
         serving
     }
 
-    /// Forgets what serves a binding; the next call finds out anew.
+    /// Forgets what serves a binding; the next call chooses again.
     pub(crate) fn forget(&self, binding: BindingId) {
         self.warm.write().remove(&binding);
     }
 
-    /// One at a time decides what serves a binding.
-    pub(crate) fn lock(&self, binding: BindingId) -> Arc<tokio::sync::Mutex<()>> {
-        Arc::clone(self.deciding.lock().entry(binding).or_default())
+    /// Hold this while you decide what serves a binding.
+    pub(crate) async fn lock(&self, binding: BindingId) -> Result<Lease, StoreError> {
+        self.store.lock(LockKind::Binding, binding.0.as_bytes()).await
     }
 
-    /// A build set up to serve a binding. No instance is made yet.
+    /// A build set up to serve a binding. No instance is made yet. The caller holds the binding's lock.
     pub(crate) async fn serve(&self, binding: &Arc<Binding>, plugin: Plugin) -> Result<Serving, Refusal> {
+        self.check_open(binding)?;
         let grants = effective(&binding.grants, &plugin);
         let storage = self.storage(binding, &grants).await?;
         let quota = match grants.directory_bytes {
@@ -240,9 +240,16 @@ impl ServingBindings {
             egress: egress.clone(),
             limits: binding.limits,
         };
+        let instances = Arc::new(Instances::new(&self.sandbox, &plugin.component, setup));
+        {
+            let mut live = self.live.lock();
+            let of_binding = live.entry(binding.id).or_default();
+            of_binding.retain(|other| other.strong_count() > 0);
+            of_binding.push(Arc::downgrade(&instances));
+        }
         Ok(Serving {
             binding: Arc::clone(binding),
-            instances: Instances::new(&self.sandbox, &plugin.component, setup),
+            instances,
             plugin,
             breaker: Breaker::default(),
             rate: Rate::new(binding.limits.calls_per_second),
@@ -259,12 +266,12 @@ impl ServingBindings {
             return Ok(None);
         }
         let egress = self.sandbox.egress(grants.http.clone(), &binding.limits);
-        let secrets = self.secrets.granted(&binding.company_id, &grants.secrets).await.map_err(|error| host(&error))?;
-        egress.set_secrets(secrets).map_err(|error| host(&error))?;
+        let secrets = self.secrets.granted(&binding.company_id, &grants.secrets).await?;
+        egress.set_secrets(secrets).map_err(Refusal::host)?;
         Ok(Some(Arc::new(egress)))
     }
 
-    /// A company's secrets were changed: requests from now on have the new ones.
+    /// Gives changed secrets of a company to its bindings. Later requests have the new values.
     pub(crate) async fn renew_secrets(&self, company: &CompanyId) -> Result<(), StoreError> {
         let warm: Vec<Arc<Serving>> = self.warm.read().values().cloned().collect();
         for serving in warm.into_iter().filter(|serving| serving.binding.company_id == *company) {
@@ -279,7 +286,7 @@ impl ServingBindings {
         Ok(())
     }
 
-    /// Secrets that the binding may have and that are not set, or not with this vault's key.
+    /// Secrets that the binding may use and that are not set, or were encrypted with another vault key.
     pub(crate) async fn missing_secrets(&self, binding: &Binding) -> Vec<String> {
         let mut missing = Vec::new();
         for name in &binding.grants.secrets {
@@ -290,25 +297,41 @@ impl ServingBindings {
         missing
     }
 
-    /// Nothing serves a binding any more, and what was at work has ended when this returns. Whoever calls it holds the
-    /// binding's turn.
-    pub(crate) async fn close(&self, binding: BindingId) {
-        self.closed.write().insert(binding);
-        if let Some(serving) = self.warm(binding) {
-            serving.instances.retire();
-            drop(serving.instances.drain().await);
+    /// Refuses a binding that was closed: its storage must not be made again.
+    fn check_open(&self, binding: &Binding) -> Result<(), Refusal> {
+        match self.closed.read().contains(&binding.id) {
+            true => Err(binding_deleted(&binding.key)),
+            false => Ok(()),
         }
-        self.forget(binding);
     }
 
-    /// Copies of builds that serve nobody and whose files are gone are thrown away. Called when nothing serves yet.
+    /// Ends the service of a binding. When this returns, no call runs, and calls that were admitted before are refused. The
+    /// caller holds the binding's lock.
+    pub(crate) async fn close(&self, binding: BindingId) {
+        self.closed.write().insert(binding);
+        self.forget(binding);
+        self.retire_all(binding, None).await;
+        self.live.lock().remove(&binding);
+    }
+
+    /// Retires the instances of a binding, all but these, once their calls have ended.
+    pub(crate) async fn retire_all(&self, binding: BindingId, except: Option<&Arc<Instances>>) {
+        let live = self.live.lock().get(&binding).cloned().unwrap_or_default();
+        for instances in live.iter().filter_map(Weak::upgrade) {
+            if except.is_none_or(|except| !Arc::ptr_eq(except, &instances)) {
+                instances.drain().await.retire();
+            }
+        }
+    }
+
+    /// Removes copies of builds whose files are gone and that serve no binding. Called before anything serves.
     pub(crate) async fn drop_unneeded_copies(&self) {
         let mut needed = HashSet::new();
         for company in self.bindings.companies() {
             for binding in self.bindings.list(&company) {
                 match self.state(&binding).await {
                     Ok(state) => needed.extend(state.map(|state| state.digest)),
-                    // What cannot be read might need any of them.
+                    // A binding whose state cannot be read may need any of them.
                     Err(_) => return,
                 }
                 if let VersionChoice::Pin(digest) = &binding.version {
@@ -317,25 +340,25 @@ impl ServingBindings {
             }
         }
         if let Err(error) = self.plugins.keep_only(needed) {
-            tracing::warn!(%error, "copies of plugins that nobody needs are still there");
+            tracing::warn!(%error, "unneeded copies of plugins were not removed");
         }
     }
 }
 
-/// What was granted and is asked for.
+/// The grants that the build asks for and the binding has.
 pub(crate) fn effective(granted: &Grants, plugin: &Plugin) -> Grants {
     granted.effective(&plugin.component.description().permissions)
 }
 
+pub(crate) fn binding_deleted(key: &BindingKey) -> Refusal {
+    Refusal::new(OperationErrorCode::NoBinding, format!("the binding `{key}` was deleted"))
+}
+
 pub(crate) fn config(binding: &Binding) -> Result<String, Refusal> {
-    serde_json::to_string(&binding.config).map_err(|error| host(&error))
+    serde_json::to_string(&binding.config).map_err(Refusal::host)
 }
 
-pub(crate) fn host(error: &dyn std::fmt::Display) -> Refusal {
-    Refusal::new(OperationErrorCode::Host, error.to_string())
-}
-
-fn first_state(plugin: &Plugin) -> ServingVersion {
-    let version = plugin.component.description().version.clone();
-    ServingVersion { digest: plugin.digest(), version, rejected_versions: Vec::new() }
+/// The state of a binding that a build serves.
+pub(crate) fn state_of(plugin: &Plugin, rejected_versions: Vec<RejectedVersion>) -> ServingVersion {
+    ServingVersion { digest: plugin.digest(), version: plugin.version().clone(), rejected_versions }
 }

@@ -1,5 +1,5 @@
-//! From one build to another: without a failed or lost call, with the stored state brought forward in one step where
-//! the new build can do that, and back again by itself where the new build proves worse.
+//! The switch from one build to another. No call fails or is lost. A build that exports `migration` converts what is
+//! stored, in one step. A new build that fails where the one before did not is rolled back.
 
 use std::sync::Arc;
 
@@ -7,20 +7,16 @@ use crate::bindings::NewActivity;
 use crate::error::Refusal;
 use crate::plugins::Plugin;
 use crate::versions::migration_storage::Overlay;
-use crate::versions::serving::Serving;
-use crate::versions::serving::ServingBindings;
-use crate::versions::serving::UNCHOSEN;
-use crate::versions::serving::config;
-use crate::versions::serving::effective;
+use crate::versions::serving::{Serving, ServingBindings, UNCHOSEN, config, effective, state_of};
 use memhost_ports::{BindingStorage, StorageWrite};
 use memhost_sandbox::{Directory, DirectoryAccess, Failure, InstanceSetup, Instances, OptionalInterface};
 use memhost_types::{ActivityAction, Binding, ListRequest, OperationErrorCode, RejectedVersion, Scope, ServingVersion};
 
-/// Who does what the host does by itself.
+/// The principal of what the host does by itself.
 const HOST: &str = "host";
 
 impl ServingBindings {
-    /// Called by one task at a time for a binding. Calls that are under way end on the build that they began on.
+    /// The caller holds the binding's lock. Calls that run end on the build on which they began.
     pub(crate) async fn switch(
         &self,
         binding: &Arc<Binding>,
@@ -29,39 +25,38 @@ impl ServingBindings {
         plugin: Plugin,
         generation: u64,
     ) -> Result<Arc<Serving>, Refusal> {
-        let mut next = ServingVersion {
-            digest: plugin.digest(),
-            version: plugin.component.description().version.clone(),
-            rejected_versions: known.rejected_versions.clone(),
-        };
+        let next = state_of(&plugin, known.rejected_versions.clone());
         if !plugin.component.exports(OptionalInterface::Migration) {
             return self.replace(binding, present, &known, &next, plugin, generation).await;
         }
-        // A migration sees no other call's writes: new calls wait until it is over.
-        let drained = match &present {
-            Some(present) => Some(present.instances.drain().await),
+        // A migration sees no other call's writes: calls wait until it is over.
+        let instances = present.as_ref().map(|present| &present.instances);
+        self.retire_all(binding.id, instances).await;
+        let drained = match instances {
+            Some(instances) => Some(instances.drain().await),
             None => None,
         };
         match self.migrate(binding, &known, &plugin).await {
-            // What was stored is as it was: the build before can still read it.
+            // The stored data is unchanged: the build before can still read it.
             Ok(writes) if writes.is_empty() => {
                 drop(drained);
                 self.replace(binding, present, &known, &next, plugin, generation).await
             }
             Ok(writes) => {
+                // Before the write: afterwards the build before must not be called any more, whatever fails.
+                let serving = self.serve(binding, plugin).await?;
                 self.write_state(binding, &next, writes).await?;
-                self.publish(binding, ActivityAction::VersionSwitched, &known, &next).await;
-                let serving = self.install(self.serve(binding, plugin).await?, None, generation);
-                if let Some(present) = &present {
-                    present.instances.retire();
+                let serving = self.install(serving, None, generation);
+                if let Some(drained) = drained {
+                    drained.retire();
                 }
-                drop(drained);
+                self.publish(binding, ActivityAction::VersionSwitched, &known, &next).await;
                 Ok(serving)
             }
             Err(reason) => {
                 drop(drained);
                 let reason = format!("its migration from {} failed: {reason}", known.version);
-                next = keep_from(known.clone(), &plugin, reason);
+                let next = reject(known.clone(), &plugin, reason);
                 self.write_state(binding, &next, Vec::new()).await?;
                 self.publish(binding, ActivityAction::VersionRejected, &known, &next).await;
                 self.go_on(binding, present, &next).await
@@ -69,7 +64,7 @@ impl ServingBindings {
         }
     }
 
-    /// A build takes over, and the one before stands by until it has proved itself.
+    /// A build takes over. The one before is kept until the new one has given enough answers.
     async fn replace(
         &self,
         binding: &Arc<Binding>,
@@ -81,7 +76,7 @@ impl ServingBindings {
     ) -> Result<Arc<Serving>, Refusal> {
         let previous = match present {
             Some(present) => Some(present),
-            // The host was stopped when the new build came: what served before is set up all the same.
+            // The new build came while the host was stopped.
             None => self.before(binding, known).await,
         };
         let serving = self.serve(binding, plugin).await?;
@@ -90,8 +85,8 @@ impl ServingBindings {
         Ok(self.install(serving, previous, generation))
     }
 
-    /// After a build was kept from a binding: what served goes on. It is not marked as chosen, so that the next call
-    /// looks whether yet another build may take over.
+    /// After a build was rejected, the one before goes on. It is not marked as chosen, so that the next call considers
+    /// other builds.
     async fn go_on(
         &self,
         binding: &Arc<Binding>,
@@ -105,7 +100,7 @@ impl ServingBindings {
         }
         let plugin = self.plugins.build(state.digest).await.map_err(|error| {
             let message = format!(
-                "version {} of the provider `{}` served the binding `{}` and is not to be had: {error}; put its `.wasm` \
+                "version {} of the provider `{}` served the binding `{}` and cannot be read: {error}; put its `.wasm` \
                  into the plugins directory",
                 state.version, binding.provider_key, binding.key
             );
@@ -119,8 +114,8 @@ impl ServingBindings {
         self.serve(binding, plugin).await.ok().map(Arc::new)
     }
 
-    /// Runs a build's migration over the binding's storage and answers what it wrote. The build must then also list a
-    /// record or say that there is none: a version that cannot read what it wrote is found out before it counts.
+    /// Runs a build's migration over the binding's storage and answers what it wrote. The build must then list a record, or
+    /// answer with an error of its own: one that cannot read what it wrote must not serve.
     async fn migrate(
         &self,
         binding: &Arc<Binding>,
@@ -160,25 +155,19 @@ impl ServingBindings {
         Ok(overlay.map(|overlay| overlay.take_writes()).unwrap_or_default())
     }
 
-    /// The build that serves has failed where the one before did not: that one serves again.
+    /// The build that serves failed where the one before did not: that one serves again.
     pub(crate) async fn roll_back(&self, bad: &Arc<Serving>, reason: String) -> Result<(), Refusal> {
         let binding = &bad.binding;
-        let turn = self.lock(binding.id);
-        let _turn = turn.lock().await;
+        let _lock = self.lock(binding.id).await?;
         let is_serving = self.warm(binding.id).is_some_and(|warm| Arc::ptr_eq(&warm, bad));
         let (Some(previous), true) = (bad.previous(), is_serving) else { return Ok(()) };
         let Some(known) = self.state(binding).await? else { return Ok(()) };
-        let back = ServingVersion {
-            digest: previous.plugin.digest(),
-            version: previous.plugin.component.description().version.clone(),
-            rejected_versions: known.rejected_versions.clone(),
-        };
-        let back = keep_from(back, &bad.plugin, reason);
-        self.write_state(binding, &back, Vec::new()).await?;
-        self.publish(binding, ActivityAction::VersionRejected, &known, &back).await;
+        let back = reject(state_of(&previous.plugin, known.rejected_versions.clone()), &bad.plugin, reason);
         let generation = self.plugins.generation();
         let serving = self.serve(binding, previous.plugin.clone()).await?;
+        self.write_state(binding, &back, Vec::new()).await?;
         self.install(serving, None, generation);
+        self.publish(binding, ActivityAction::VersionRejected, &known, &back).await;
         Ok(())
     }
 
@@ -189,11 +178,10 @@ impl ServingBindings {
         before: &ServingVersion,
         after: &ServingVersion,
     ) {
-        let rejected_versions = after.rejected_versions.last().filter(|_| action == ActivityAction::VersionRejected);
-        match rejected_versions {
-            Some(kept) => tracing::warn!(
-                company = %binding.company_id, binding = %binding.key, version = %kept.version, reason = %kept.reason,
-                "a version is kept from a binding"
+        match after.rejected_versions.last().filter(|_| action == ActivityAction::VersionRejected) {
+            Some(rejected) => tracing::warn!(
+                company = %binding.company_id, binding = %binding.key, version = %rejected.version,
+                reason = %rejected.reason, "a version was rejected for a binding"
             ),
             None => tracing::info!(
                 company = %binding.company_id, binding = %binding.key, from = %before.version, to = %after.version,
@@ -207,9 +195,9 @@ impl ServingBindings {
     }
 }
 
-fn keep_from(mut state: ServingVersion, plugin: &Plugin, reason: String) -> ServingVersion {
-    let version = plugin.component.description().version.clone();
-    state.rejected_versions.retain(|kept| kept.digest != plugin.digest());
-    state.rejected_versions.push(RejectedVersion { digest: plugin.digest(), version, reason });
+fn reject(mut state: ServingVersion, plugin: &Plugin, reason: String) -> ServingVersion {
+    let (digest, version) = (plugin.digest(), plugin.version().clone());
+    state.rejected_versions.retain(|rejected| rejected.digest != digest);
+    state.rejected_versions.push(RejectedVersion { digest, version, reason });
     state
 }

@@ -1,5 +1,5 @@
 //! Background work: due deliveries, due jobs, and the removal of old operations. It calls operations as every caller
-//! does, so it is admitted, metered and audited in the same way.
+//! does: they are admitted, metered and recorded in the same way.
 
 use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
@@ -9,11 +9,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::Service;
+use crate::work::deliveries::MOST_OF_A_BINDING;
 use memhost_store::StoreError;
+use memhost_types::Job;
 
 /// Deliveries, and jobs, that this host works on at a time.
 const AT_ONCE: usize = 64;
-/// The longest wait between two rounds: somebody may set the clock.
+/// The longest wait between two rounds, because the clock may be set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// Time between two removals of old operations.
 const SWEEP: Duration = Duration::from_secs(600);
@@ -56,18 +58,18 @@ impl Service {
         self.is_shutting_down.store(true, Ordering::Relaxed);
         self.wake.notify_one();
         let until = tokio::time::Instant::now() + most;
-        while self.hooks.in_flight() + self.jobs.in_flight() > 0 && tokio::time::Instant::now() < until {
+        while self.deliveries.in_flight() + self.jobs.in_flight() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
     /// Starts due work; answers how long to wait for more.
     async fn begin_due(self: &Arc<Self>) -> Result<Duration, StoreError> {
-        let (deliveries, first) = self.hooks.take_due(AT_ONCE).await?;
+        let (deliveries, first) = self.deliveries.take_due(AT_ONCE, |_| MOST_OF_A_BINDING).await?;
         for taken in deliveries {
             tokio::spawn(Arc::clone(self).attempt(taken));
         }
-        let most = |job: &memhost_types::Job| {
+        let most = |job: &Job| {
             let binding = self.bindings.get(&job.company_id, &job.binding_key);
             binding.map_or(1, |binding| binding.limits.concurrent_jobs as usize)
         };

@@ -5,20 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Service;
-use crate::access::Act;
-use crate::access::Caller;
-use crate::error::Refusal;
-use crate::error::ServiceError;
+use crate::access::{Act, Caller};
+use crate::error::{Refusal, ServiceError};
 use crate::operations::capture::Attempt;
+use crate::review::Reviews;
+use crate::versions::serving::binding_deleted;
+use crate::work::deliveries::Deliveries;
 use crate::work::due_queue::Taken;
-use crate::work::hooks;
-use crate::work::hooks::Hooks;
+use crate::work::recall_text::render;
 use crate::work::retry::RetryPolicy;
+use crate::work::subscribers::subscribers;
 use memhost_ports::new_id;
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
     Binding, CaptureRequest, CaptureResponse, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus, HookEvent,
-    HookKind, HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourceRef,
+    HookKind, HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourcePayload, SourceRef,
 };
 
 impl Service {
@@ -26,26 +27,22 @@ impl Service {
     /// then.
     ///
     /// # Errors
-    /// Where the event is invalid, or names a binding that is not there. A provider's failure is no error here: the
-    /// delivery says it.
+    /// Where the event is invalid, or names a binding that does not exist. A provider's failure is no error here: the
+    /// delivery has it.
     #[boxed]
-    pub async fn deliver(
-        self: Arc<Self>,
-        caller: &Caller,
-        mut event: HookEvent,
-    ) -> Result<HookReceipt, ServiceError> {
+    pub async fn deliver(self: Arc<Self>, caller: &Caller, mut event: HookEvent) -> Result<HookReceipt, ServiceError> {
         if let Err(denied) = caller.may_in(Act::Deliver, &mut event.scope) {
             let company = event.scope.company_id.clone();
             return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
         }
         event.check()?;
         if let (Some(source), Some(payload)) = (&event.source, &event.payload) {
-            request(None, &event, source, payload.clone()).check()?;
+            capture(&event, source.clone(), payload.clone()).check()?;
         }
         self.ensure_default(caller, &event).await?;
-        let bindings = hooks::subscribers(&self.bindings, &event)?;
+        let bindings = subscribers(&self.bindings, &event)?;
         let deliveries: Vec<Delivery> = bindings.iter().map(|binding| self.delivery(caller, &event, binding)).collect();
-        let accepted = self.hooks.accept(deliveries).await?;
+        let accepted = self.deliveries.accept(deliveries).await?;
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
         let deliveries = match event.hook_kind {
             HookKind::PreRunHydrate => self.hydrate(&event, accepted).await?,
@@ -57,12 +54,12 @@ impl Service {
                 .iter()
                 .map(|delivery| (delivery.binding_key.as_str(), delivery.recall.as_ref().unwrap_or(&nothing)))
                 .collect();
-            hooks::render(&found, event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET))
+            render(&found, event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET))
         });
         Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, context })
     }
 
-    /// Captures: the first attempt begins now, and a caller that asked for it waits for the result.
+    /// Captures: the first attempt begins now. A caller that asked for it waits for the result.
     async fn settle(
         self: &Arc<Self>,
         event: &HookEvent,
@@ -74,7 +71,7 @@ impl Service {
         let mut deliveries = Vec::new();
         for (delivery, _) in accepted {
             let left = until.saturating_duration_since(tokio::time::Instant::now());
-            deliveries.push(self.hooks.wait(&delivery.company_id, delivery.id, left).await?);
+            deliveries.push(self.deliveries.wait(&delivery.company_id, delivery.id, left).await?);
         }
         Ok(deliveries)
     }
@@ -96,7 +93,7 @@ impl Service {
             status: DeliveryStatus::Pending,
             attempts: 0,
             received_at: now,
-            // Recall is not tried later: its caller has gone on by then.
+            // Recall is not tried again: its caller does not wait for it.
             due_at: (event.hook_kind != HookKind::PreRunHydrate).then_some(now),
             finished_at: None,
             operation_id: None,
@@ -153,10 +150,9 @@ impl Service {
         before: Option<&Delivery>,
         after: &Delivery,
     ) -> Result<Vec<TableWrite>, StoreError> {
-        let mut rows = Hooks::writes(before, after)?;
+        let mut rows = Deliveries::writes(before, after)?;
         if let Some(item) = self.held_item(after) {
-            let change = crate::review::Reviews::change(&item)?;
-            rows.push(TableWrite { table: change.table, key: change.key, new: change.new });
+            rows.push(Reviews::row(&item)?);
         }
         Ok(rows)
     }
@@ -168,9 +164,8 @@ impl Service {
         let attempt = DeliveryAttempt { before: delivery, service: &self };
         let binding = self.bindings.get(&delivery.company_id, &delivery.binding_key);
         if !binding.is_ok_and(|binding| binding.id == delivery.binding_id) {
-            let message = format!("the binding `{}` was deleted", delivery.binding_key);
-            let after = attempt.failed(None, &Refusal::new(OperationErrorCode::NoBinding, message));
-            if let Err(error) = self.hooks.write(delivery, &after).await {
+            let after = attempt.failed(None, &binding_deleted(&delivery.binding_key));
+            if let Err(error) = self.deliveries.write(delivery, &after).await {
                 tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be written");
             }
             return;
@@ -187,28 +182,23 @@ impl Service {
         match self.capture_as(&Caller::worker(), request, &attempt).await {
             // Its record and the delivery's say how it ended.
             Ok(_) | Err(ServiceError::Operation { .. }) => {}
-            // Nothing was recorded: it is still due, and the disk should get a moment.
+            // Nothing was recorded, so it is still due. The disk may need a moment.
             Err(error) => {
                 tracing::error!(%error, delivery = %delivery.id.0, "a delivery could not be tried");
                 tokio::time::sleep(self.retry.first).await;
             }
         }
         drop(taken);
-        self.hooks.moved();
+        self.deliveries.moved();
         self.wake.notify_one();
     }
 }
 
-fn request(
-    binding: Option<&Binding>,
-    event: &HookEvent,
-    source: &SourceRef,
-    payload: memhost_types::SourcePayload,
-) -> CaptureRequest {
+fn capture(event: &HookEvent, source: SourceRef, payload: SourcePayload) -> CaptureRequest {
     CaptureRequest {
-        binding_key: binding.map(|binding| binding.key.clone()),
+        binding_key: None,
         scope: event.scope.clone(),
-        source: source.clone(),
+        source,
         payload,
         hook: Some(event.context()),
         mode: event.mode,
@@ -232,7 +222,7 @@ impl DeliveryAttempt<'_> {
         let policy = service.bindings.get(&before.company_id, &before.binding_key);
         let queues = policy.is_ok_and(|binding| binding.policy.on_budget == OnBudget::Queue);
         let (status, attempts, due_at) = match code {
-            // The binding keeps what its budget does not allow until the budget resets. A wait is no failed attempt.
+            // The binding keeps what exceeds its budget until the budget resets. A wait is no failed attempt.
             code if code.is_a_wait() || (code == OperationErrorCode::BudgetExceeded && queues) => {
                 let longest = asked.unwrap_or(retry.longest);
                 let patient = RetryPolicy { attempts: u32::MAX, first: retry.longest, longest };
@@ -275,7 +265,7 @@ impl Attempt for DeliveryAttempt<'_> {
         match self.before.operation_id {
             Some(_) => Ok(Vec::new()),
             // After a crash from here on, the next attempt tells the provider the same id.
-            None => Hooks::writes(Some(self.before), &Delivery { operation_id: Some(own), ..self.before.clone() }),
+            None => Deliveries::writes(Some(self.before), &Delivery { operation_id: Some(own), ..self.before.clone() }),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Extraction jobs: giving providers time for what captures left, and asking how far their own systems are. Each call
-//! is an operation, and the job changes in one step with the operation's record.
+//! Extraction jobs: running them at their providers, and asking for the status of those that providers run themselves.
+//! Each call is an operation, and the job changes in one step with the operation's record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::{Completion, Ended, Ending, Opened};
 use crate::operations::runner::{Answered, Step, Target, Writes};
-use crate::versions::serving::Serving;
+use crate::versions::serving::{Serving, binding_deleted};
 use crate::work::due_queue::Taken;
 use crate::work::jobs::Jobs;
 use memhost_sandbox::{Answer, Failure, JobAnswer};
@@ -27,14 +27,14 @@ const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
 const LONGEST_POLL: SignedDuration = SignedDuration::from_mins(1);
 
 impl Service {
-    /// Works on a job once: as far as one call gets.
+    /// Works on a job with one call.
     pub(crate) async fn work_on(self: Arc<Self>, taken: Taken<Job>) {
         let job = &taken.item;
-        // What the host was running when it ended may have been done: the provider knows.
+        // A run that a crash ended may have been completed: the provider knows.
         let asks = job.runner == JobRunner::Provider || job.lease_until.is_some();
         let mut step = Work { before: job, scope: job.scope.clone(), asks, serving: None, during: None, after: None };
         if let Err(error) = recorded(self.operate(&Caller::worker(), &mut step).await) {
-            // Nothing was recorded: it is still due, and the disk should get a moment.
+            // Nothing was recorded, so it is still due. The disk may need a moment.
             tracing::error!(%error, job = %job.id.0, "a job could not be worked on");
             tokio::time::sleep(self.retry.first).await;
         }
@@ -42,7 +42,7 @@ impl Service {
         self.wake.notify_one();
     }
 
-    /// Tells the provider that nobody wants a job any more.
+    /// Tells the provider that a job was cancelled.
     pub(crate) async fn send_cancellation(&self, job: &Job) -> Result<(), ServiceError> {
         let mut step = Cancel { job, scope: job.scope.clone() };
         recorded(self.operate(&Caller::worker(), &mut step).await)
@@ -54,8 +54,7 @@ impl Service {
         if binding.is_ok_and(|binding| binding.id == job.binding_id) {
             return Ok(());
         }
-        let message = format!("the binding `{}` was deleted", job.binding_key);
-        Err(Refusal::new(OperationErrorCode::NoBinding, message))
+        Err(binding_deleted(&job.binding_key))
     }
 
     /// The job after the provider has answered.
@@ -64,7 +63,7 @@ impl Service {
         let came_back = Job { heartbeat_at: Some(now), lease_until: None, failures: 0, error: None, ..during.clone() };
         let asked = before.runner == JobRunner::Host && before.lease_until.is_some();
         let Some(found) = &answer.job else {
-            // It has never heard of it, or no longer knows: what was cut off is run, what runs elsewhere is lost.
+            // A run that a crash ended is run again. A job that runs elsewhere is lost.
             let message = format!("the provider does not know its job `{}`", during.provider_job_id);
             let refusal = Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::NotFound, message) };
             return match asked {
@@ -133,7 +132,7 @@ impl Service {
     }
 }
 
-/// Works on a job: runs it, or asks the provider how it stands.
+/// Works on a job: runs it, or asks the provider for its status.
 struct Work<'a> {
     before: &'a Job,
     scope: Scope,
@@ -168,7 +167,7 @@ impl Step for Work<'_> {
         Ok(())
     }
 
-    async fn intent<'h>(&mut self, host: &'h Service, id: OperationId) -> Result<Writes<'h>, Refusal> {
+    async fn intent(&mut self, host: &Service, id: OperationId) -> Result<Writes, Refusal> {
         let (before, now) = (self.before, host.clock.now());
         let call_ms = self.serving.as_ref().map_or(0, |serving| serving.binding.limits.call_timeout_ms);
         let lease = i64::try_from(call_ms + LEASE_MARGIN_MS).unwrap_or(i64::MAX);
@@ -180,9 +179,9 @@ impl Step for Work<'_> {
             last_operation_id: Some(id),
             ..before.clone()
         };
-        let lock = host.jobs.decide(before.id).await;
+        let lock = host.jobs.lock(before.id).await?;
         // Somebody cancelled it a moment ago, or it was erased.
-        if host.jobs.get(&before.company_id, before.id).await.ok().as_ref() != Some(before) {
+        if host.jobs.get(&before.company_id, before.id.0).await.ok().as_ref() != Some(before) {
             return Err(Refusal::new(OperationErrorCode::Busy, "the job was changed by somebody else meanwhile"));
         }
         let rows = Jobs::writes(Some(before), &during)?;
@@ -209,13 +208,8 @@ impl Step for Work<'_> {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Writes the job with the record. Where somebody cancelled the job meanwhile, it stays so.
-    async fn writes<'h>(
-        &mut self,
-        host: &'h Service,
-        ending: &mut Ending,
-        ended: &Ended<()>,
-    ) -> Result<Writes<'h>, Refusal> {
+    /// Writes the job with the record. A job that was cancelled meanwhile stays cancelled.
+    async fn writes(&mut self, host: &Service, ending: &mut Ending, ended: &Ended<()>) -> Result<Writes, Refusal> {
         let now_is = self.during.as_ref().unwrap_or(self.before);
         let after = match (&self.after, ended) {
             (Some(after), _) => after.clone(),
@@ -230,8 +224,8 @@ impl Step for Work<'_> {
             (None, Ended::Succeeded(()) | Ended::Held((), _)) => now_is.clone(),
         };
         let after = Job { last_operation_id: Some(ending.id()), ..after };
-        let lock = host.jobs.decide(after.id).await;
-        let is_unchanged = host.jobs.get(&after.company_id, after.id).await.ok().as_ref() == Some(now_is);
+        let lock = host.jobs.lock(after.id).await?;
+        let is_unchanged = host.jobs.get(&after.company_id, after.id.0).await.ok().as_ref() == Some(now_is);
         if is_unchanged || self.during.is_some() {
             ending.set_jobs(vec![shown(&after)]);
         }
@@ -298,7 +292,7 @@ fn ended(job: Job, status: JobStatus, now: Timestamp, error: Option<String>) -> 
     Job { status, due_at: None, lease_until: None, finished_at: Some(now), error, ..job }
 }
 
-/// A job as it stands in an operation's record.
+/// A job as an operation's record shows it.
 pub(crate) fn shown(job: &Job) -> ExtractionJob {
     ExtractionJob {
         provider_job_id: job.provider_job_id.clone(),

@@ -1,12 +1,10 @@
-//! Recall before a run: within its deadline, and never in the way of the run.
+//! Recall before a run, within its deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access::Caller;
-
 use crate::Service;
-
+use crate::access::Caller;
 use crate::error::ServiceError;
 use memhost_types::{DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest, Recall};
 
@@ -28,14 +26,14 @@ impl Service {
                     // The first delivery of the event asks, or has asked.
                     false => {
                         let left = until.saturating_duration_since(tokio::time::Instant::now());
-                        Ok(service.hooks.wait(&delivery.company_id, delivery.id, left).await?)
+                        Ok(service.deliveries.wait(&delivery.company_id, delivery.id, left).await?)
                     }
                 }
             }));
         }
         let mut deliveries = Vec::new();
         for answer in asked {
-            let answer = answer.await.map_err(|error| ServiceError::Host(error.to_string()))?;
+            let answer = answer.await.map_err(ServiceError::host)?;
             let mut delivery: Delivery = answer?;
             if delivery.recall.is_none() {
                 delivery.recall = Some(degraded("its first delivery has not been answered yet".to_owned()));
@@ -64,7 +62,7 @@ impl Service {
         let (service, hook) = (Arc::clone(self), before.hook.clone());
         let asking = tokio::spawn(async move { service.query_for(&Caller::worker(), query, Some(&hook)).await });
         let asked = tokio::time::timeout_at(until, asking).await;
-        let asked = asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::Host(error.to_string()))));
+        let asked = asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::host(error))));
         let (recall, operation_id) = match asked {
             Ok(Ok(bundle)) => {
                 let (snippets, profile_summary) = (bundle.snippets, bundle.profile_summary);
@@ -89,7 +87,7 @@ impl Service {
             recall: Some(recall),
             ..before.clone()
         };
-        self.hooks.write(&before, &after).await?;
+        self.deliveries.write(&before, &after).await?;
         Ok(after)
     }
 }

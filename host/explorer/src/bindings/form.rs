@@ -65,7 +65,7 @@ impl Wrong {
             ServiceError::Field(error) => wrong.at(&error.field, &error.message),
             ServiceError::NoVersion { .. } => wrong.at("version", &error),
             ServiceError::NoProvider { .. } => wrong.at("providerKey", &error),
-            ServiceError::Binding(memhost_core::bindings::BindingError::Exists { .. }) => wrong.at("key", &error),
+            ServiceError::Binding(memhost_core::BindingError::Exists { .. }) => wrong.at("key", &error),
             error => return Err(error.into()),
         }
         Ok(wrong)

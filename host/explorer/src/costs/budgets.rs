@@ -131,7 +131,7 @@ pub(crate) async fn set(
     let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
     match service.set_budget(&allowed.caller, &allowed.company, binding, period, Some(set)).await {
         Ok(_) => {}
-        Err(ServiceError::Ledger(memhost_core::money::LedgerError::Field(error))) => {
+        Err(ServiceError::Ledger(memhost_core::LedgerError::Field(error))) => {
             return wrong(&error.to_string()).await;
         }
         Err(error) => return Err(error.into()),

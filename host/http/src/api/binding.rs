@@ -21,8 +21,9 @@ use crate::failure::{BindingCodes, BindingStateCodes, GrantCodes, ResolveCodes, 
 use crate::{
     Authorized, Body, EntityTagged, Failure, NoContent, PathParam, Problem, ProblemCode, Query, document, permission,
 };
-use memhost_core::bindings::{ResolutionStep, Why};
-use memhost_core::{Act, BindingView, CreateBinding, GrantsView, ResolvedView, Service, SetTarget, UpdateBinding};
+use memhost_core::{
+    Act, BindingView, CreateBinding, GrantsView, ResolutionStep, ResolvedView, Service, SetTarget, UpdateBinding, Why,
+};
 use memhost_types::{AgentId, BindingKey, Grants, ProviderKey};
 
 /// The routes below `/control/v1/companies/{company}`.

@@ -1,4 +1,4 @@
-//! What can be told of a component without running it: its format, its contract version, its needs.
+//! Checks of a component that do not run it: its format, its contract version, its needs.
 
 use super::MAX_COMPONENT_BYTES;
 use crate::contract::PACKAGE;

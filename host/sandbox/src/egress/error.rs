@@ -48,7 +48,7 @@ impl EgressError {
         Self::Limit { name, most }
     }
 
-    /// What the guest is told: nothing about the network behind the host.
+    /// What the guest gets. It contains nothing about the network behind the host.
     pub(super) fn for_guest(&self) -> Wasi {
         match self {
             Self::Target(_) => Wasi::HttpRequestUriInvalid,

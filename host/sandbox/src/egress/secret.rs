@@ -22,38 +22,26 @@ const QUERY_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').rem
 
 /// Why something is not a secret, or why no secret is put into a request. No message ever holds a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SecretError {
-    /// The name is not 1 to 64 of the allowed characters.
     #[error("a secret's name is not 1 to 64 of A-Z, a-z, 0-9, `_` and `-`; rename it")]
     Name,
-    /// The value is empty, too long or not one line.
     #[error("the value of the secret `{name}` {problem}")]
-    Value {
-        /// The secret's name.
-        name: String,
-        /// What is wrong and what to do.
-        problem: &'static str,
-    },
-    /// Two secrets have the same name.
+    Value { name: String, problem: &'static str },
     #[error("the secret `{0}` is there twice; remove one of them")]
     Twice(String),
-    /// The guest names a secret that it does not have.
     #[error(
         "the request asks for the secret `{0}`, which it cannot have: it must be granted to the binding, and set for this target; see `memhost binding grant` and `memhost secret create`"
     )]
     NotGranted(String),
-    /// A placeholder begins and does not end.
     #[error("the {0} has `{{{{secret:` without a name and `}}}}` after it; write `{{{{secret:NAME}}}}`")]
     Unfinished(&'static str),
-    /// A placeholder has something beside it.
     #[error(
         "the {0} has something beside its `{{{{secret:` placeholder; the placeholder must be the whole value, in a header after a word such as `Bearer`"
     )]
     NotWhole(&'static str),
-    /// The body would be much larger.
     #[error("the body names secrets so often that it would grow by more than 64 KiB; name them once")]
     TooMuch,
-    /// A placeholder is in the path of a URL, where proxies and servers log it.
     #[error("the path of the URL has a `{{{{secret:` placeholder; move it into a header, the query or the JSON body")]
     InPath,
 }

@@ -4,8 +4,7 @@ use crate::answer::Answer;
 use crate::contract::browse as wire;
 use crate::convert;
 use crate::error::Failure;
-use crate::imports::GuestStore;
-use crate::instances::Instances;
+use crate::instances::{Instances, call};
 use crate::normalize::{Checked, Normalize, count, name, text_size};
 use memhost_types::{BrowseNode, BrowseRequest, limits};
 
@@ -26,13 +25,8 @@ impl Instances {
     pub async fn browse(&self, request: &BrowseRequest, cursor: Option<&str>) -> Result<Answer<BrowseAnswer>, Failure> {
         let (path, scope) = (&request.path, convert::scope(&request.scope));
         let limit = request.limit.unwrap_or(limits::DEFAULT_LIMIT);
-        self.call(
-            async |browse: &wire::Guest, store: &mut GuestStore| {
-                browse.call_list_children(store, path, &scope, cursor, limit).await
-            },
-            |normalize, answer| page(normalize, answer, limit),
-        )
-        .await
+        let check = |checks: &Normalize, answer| page(checks, answer, limit);
+        call!(self, wire.call_list_children(path, &scope, cursor, limit), check).await
     }
 }
 

@@ -1,11 +1,10 @@
-//! The interface `correction`: changing a record because somebody said that it is wrong.
+//! The interface `correction`: correcting a record.
 
 use crate::answer::Answer;
 use crate::contract::correction as wire;
 use crate::convert;
 use crate::error::Failure;
-use crate::imports::GuestStore;
-use crate::instances::Instances;
+use crate::instances::{Instances, call};
 use crate::normalize::{Checked, Normalize, usages};
 use memhost_types::{CorrectRequest, OperationId, RecordHandle, Usage};
 
@@ -25,11 +24,7 @@ impl Instances {
     /// As [`CallError`](crate::CallError) says.
     pub async fn correct(&self, id: OperationId, request: &CorrectRequest) -> Result<Answer<Correction>, Failure> {
         let request = correct_request(id, request);
-        self.call(
-            async |correction: &wire::Guest, store: &mut GuestStore| correction.call_correct(store, &request).await,
-            corrected,
-        )
-        .await
+        call!(self, wire.call_correct(&request), corrected).await
     }
 }
 

@@ -4,8 +4,7 @@ use crate::answer::Answer;
 use crate::contract::explain as wire;
 use crate::convert;
 use crate::error::Failure;
-use crate::imports::GuestStore;
-use crate::instances::Instances;
+use crate::instances::{Instances, call};
 use crate::normalize::{Checked, Normalize, bad, count, name, text_size};
 use memhost_types::{Contribution, HitTrace, QueryRequest, limits};
 
@@ -25,11 +24,7 @@ impl Instances {
     /// As [`CallError`](crate::CallError) says.
     pub async fn explain(&self, request: &QueryRequest) -> Result<Answer<ExplainAnswer>, Failure> {
         let request = convert::query(request);
-        self.call(
-            async |explain: &wire::Guest, store: &mut GuestStore| explain.call_explain_query(store, &request).await,
-            |normalize, answer| explained(normalize, answer, request.top_k),
-        )
-        .await
+        call!(self, wire.call_explain_query(&request), |checks, answer| explained(checks, answer, request.top_k)).await
     }
 }
 

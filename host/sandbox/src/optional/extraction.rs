@@ -4,8 +4,7 @@ use crate::answer::Answer;
 use crate::contract::{extraction as wire, types as wit};
 use crate::convert;
 use crate::error::Failure;
-use crate::imports::GuestStore;
-use crate::instances::Instances;
+use crate::instances::{Instances, call};
 use crate::normalize::{self, Checked, Normalize, bad, count, usages};
 use memhost_types::{ExtractionJob, RecordHandle, Scope, Usage, limits};
 
@@ -26,13 +25,8 @@ impl Instances {
     /// # Errors
     /// As [`CallError`](crate::CallError) says; the same for the calls below.
     pub async fn run_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        self.call(
-            async |extraction: &wire::Guest, store: &mut GuestStore| {
-                extraction.call_run_job(store, provider_job_id).await
-            },
-            |normalize, answer| ran_job(normalize, answer, provider_job_id),
-        )
-        .await
+        let check = |checks: &Normalize, answer| ran_job(checks, answer, provider_job_id);
+        call!(self, wire.call_run_job(provider_job_id), check).await
     }
 
     /// Asks how far a job is, without working on it.
@@ -40,13 +34,7 @@ impl Instances {
     /// # Errors
     /// As [`Instances::run_job`].
     pub async fn get_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        self.call(
-            async |extraction: &wire::Guest, store: &mut GuestStore| {
-                extraction.call_get_job(store, provider_job_id).await
-            },
-            |_, answer| job(answer, provider_job_id),
-        )
-        .await
+        call!(self, wire.call_get_job(provider_job_id), |_, answer| job(answer, provider_job_id)).await
     }
 
     /// The newest jobs of a scope, at most `limit`, 1 to 1,000.
@@ -55,13 +43,7 @@ impl Instances {
     /// As [`Instances::run_job`].
     pub async fn list_jobs(&self, scope: &Scope, limit: u32) -> Result<Answer<Vec<ExtractionJob>>, Failure> {
         let scope = convert::scope(scope);
-        self.call(
-            async |extraction: &wire::Guest, store: &mut GuestStore| {
-                extraction.call_list_jobs(store, &scope, None, limit).await
-            },
-            |_, answer| jobs(answer, limit),
-        )
-        .await
+        call!(self, wire.call_list_jobs(&scope, None, limit), |_, answer| jobs(answer, limit)).await
     }
 
     /// Tells the provider that a job is no longer wanted.
@@ -69,13 +51,7 @@ impl Instances {
     /// # Errors
     /// As [`Instances::run_job`].
     pub async fn cancel_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
-        self.call(
-            async |extraction: &wire::Guest, store: &mut GuestStore| {
-                extraction.call_cancel_job(store, provider_job_id).await
-            },
-            |_, answer| job(Some(answer), provider_job_id),
-        )
-        .await
+        call!(self, wire.call_cancel_job(provider_job_id), |_, answer| job(Some(answer), provider_job_id)).await
     }
 }
 

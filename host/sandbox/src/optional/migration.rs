@@ -2,8 +2,7 @@
 
 use crate::contract::migration as wire;
 use crate::error::Failure;
-use crate::imports::GuestStore;
-use crate::instances::Instances;
+use crate::instances::{Instances, call};
 
 impl Instances {
     /// Brings what another version stored into the form that this version reads. Meant for instances whose storage
@@ -12,10 +11,7 @@ impl Instances {
     /// # Errors
     /// As [`CallError`](crate::CallError) says.
     pub async fn migrate(&self, from_version: &str) -> Result<(), Failure> {
-        let migrated = self.call(
-            async |migration: &wire::Guest, store: &mut GuestStore| migration.call_migrate(store, from_version).await,
-            |_, ()| Ok(()),
-        );
+        let migrated = call!(self, wire.call_migrate(from_version), |_, ()| Ok(()));
         migrated.await.map(drop)
     }
 }

@@ -4,8 +4,7 @@ use crate::answer::Answer;
 use crate::contract::profile as wire;
 use crate::convert;
 use crate::error::Failure;
-use crate::imports::GuestStore;
-use crate::instances::Instances;
+use crate::instances::{Instances, call};
 use crate::normalize::{Checked, text_size, usages};
 use memhost_types::{Scope, Usage, limits};
 
@@ -24,11 +23,7 @@ impl Instances {
     /// As [`CallError`](crate::CallError) says.
     pub async fn profile(&self, scope: &Scope) -> Result<Answer<ProfileAnswer>, Failure> {
         let scope = convert::scope(scope);
-        self.call(
-            async |profile: &wire::Guest, store: &mut GuestStore| profile.call_get_profile(store, &scope).await,
-            |_, answer| summary(answer),
-        )
-        .await
+        call!(self, wire.call_get_profile(&scope), |_, answer| summary(answer)).await
     }
 }
 

@@ -4,8 +4,7 @@ use crate::answer::{Answer, ListAnswer};
 use crate::contract::{review as wire, types as wit};
 use crate::convert;
 use crate::error::Failure;
-use crate::imports::GuestStore;
-use crate::instances::Instances;
+use crate::instances::{Instances, call};
 use crate::normalize::{Checked, Normalize, bad};
 use memhost_types::{CompanyId, Decision, RecordId, RecordWrite, Scope, Snippet};
 
@@ -20,14 +19,9 @@ impl Instances {
         cursor: Option<&str>,
         limit: u32,
     ) -> Result<Answer<ListAnswer>, Failure> {
-        let scope_asked = convert::scope(scope);
-        self.call(
-            async |review: &wire::Guest, store: &mut GuestStore| {
-                review.call_list_pending(store, &scope_asked, cursor, limit).await
-            },
-            |normalize, answer| normalize.list(answer, limit, &scope.company_id),
-        )
-        .await
+        let (asked, company) = (convert::scope(scope), &scope.company_id);
+        let check = |checks: &Normalize, answer| checks.list(answer, limit, company);
+        call!(self, wire.call_list_pending(&asked, cursor, limit), check).await
     }
 
     /// Tells the provider what a person decided. Answers the record as it now is.
@@ -41,15 +35,10 @@ impl Instances {
         decision: Decision,
         edited: Option<&RecordWrite>,
     ) -> Result<Answer<Option<Snippet>>, Failure> {
-        let (scope_asked, id) = (convert::scope(scope), id.as_str().to_owned());
+        let (asked, id) = (convert::scope(scope), id.as_str().to_owned());
         let decision = wire_decision(decision, edited);
-        self.call(
-            async |review: &wire::Guest, store: &mut GuestStore| {
-                review.call_decide(store, &id, &scope_asked, &decision).await
-            },
-            |normalize, answer| decided(normalize, answer, &id, &scope.company_id),
-        )
-        .await
+        let check = |checks: &Normalize, answer| decided(checks, answer, &id, &scope.company_id);
+        call!(self, wire.call_decide(&id, &asked, &decision), check).await
     }
 }
 

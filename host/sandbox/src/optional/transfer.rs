@@ -4,8 +4,7 @@ use crate::answer::Answer;
 use crate::contract::transfer as wire;
 use crate::convert;
 use crate::error::Failure;
-use crate::imports::GuestStore;
-use crate::instances::Instances;
+use crate::instances::{Instances, call};
 use crate::normalize::{Checked, bad, text_size};
 use memhost_types::{Scope, limits};
 
@@ -34,13 +33,7 @@ impl Instances {
     /// As [`CallError`](crate::CallError) says; the same for the call below.
     pub async fn export(&self, scope: &Scope, cursor: Option<&str>) -> Result<Answer<ChunkAnswer>, Failure> {
         let scope = convert::scope(scope);
-        self.call(
-            async |transfer: &wire::Guest, store: &mut GuestStore| {
-                transfer.call_export_records(store, &scope, cursor).await
-            },
-            |_, answer| exported(answer),
-        )
-        .await
+        call!(self, wire.call_export_records(&scope, cursor), |_, answer| exported(answer)).await
     }
 
     /// Imports whole lines of an export, all of them or none.
@@ -49,13 +42,7 @@ impl Instances {
     /// As [`Instances::export`].
     pub async fn import(&self, scope: &Scope, lines: &str) -> Result<Answer<ImportAnswer>, Failure> {
         let scope = convert::scope(scope);
-        self.call(
-            async |transfer: &wire::Guest, store: &mut GuestStore| {
-                transfer.call_import_records(store, &scope, lines).await
-            },
-            |_, answer| imported(answer, lines.lines().count()),
-        )
-        .await
+        call!(self, wire.call_import_records(&scope, lines), |_, answer| imported(answer, lines.lines().count())).await
     }
 }
 

@@ -64,8 +64,7 @@ pub(super) fn write(
     path: &Path,
     at_the_end: Box<dyn FnOnce() + Send>,
 ) -> Result<BackupReport, StoreError> {
-    let io = |error: &dyn std::fmt::Display| failed("writing the backup", &format!("{}: {error}", path.display()));
-    let read = |error: sled::Error| failed("reading", &error);
+    let io = |error: &dyn std::fmt::Display| failed("writing the backup")(format!("{}: {error}", path.display()));
     let file = File::create_new(path).map_err(|error| io(&error))?;
     let mut out = Summed { inner: BufWriter::new(&file), hasher: blake3::Hasher::new(), bytes: 0 };
     let mut report = BackupReport::default();
@@ -73,7 +72,7 @@ pub(super) fn write(
     let _watching = trees.gate.watch();
     for (name, tree) in trees.kept() {
         for entry in tree {
-            let (key, value) = entry.map_err(read)?;
+            let (key, value) = entry.map_err(failed("reading"))?;
             out.frame(PUT, name, &key, &value).map_err(|error| io(&error))?;
             report.keys += 1;
         }
@@ -82,7 +81,7 @@ pub(super) fn write(
     at_the_end();
     for (name, key) in &written {
         let Some((_, tree)) = trees.kept().find(|(kept, _)| kept == name) else { continue };
-        let value = tree.get(key).map_err(read)?;
+        let value = tree.get(key).map_err(failed("reading"))?;
         let tag = if value.is_some() { PUT } else { REMOVE };
         out.frame(tag, name, key, value.as_deref().unwrap_or_default()).map_err(|error| io(&error))?;
         report.copied_again += 1;
@@ -189,13 +188,13 @@ pub(super) fn restore(path: &Path, data_dir: &Path) -> Result<(), StoreError> {
     let mut reader = Reader::open(path).map_err(broken)?;
     let lock = directory::take(data_dir)?;
     let config = sled::Config::new().path(data_dir.join("store")).mode(sled::Mode::HighThroughput).flush_every_ms(None);
-    let db = config.create_new(true).open().map_err(|error| failed("making the store", &error))?;
+    let db = config.create_new(true).open().map_err(failed("making the store"))?;
     let trees = Trees::open(db)?;
-    let write = |error: sled::Error| failed("restoring", &error);
+    let write = |error: sled::Error| failed("restoring")(error);
     let mut batches: std::collections::HashMap<String, (Batch, usize)> = std::collections::HashMap::new();
     let flush = |name: &str, batch: Batch| match trees.kept().find(|(kept, _)| *kept == name) {
         Some((_, tree)) => tree.apply_batch(batch).map_err(write),
-        None => Err(failed("restoring", &format!("this memhost knows no tree `{name}`"))),
+        None => Err(failed("restoring")(format!("this memhost knows no tree `{name}`"))),
     };
     loop {
         let (name, key, value) = match reader.next().map_err(broken)? {

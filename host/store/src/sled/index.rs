@@ -7,27 +7,12 @@ use std::time::{Duration, Instant};
 
 use sled::{Batch, Tree};
 
-use super::log::{Companies, Erased};
 use super::posting::Posting;
+use super::state::{Applied, Companies, Message, watermark};
 use super::trees::Trees;
 use super::{failed, keys, remove, sums};
 use crate::{StoreError, decode};
-use memhost_types::{CompanyId, Operation, Outcome, Rollup, RollupKey};
-
-/// An operation whose record is on disk.
-pub(super) struct Applied {
-    pub(super) company: CompanyId,
-    pub(super) sequence: u64,
-    pub(super) facets: Vec<Vec<u8>>,
-    pub(super) sums: Vec<(RollupKey, Rollup)>,
-}
-
-/// What the log passes to the indexer, in order.
-pub(super) enum Message {
-    Applied(Applied),
-    /// Remove a company from every tree. The log writes nothing until this is answered.
-    Erase(CompanyId, Erased),
-}
+use memhost_types::{CompanyId, Operation, Outcome, Rollup};
 
 /// How long an operation waits for others before they are indexed together.
 const LINGER: Duration = Duration::from_millis(50);
@@ -78,14 +63,14 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
     }
     let mut batch = Batch::default();
     for (key, offsets) in chunks {
-        let mut posting = read(tree, &key)?.unwrap_or_default();
+        let mut posting = Posting::read(tree, &key)?.unwrap_or_default();
         offsets.into_iter().for_each(|offset| posting.insert(offset));
         batch.insert(key, posting.encode());
     }
     // A reader of sums sees an operation either in the index or in memory, not in both.
     let _sums = trees.sums.write();
     sums::add(trees, applied)?;
-    tree.apply_batch(batch).map_err(|error| failed("indexing", &error))?;
+    tree.apply_batch(batch).map_err(failed("indexing"))?;
     for (company, sequences) in touched {
         // Every operation takes this lock when it begins, so it is held for a short time only.
         for some in sequences.chunks(SHORT) {
@@ -97,39 +82,19 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
         }
         // After a crash before this, the same operations are indexed again, which changes nothing.
         let mark = watermark(companies, company).to_be_bytes();
-        tree.insert(keys::watermark(company), &mark).map_err(|error| failed("indexing", &error))?;
+        tree.insert(keys::watermark(company), &mark).map_err(failed("indexing"))?;
     }
     Ok(())
-}
-
-/// The number up to which every operation is indexed or was never written.
-pub(super) fn watermark(companies: &Companies, company: &CompanyId) -> u64 {
-    let companies = companies.lock();
-    let Some(state) = companies.get(company) else { return 0 };
-    state.open.first().map_or(state.last(), |open| open - 1)
-}
-
-/// One chunk.
-pub(super) fn read(tree: &Tree, key: &[u8]) -> Result<Option<Posting>, StoreError> {
-    let Some(bytes) = tree.get(key).map_err(|error| failed("reading", &error))? else { return Ok(None) };
-    match Posting::decode(&bytes) {
-        Some(posting) => Ok(Some(posting)),
-        None => Err(StoreError::Corrupt {
-            what: "index chunk".to_owned(),
-            message: "it is neither a list nor a bitmap; `memhost store verify` says which operations are affected"
-                .to_owned(),
-        }),
-    }
 }
 
 /// Updates a company's index from its log, from the watermark on.
 pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId) -> Result<(), StoreError> {
     let (log, index) = (&trees.records, &trees.index);
-    let mark = index.get(keys::watermark(company)).map_err(|error| failed("reading", &error))?;
+    let mark = index.get(keys::watermark(company)).map_err(failed("reading"))?;
     let mark = mark.and_then(|bytes| Some(u64::from_be_bytes(bytes.as_ref().try_into().ok()?))).unwrap_or(0);
     let mut pending = Vec::new();
     for entry in log.range(keys::record(company, mark + 1)..=keys::record(company, u64::MAX)) {
-        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let (key, value) = entry.map_err(failed("reading"))?;
         let operation: Operation = decode("operation", &value)?;
         let Some(sequence) = keys::sequence(&key) else { continue };
         let (facets, sums) = (keys::facets_of(&operation), Rollup::of(&operation));
@@ -153,7 +118,7 @@ pub(super) fn verify(
     let mut expected: BTreeMap<Vec<u8>, Posting> = BTreeMap::new();
     let open = companies.lock().get(company).map(|state| state.open.clone()).unwrap_or_default();
     for entry in log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)) {
-        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let (key, value) = entry.map_err(failed("reading"))?;
         let Some(sequence) = keys::sequence(&key) else { continue };
         match decode::<Operation>("operation", &value) {
             Err(error) => findings.push(format!("{company}: operation number {sequence}: {error}")),
@@ -173,10 +138,10 @@ pub(super) fn verify(
     }
     // Removed operations are still in the chunk of the oldest block.
     let first = log.range(keys::record(company, 0)..=keys::record(company, u64::MAX)).next();
-    let first = first.transpose().map_err(|error| failed("reading", &error))?;
+    let first = first.transpose().map_err(failed("reading"))?;
     let first = first.and_then(|(key, _)| keys::sequence(&key)).unwrap_or(0);
     for entry in index.scan_prefix(keys::postings(company)) {
-        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let (key, value) = entry.map_err(failed("reading"))?;
         let shown = String::from_utf8_lossy(&key).into_owned();
         match (Posting::decode(&value), expected.remove(key.as_ref())) {
             (None, _) => findings.push(format!("{company}: the index chunk {shown:?} is damaged")),

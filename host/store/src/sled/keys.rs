@@ -45,12 +45,6 @@ pub(super) fn behind(company: &CompanyId) -> Vec<u8> {
     key
 }
 
-/// The company that a key begins with.
-pub(super) fn company(key: &[u8]) -> Option<CompanyId> {
-    let end = key.iter().position(|byte| *byte == 0)?;
-    std::str::from_utf8(key.get(..end)?).ok()?.parse().ok()
-}
-
 /// The sequence number that a key ends with.
 pub(super) fn sequence(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.get(key.len().checked_sub(8)?..)?.try_into().ok()?))

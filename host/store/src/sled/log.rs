@@ -1,6 +1,6 @@
 //! The writing side of the operation log: one thread applies and flushes the records of many callers, in groups.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use sled::{Batch, Tree};
 use tokio::sync::oneshot;
 
 use super::gate::OPERATIONS;
-use super::index::{Applied, Message};
+use super::state::{Applied, Companies, Erased, Message};
 use super::trees::{KeyChange, Trees};
 use super::{failed, keys};
 use crate::{Commit, StoreError, TableWrite, decode};
@@ -20,8 +20,6 @@ use memhost_types::{CompanyId, Operation, Outcome, Rollup};
 const BEHIND: usize = 2;
 
 type Waiter = oneshot::Sender<Result<(), StoreError>>;
-/// Receives how many keys of a company were removed.
-pub(super) type Erased = oneshot::Sender<Result<u64, StoreError>>;
 
 /// A record on its way to the disk.
 struct Item {
@@ -72,16 +70,6 @@ struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
 }
-
-/// The state of a company in memory.
-#[derive(Default)]
-pub(super) struct CompanyState {
-    last: u64,
-    /// Numbers that were given out and whose operations are not indexed yet.
-    pub(super) open: BTreeSet<u64>,
-}
-
-pub(super) type Companies = Arc<Mutex<HashMap<CompanyId, CompanyState>>>;
 
 /// The writing side of the log.
 pub(super) struct Log {
@@ -165,7 +153,7 @@ impl Log {
             queue.erasures.push((after, company.clone(), sender));
         }
         self.shared.wake.notify_one();
-        receiver.await.unwrap_or_else(|_| Err(failed("erasing", &"the store was closed meanwhile")))
+        receiver.await.unwrap_or_else(|_| Err(failed("erasing")("the store was closed meanwhile")))
     }
 
     /// A record as it was written last, applied or not.
@@ -179,7 +167,7 @@ impl Log {
                 }
             }
         }
-        let found = self.tree.get(keys::record(company, sequence)).map_err(|error| failed("reading", &error))?;
+        let found = self.tree.get(keys::record(company, sequence)).map_err(failed("reading"))?;
         found.map(|value| decode("operation", &value)).transpose()
     }
 
@@ -188,22 +176,6 @@ impl Log {
         let queue = self.shared.queue.lock();
         let all = queue.items.iter().chain(queue.in_flight.iter());
         all.filter(|item| item.operation.company_id == *company).map(Item::sequence).collect()
-    }
-}
-
-impl CompanyState {
-    pub(super) fn after(last: u64) -> Self {
-        Self { last, open: BTreeSet::new() }
-    }
-
-    pub(super) fn last(&self) -> u64 {
-        self.last
-    }
-
-    fn next(&mut self) -> u64 {
-        self.last += 1;
-        self.open.insert(self.last);
-        self.last
     }
 }
 
@@ -250,8 +222,7 @@ impl Worker {
                 // Readers find the records in the tree from here on.
                 self.shared.queue.lock().in_flight = Arc::default();
             }
-            let done =
-                applied.and_then(|()| self.trees.db.flush().map(drop).map_err(|error| failed("flushing", &error)));
+            let done = applied.and_then(|()| self.trees.db.flush().map(drop).map_err(failed("flushing")));
             if done.is_err() {
                 self.shared.queue.lock().in_flight = Arc::default();
             }
@@ -282,10 +253,10 @@ impl Worker {
     /// Writes nothing until the indexer has removed the company. The indexer has received everything before this.
     fn erase(&self, company: CompanyId, reply: Erased) {
         let (sender, receiver) = oneshot::channel();
-        let gone = || failed("erasing", &"the store was closed meanwhile");
+        let gone = || failed("erasing")("the store was closed meanwhile");
         let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
         let erased = sent.and_then(|()| receiver.blocking_recv().unwrap_or_else(|_| Err(gone())));
-        let flushed = self.trees.db.flush().map_err(|error| failed("flushing", &error));
+        let flushed = self.trees.db.flush().map_err(failed("flushing"));
         let _ = reply.send(erased.and_then(|count| flushed.map(|_| count)));
     }
 
@@ -313,7 +284,7 @@ impl Worker {
                 Err(error) => item.answer(Err(error)),
             }
         }
-        self.trees.records.apply_batch(batch).map_err(|error| failed("writing", &error))?;
+        self.trees.records.apply_batch(batch).map_err(failed("writing"))?;
         for item in joined {
             match record(item) {
                 Ok(changes) => self.trees.transact(&changes, &item.beside)?,

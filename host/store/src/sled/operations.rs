@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::log::CompanyState;
+use super::state::last;
 use super::{SledStore, failed, keys, remove, sums};
 use crate::{Commit, LogPage, OperationLog, StoreError, TableWrite};
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
@@ -52,9 +52,9 @@ impl OperationLog for SledStore {
     }
 
     async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
-        let last = self.companies.lock().get(company).map_or(0, CompanyState::last);
+        let last = last(&self.companies, company);
         let first = self.trees.records.range(keys::record(company, 0)..=keys::record(company, last)).next();
-        let first = first.transpose().map_err(|error| failed("reading", &error))?;
+        let first = first.transpose().map_err(failed("reading"))?;
         Ok(first.and_then(|(key, _)| Some((keys::sequence(&key)?, last))))
     }
 

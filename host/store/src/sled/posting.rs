@@ -1,7 +1,11 @@
 //! One posting chunk: which of a block's 4,096 operations have a facet's value. Few of them are a list of offsets,
 //! many a bitmap.
 
+use sled::Tree;
+
+use super::failed;
 use super::keys::BLOCK;
+use crate::StoreError;
 
 const WORDS: usize = BLOCK as usize / 64;
 const BITMAP_BYTES: usize = BLOCK as usize / 8;
@@ -19,6 +23,16 @@ impl Default for Posting {
 }
 
 impl Posting {
+    /// The chunk at a key, if there is one.
+    pub(super) fn read(tree: &Tree, key: &[u8]) -> Result<Option<Self>, StoreError> {
+        let Some(bytes) = tree.get(key).map_err(failed("reading"))? else { return Ok(None) };
+        Self::decode(&bytes).map(Some).ok_or_else(|| StoreError::Corrupt {
+            what: "index chunk".to_owned(),
+            message: "it is neither a list nor a bitmap; `memhost store verify` says which operations are affected"
+                .to_owned(),
+        })
+    }
+
     /// From its stored form; none where that is damaged.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut posting = Self::default();

@@ -7,8 +7,10 @@ use jiff::Timestamp;
 use sled::Tree;
 
 use super::log::Log;
-use super::{failed, index, keys};
-use crate::{LogPage, StoreError, decode};
+use super::posting::Posting;
+use super::state::last;
+use super::{failed, keys};
+use crate::{LogPage, StoreError, company_of, decode};
 use memhost_types::{CompanyId, Operation, OperationFilter};
 
 /// An operation's number is given out just before its time is read, so two operations that begin together may have their
@@ -104,14 +106,13 @@ impl Reader<'_> {
             let all = self.records.range(range).rev();
             return Box::new(all.filter_map(|entry| match entry {
                 Ok((key, _)) => keys::sequence(&key).map(Ok),
-                Err(error) => Some(Err(failed("reading", &error))),
+                Err(error) => Some(Err(failed("reading")(error))),
             }));
         };
         let blocks = keys::chunk(first, from / keys::BLOCK)..=keys::chunk(first, below / keys::BLOCK);
         let others = others.to_vec();
         let all = self.index.range(blocks).rev().flat_map(move |entry| {
-            let sequences =
-                entry.map_err(|error| failed("reading", &error)).and_then(|(key, _)| self.block(&key, &others));
+            let sequences = entry.map_err(failed("reading")).and_then(|(key, _)| self.block(&key, &others));
             let (found, error) = match sequences {
                 Ok(found) => (found, None),
                 Err(error) => (Vec::new(), Some(Err(error))),
@@ -123,11 +124,12 @@ impl Reader<'_> {
 
     /// The numbers of one block that all facets have.
     fn block(&self, first_key: &[u8], others: &[Vec<u8>]) -> Result<Vec<u64>, StoreError> {
-        let (Some(block), Some(mut posting)) = (keys::sequence(first_key), index::read(self.index, first_key)?) else {
+        let (Some(block), Some(mut posting)) = (keys::sequence(first_key), Posting::read(self.index, first_key)?)
+        else {
             return Ok(Vec::new());
         };
         for other in others {
-            match index::read(self.index, &keys::chunk(other, block))? {
+            match Posting::read(self.index, &keys::chunk(other, block))? {
                 Some(other) => posting.intersect(&other),
                 None => return Ok(Vec::new()),
             }
@@ -137,8 +139,7 @@ impl Reader<'_> {
 
     /// The number of the first operation that began at or after a moment, by bisection.
     pub(super) fn first_at(&self, moment: Timestamp) -> Result<u64, StoreError> {
-        let last = self.log.companies.lock().get(self.company).map_or(0, super::log::CompanyState::last);
-        let (mut low, mut high) = (1, last + 1);
+        let (mut low, mut high) = (1, last(&self.log.companies, self.company) + 1);
         while low < high {
             let middle = low + (high - low) / 2;
             match self.at_or_behind(middle, high)? {
@@ -153,7 +154,7 @@ impl Reader<'_> {
         let range = keys::record(self.company, sequence)..keys::record(self.company, below);
         match self.records.range(range).next() {
             None => Ok(None),
-            Some(Err(error)) => Err(failed("reading", &error)),
+            Some(Err(error)) => Err(failed("reading")(error)),
             Some(Ok((_, value))) => {
                 let operation: Operation = decode("operation", &value)?;
                 Ok(Some((operation.id.sequence(), operation.started_at)))
@@ -167,8 +168,8 @@ pub(super) fn companies(records: &Tree) -> Result<BTreeSet<CompanyId>, StoreErro
     let mut all = BTreeSet::new();
     let mut from = Vec::new();
     while let Some(entry) = records.range(from..).next() {
-        let (key, _) = entry.map_err(|error| failed("reading", &error))?;
-        let Some(company) = keys::company(&key) else {
+        let (key, _) = entry.map_err(failed("reading"))?;
+        let Some(company) = company_of(&key) else {
             return Err(StoreError::Corrupt {
                 what: "operation log".to_owned(),
                 message: "a key does not begin with a company; run `memhost store verify`".to_owned(),

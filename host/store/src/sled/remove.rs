@@ -3,9 +3,9 @@
 use sled::{Batch, Tree};
 
 use super::gate::{OPERATIONS, STORAGE};
-use super::log::{Companies, CompanyState};
+use super::state::{Companies, last, watermark};
 use super::trees::Trees;
-use super::{failed, index, keys, partition};
+use super::{failed, keys, partition};
 use crate::{StoreError, Table, due_at};
 use memhost_types::CompanyId;
 
@@ -35,11 +35,11 @@ fn due(trees: &Trees, own: &[u8]) -> Result<u64, StoreError> {
     let mut count = 0;
     let tree = trees.table(Table::Due);
     for key in tree.iter().keys() {
-        let key = key.map_err(|error| reading(&error))?;
+        let key = key.map_err(failed("reading"))?;
         if due_at(&key).is_some_and(|(_, rest)| rest.starts_with(own)) {
             let writing = trees.gate.enter();
             writing.note(|| [(Table::Due.name(), key.to_vec())]);
-            tree.remove(&key).map_err(|error| failed("erasing", &error))?;
+            tree.remove(&key).map_err(failed("erasing"))?;
             count += 1;
         }
     }
@@ -56,7 +56,7 @@ fn prefix(trees: &Trees, name: &'static str, tree: &Tree, prefix: &[u8]) -> Resu
     let mut count = 0;
     loop {
         let some: Result<Vec<_>, _> = tree.scan_prefix(prefix).keys().take(AT_ONCE).collect();
-        let some = some.map_err(|error| failed("reading", &error))?;
+        let some = some.map_err(failed("reading"))?;
         if some.is_empty() {
             return Ok(count);
         }
@@ -65,7 +65,7 @@ fn prefix(trees: &Trees, name: &'static str, tree: &Tree, prefix: &[u8]) -> Resu
         writing.note(|| some.iter().map(|key| (name, key.to_vec())).collect::<Vec<_>>());
         let mut batch = Batch::default();
         some.iter().for_each(|key| batch.remove(key));
-        tree.apply_batch(batch).map_err(|error| failed("erasing", &error))?;
+        tree.apply_batch(batch).map_err(failed("erasing"))?;
     }
 }
 
@@ -77,18 +77,12 @@ pub(super) fn operations(
     below: u64,
 ) -> Result<u64, StoreError> {
     // Operations that are not indexed yet are still needed, and so is the newest one, for the next number.
-    let last = companies.lock().get(company).map_or(0, CompanyState::last);
-    let below = below.min(index::watermark(companies, company) + 1).min(last);
+    let below = below.min(watermark(companies, company) + 1).min(last(companies, company));
     let mut count = 0;
     loop {
         let range = keys::record(company, 0)..keys::record(company, below);
-        let some: Vec<_> = trees
-            .records
-            .range(range)
-            .keys()
-            .take(AT_ONCE)
-            .collect::<Result<_, _>>()
-            .map_err(|error| reading(&error))?;
+        let some: Vec<_> =
+            trees.records.range(range).keys().take(AT_ONCE).collect::<Result<_, _>>().map_err(failed("reading"))?;
         if some.is_empty() {
             break;
         }
@@ -96,20 +90,16 @@ pub(super) fn operations(
         writing.note(|| some.iter().map(|key| (OPERATIONS, key.to_vec())).collect::<Vec<_>>());
         let mut batch = Batch::default();
         some.iter().for_each(|key| batch.remove(key));
-        trees.records.apply_batch(batch).map_err(|error| failed("trimming", &error))?;
+        trees.records.apply_batch(batch).map_err(failed("trimming"))?;
         count += some.len() as u64;
     }
     let mut batch = Batch::default();
     for key in trees.index.scan_prefix(keys::postings(company)).keys() {
-        let key = key.map_err(|error| reading(&error))?;
+        let key = key.map_err(failed("reading"))?;
         if keys::sequence(&key).is_some_and(|block| block < below / keys::BLOCK) {
             batch.remove(key);
         }
     }
-    trees.index.apply_batch(batch).map_err(|error| failed("trimming", &error))?;
+    trees.index.apply_batch(batch).map_err(failed("trimming"))?;
     Ok(count)
-}
-
-fn reading(error: &sled::Error) -> StoreError {
-    failed("reading", error)
 }

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use jiff::civil::Date;
 use sled::Batch;
 
-use super::index::{self, Applied};
 use super::log::Log;
 use super::posting::Posting;
+use super::state::Applied;
 use super::trees::Trees;
 use super::{failed, keys};
 use crate::{StoreError, Table, decode, encode};
@@ -25,7 +25,7 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
         let summed = match blocks.get_mut(&key) {
             Some(summed) => summed,
             None => {
-                let stored = index::read(tree, &key)?.unwrap_or_default();
+                let stored = Posting::read(tree, &key)?.unwrap_or_default();
                 blocks.entry(key).or_insert(stored)
             }
         };
@@ -44,14 +44,14 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
         batch.insert(key, summed.encode());
     }
     for (key, mut row) in rows {
-        if let Some(stored) = tree.get(&key).map_err(|error| failed("reading", &error))? {
+        if let Some(stored) = tree.get(&key).map_err(failed("reading"))? {
             row.1.add(&decode::<(RollupKey, Rollup)>("sums", &stored)?.1);
         }
         batch.insert(key, encode("sums", &row)?);
     }
     let writing = trees.gate.enter();
     writing.note(|| written.drain(..).map(|key| (Table::Sums.name(), key)).collect::<Vec<_>>());
-    tree.apply_batch(batch).map_err(|error| failed("summing", &error))
+    tree.apply_batch(batch).map_err(failed("summing"))
 }
 
 /// The rows of some days, with the operations that are known in memory only.
@@ -65,7 +65,7 @@ pub(super) fn rows(
     let mut rows: HashMap<RollupKey, Rollup> = HashMap::new();
     let _moving = trees.sums.read();
     for entry in trees.table(Table::Sums).range(keys::sums(company, Some(since))..keys::behind(company)) {
-        let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+        let (key, value) = entry.map_err(failed("reading"))?;
         if !key.starts_with(&keys::sums(company, None)) {
             break;
         }
@@ -83,7 +83,8 @@ pub(super) fn rows(
         let summed = match blocks.get(&block) {
             Some(summed) => summed,
             None => {
-                let stored = index::read(trees.table(Table::Sums), &keys::summed(company, block))?.unwrap_or_default();
+                let stored =
+                    Posting::read(trees.table(Table::Sums), &keys::summed(company, block))?.unwrap_or_default();
                 blocks.entry(block).or_insert(stored)
             }
         };

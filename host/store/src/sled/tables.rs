@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use super::{SledStore, backup, failed, index, keys, partition, query, remove};
 use crate::{
-    BackupReport, Change, ChangeFeed, Commit, Coordination, DueKind, Leases, Maintenance, Partitions, Store,
-    StoreError, Table, TablePage, Tables, Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Coordination, DueKind, Lease, Leases, LockKind, Maintenance, Partitions,
+    Store, StoreError, Table, TablePage, Tables, Transacted,
 };
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_types::CompanyId;
@@ -26,7 +26,7 @@ impl Store for SledStore {
 #[async_trait]
 impl Tables for SledStore {
     async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.trees.table(table).get(key).map_err(|error| failed("reading", &error))?;
+        let found = self.trees.table(table).get(key).map_err(failed("reading"))?;
         Ok(found.map(|value| value.to_vec()))
     }
 
@@ -39,7 +39,7 @@ impl Tables for SledStore {
     ) -> Result<TablePage, StoreError> {
         let mut page = TablePage::default();
         for entry in self.trees.table(table).range(cursor.unwrap_or(prefix).to_vec()..) {
-            let (key, value) = entry.map_err(|error| failed("reading", &error))?;
+            let (key, value) = entry.map_err(failed("reading"))?;
             if !key.starts_with(prefix) {
                 break;
             }
@@ -72,7 +72,7 @@ impl Partitions for SledStore {
 
     async fn partition_state(&self, partition: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.trees.storage.get(partition::state_key(partition));
-        Ok(found.map_err(|error| failed("reading", &error))?.map(|value| value.to_vec()))
+        Ok(found.map_err(failed("reading"))?.map(|value| value.to_vec()))
     }
 
     async fn write_partition_state(
@@ -83,7 +83,7 @@ impl Partitions for SledStore {
         writes: Vec<StorageWrite>,
     ) -> Result<Commit, StoreError> {
         let partition = self.partition(partition, limit)?;
-        partition.apply_with_state(writes, state).map_err(|error| failed("writing", &error))?;
+        partition.apply_with_state(writes, state).map_err(failed("writing"))?;
         Ok(self.commit())
     }
 
@@ -129,12 +129,17 @@ impl Maintenance for SledStore {
     }
 }
 
+#[async_trait]
 impl Coordination for SledStore {
     fn leases(&self, kind: DueKind) -> Arc<dyn Leases> {
         match kind {
             DueKind::Job => Arc::clone(&self.jobs) as Arc<dyn Leases>,
             DueKind::Delivery => Arc::clone(&self.deliveries) as Arc<dyn Leases>,
         }
+    }
+
+    async fn lock(&self, kind: LockKind, key: &[u8]) -> Result<Lease, StoreError> {
+        Ok(self.locks.lock(kind, key).await)
     }
 
     fn changes(&self) -> Option<Box<dyn ChangeFeed>> {

@@ -28,7 +28,7 @@ pub(super) struct Trees {
 
 impl Trees {
     pub(super) fn open(db: Db) -> Result<Self, StoreError> {
-        let tree = |name: &str| db.open_tree(name).map_err(|error| failed("opening the store", &error));
+        let tree = |name: &str| db.open_tree(name).map_err(failed("opening the store"));
         let tables = Table::ALL.iter().map(|table| tree(table.name())).collect::<Result<_, _>>()?;
         let (records, index, storage) = (tree(OPERATIONS)?, tree("operation_index")?, tree(STORAGE)?);
         Ok(Self { db, records, index, storage, tables, gate: Arc::default(), sums: Arc::default() })
@@ -73,7 +73,7 @@ impl Trees {
         match done {
             Ok(()) => Ok(None),
             Err(TransactionError::Abort(number)) => Ok(Some(number)),
-            Err(TransactionError::Storage(error)) => Err(failed("writing", &error)),
+            Err(TransactionError::Storage(error)) => Err(failed("writing")(error)),
         }
     }
 
@@ -91,8 +91,8 @@ impl Trees {
             Ok::<(), ConflictableTransactionError<()>>(())
         });
         done.map_err(|error| match error {
-            TransactionError::Storage(error) => failed("writing", &error),
-            TransactionError::Abort(()) => failed("writing", &"the transaction was given up"),
+            TransactionError::Storage(error) => failed("writing")(error),
+            TransactionError::Abort(()) => failed("writing")("the transaction was given up"),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a binding can be as somebody wants it.
+//! Checks of a binding's configuration, limits and grants.
 
 use crate::Service;
 use crate::error::ServiceError;
@@ -32,10 +32,8 @@ impl Service {
             call_cpu_ms: 1_000,
             ..BindingLimits::default()
         });
-        let errors = Instances::new(&self.sandbox, component, setup)
-            .validate_config(config)
-            .await
-            .map_err(|failure| failure.error)?;
+        let instances = Instances::new(&self.sandbox, component, setup);
+        let errors = instances.validate_config(config).await.map_err(|failure| failure.error)?;
         if errors.is_empty() { Ok(()) } else { Err(ServiceError::Config { errors }) }
     }
 }
@@ -59,13 +57,11 @@ pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
         }
     }
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    match grants.secrets.iter().position(|name| !is_token(name, is_name)) {
-        Some(index) => {
-            let message = "is no name; 1 to 64 letters, digits, `_` and `-` are allowed".to_owned();
-            wrong(format!("secrets.{index}"), message)
-        }
-        None => Ok(()),
+    if let Some(index) = grants.secrets.iter().position(|name| !is_token(name, is_name)) {
+        let message = "is no name; 1 to 64 letters, digits, `_` and `-` are allowed".to_owned();
+        return wrong(format!("secrets.{index}"), message);
     }
+    Ok(())
 }
 
 fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {

@@ -1,20 +1,18 @@
-//! Bindings as they are shown: what serves, what waits, what somebody should look at.
+//! Bindings as they are shown: the build that serves, builds that wait, warnings and usage.
 
 use async_recursion::async_recursion as boxed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Service;
-use crate::bindings::ResolutionStep;
-use crate::bindings::Why;
-use crate::bindings::control::host;
+use crate::bindings::{ResolutionStep, Why};
 use crate::error::ServiceError;
 use crate::plugins::Plugin;
-use crate::versions::breaker::BreakerState;
-use crate::versions::choice;
-use memhost_sandbox::DirectoryUsage;
+use crate::versions::BreakerState;
+use crate::versions::choice::{Choice, WaitingBuild, choose};
+use crate::versions::serving::Serving;
 use memhost_types::{
-    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion, Target,
+    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion, ServingVersion, Target,
 };
 
 /// A binding as it is shown.
@@ -37,12 +35,12 @@ pub struct BindingView {
     /// Builds that were tried and do not serve.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejected_versions: Vec<RejectedVersion>,
-    /// What somebody should look at.
+    /// Warnings, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Whether its provider is left alone for a while.
+    /// The state of its circuit breaker.
     pub breaker: BreakerState,
-    /// What it takes of its limits and grants, once it has served since the host started.
+    /// What it uses of its limits and grants; absent before its first operation since the host started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageView>,
 }
@@ -51,7 +49,7 @@ pub struct BindingView {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BuildView {
-    /// What it is told by.
+    /// The digest that identifies it.
     pub digest: Digest,
     /// Its version.
     pub version: semver::Version,
@@ -68,7 +66,7 @@ pub struct WaitingView {
     pub asks: Vec<PermissionRequest>,
 }
 
-/// What a binding takes of its limits and grants.
+/// What a binding uses of its limits and grants.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
@@ -138,9 +136,9 @@ impl Service {
     #[boxed]
     pub async fn binding(&self, company: &CompanyId, key: &BindingKey) -> Result<BindingView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
-        let state = self.serving.state(&binding).await.map_err(host)?;
+        let state = self.serving.state(&binding).await?;
         let builds = self.plugins.builds(&binding.provider_key);
-        let choice = choice::choose(&binding, &builds, state.as_ref());
+        let choice = choose(&binding, &builds, state.as_ref());
         let warm = self.serving.warm(binding.id);
         let mut view = BindingView {
             binding: (*binding).clone(),
@@ -148,29 +146,10 @@ impl Service {
             agents: Vec::new(),
             warnings: warnings(&binding, &builds, state.as_ref(), &choice),
             serving: state.as_ref().map(|state| BuildView { digest: state.digest, version: state.version.clone() }),
-            waiting: choice.waiting.iter().map(waiting).collect(),
+            waiting: choice.waiting.iter().map(WaitingView::from).collect(),
             rejected_versions: state.map(|state| state.rejected_versions).unwrap_or_default(),
             breaker: warm.as_ref().map_or(BreakerState::Closed, |serving| serving.breaker.state()),
-            usage: warm.map(|serving| {
-                let directory = serving.quota.as_ref().map(|quota| quota.usage());
-                let DirectoryUsage { bytes, files } = directory.unwrap_or_default();
-                let storage = serving.storage.as_ref().map(|storage| storage.used()).unwrap_or_default();
-                let memory_bytes = serving.instances.memory_bytes();
-                UsageView {
-                    memory_bytes,
-                    storage_bytes: storage.bytes,
-                    storage_keys: storage.keys,
-                    directory_bytes: bytes,
-                    directory_files: files,
-                    calls_at_work: serving.instances.in_flight(),
-                    calls_waiting: serving.instances.waiting(),
-                    outgoing_requests_per_minute: serving
-                        .egress
-                        .as_ref()
-                        .map_or(0, |egress| egress.requests_of_minute()),
-                    outgoing_connections: serving.egress.as_ref().map_or(0, |egress| egress.in_flight()),
-                }
-            }),
+            usage: warm.map(|serving| UsageView::from(&*serving)),
         };
         for name in self.serving.missing_secrets(&binding).await {
             view.warnings.push(format!(
@@ -212,8 +191,7 @@ impl Service {
     pub fn grants(&self, company: &CompanyId, key: &BindingKey) -> Result<GrantsView, ServiceError> {
         let binding = self.bindings.get(company, key)?;
         let builds = self.plugins.builds(&binding.provider_key);
-        let newest =
-            builds.iter().find(|build| binding.version.allows(&build.component.description().version, build.digest()));
+        let newest = builds.iter().find(|build| build.is_allowed_by(&binding.version));
         let requests = newest.map(|build| build.component.description().permissions.clone()).unwrap_or_default();
         let unreviewed = memhost_types::unreviewed(&binding.reviewed, &requests);
         let view = |request: &PermissionRequest| AskedView {
@@ -224,7 +202,7 @@ impl Service {
         Ok(GrantsView {
             granted: binding.grants.clone(),
             asked: requests.iter().map(view).collect(),
-            version: newest.map(|build| build.component.description().version.clone()),
+            version: newest.map(|build| build.version().clone()),
         })
     }
 
@@ -245,36 +223,44 @@ impl Service {
     }
 }
 
-fn waiting(build: &choice::WaitingBuild) -> WaitingView {
-    let version = build.plugin.component.description().version.clone();
-    WaitingView { build: BuildView { digest: build.plugin.digest(), version }, asks: build.asks.clone() }
+impl From<&WaitingBuild> for WaitingView {
+    fn from(WaitingBuild { plugin, asks }: &WaitingBuild) -> Self {
+        Self { build: BuildView { digest: plugin.digest(), version: plugin.version().clone() }, asks: asks.clone() }
+    }
 }
 
-fn warnings(
-    binding: &Binding,
-    builds: &[Plugin],
-    state: Option<&memhost_types::ServingVersion>,
-    choice: &choice::Choice,
-) -> Vec<String> {
+impl From<&Serving> for UsageView {
+    fn from(serving: &Serving) -> Self {
+        let directory = serving.quota.as_ref().map(|quota| quota.usage()).unwrap_or_default();
+        let storage = serving.storage.as_ref().map(|storage| storage.used()).unwrap_or_default();
+        let egress = serving.egress.as_ref();
+        Self {
+            memory_bytes: serving.instances.memory_bytes(),
+            storage_bytes: storage.bytes,
+            storage_keys: storage.keys,
+            directory_bytes: directory.bytes,
+            directory_files: directory.files,
+            calls_at_work: serving.instances.in_flight(),
+            calls_waiting: serving.instances.waiting(),
+            outgoing_requests_per_minute: egress.map_or(0, |egress| egress.requests_of_minute()),
+            outgoing_connections: egress.map_or(0, |egress| egress.in_flight()),
+        }
+    }
+}
+
+fn warnings(binding: &Binding, builds: &[Plugin], state: Option<&ServingVersion>, choice: &Choice) -> Vec<String> {
+    let Some(ServingVersion { version, digest, .. }) = state else {
+        let missing = choice.plugin.is_none().then(|| {
+            format!("no build of `{}` may serve; put its `.wasm` into the plugins directory", binding.provider_key)
+        });
+        return missing.into_iter().collect();
+    };
     let mut all = Vec::new();
-    let serving = state.and_then(|state| builds.iter().find(|build| build.digest() == state.digest));
-    if let Some(state) = state
-        && serving.is_none_or(|build| !build.is_present())
-    {
-        let version = &state.version;
+    if !builds.iter().any(|build| build.digest() == *digest && build.is_present()) {
         all.push(format!("the file of version {version}, which serves, is gone; a copy goes on serving"));
     }
-    if let Some(state) = state
-        && !binding.version.allows(&state.version, state.digest)
-    {
-        let version = &state.version;
-        all.push(format!("version {version} serves although the binding {}: nothing else may", binding.version));
-    }
-    if state.is_none() && choice.plugin.is_none() {
-        all.push(format!(
-            "no build of `{}` may serve; put its `.wasm` into the plugins directory",
-            binding.provider_key
-        ));
+    if !binding.version.allows(version, *digest) {
+        all.push(format!("version {version} serves although the binding {}: no other build may", binding.version));
     }
     all
 }

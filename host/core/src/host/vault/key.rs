@@ -12,7 +12,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use crate::host::vault::VaultError;
 
 const KEY: usize = 32;
-/// More than any text of a key; a longer file is not read to its end.
+/// The most of a key file that is read, in bytes.
 const MAX_KEY_TEXT: u64 = 1024;
 /// With or without the `=` at the end.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -20,26 +20,21 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Where the key of a vault comes from.
-pub(crate) struct VaultKey;
-
-impl VaultKey {
-    /// The key in `env_value` if there is one, else in the file at `path`, which is made with a random key and mode
-    /// 0600 where it is missing. Either holds 64 hex digits, or the base64 of 32 bytes. An empty `env_value` is an
-    /// error, not a reason to use the file.
-    ///
-    /// # Errors
-    /// Where the text is no key of 32 bytes, the file is open to the group or others, or it cannot be read or made.
-    pub(crate) fn from_env_or_file(env_value: Option<&str>, path: &Path) -> Result<[u8; 32], VaultError> {
-        if let Some(text) = env_value {
-            return parse(text).ok_or_else(|| VaultError::KeyText { place: "the environment".to_owned() });
-        }
-        match fs::File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => make(path)?,
-            _ => {}
-        }
-        read(path)
+/// The key in `env_value` if there is one, else in the file at `path`, which is made with a random key and mode 0600 where
+/// it is missing. Either is 64 hex digits, or the base64 of 32 bytes. An empty `env_value` is an error, not a reason to
+/// use the file.
+///
+/// # Errors
+/// Where the text is not a key of 32 bytes, the group or others may use the file, or it cannot be read or made.
+pub(crate) fn key_from_env_or_file(env_value: Option<&str>, path: &Path) -> Result<[u8; KEY], VaultError> {
+    if let Some(text) = env_value {
+        return parse(text).ok_or_else(|| VaultError::KeyText { place: "the environment".to_owned() });
     }
+    match fs::File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => make(path)?,
+        _ => {}
+    }
+    read(path)
 }
 
 fn read(path: &Path) -> Result<[u8; KEY], VaultError> {
@@ -55,7 +50,7 @@ fn read(path: &Path) -> Result<[u8; KEY], VaultError> {
     key.ok_or_else(|| VaultError::KeyText { place: path.display().to_string() })
 }
 
-/// Makes the file whole or not at all, and never in the place of another: with a lost key all secrets are lost.
+/// Makes the file completely or not at all, and never replaces another: with a lost key all secrets are lost.
 fn make(path: &Path) -> Result<(), VaultError> {
     let mut key = [0; KEY];
     getrandom::fill(&mut key).map_err(VaultError::Random)?;
@@ -75,7 +70,7 @@ fn make(path: &Path) -> Result<(), VaultError> {
         .and_then(|()| fs::hard_link(&temporary, path));
     let _ = fs::remove_file(&temporary);
     match made {
-        // Another process was faster; its key counts.
+        // Another process made it first; its key is used.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         made => made.map_err(|source| io("making", path, source)),
     }
@@ -112,10 +107,10 @@ mod tests {
         let missing = Path::new("/nowhere/vault.key");
         let expected: [u8; 32] = std::array::from_fn(|i| u8::try_from(i).unwrap());
         for text in [HEX, B64, &B64[..43], &format!(" {HEX}\n")] {
-            assert_eq!(VaultKey::from_env_or_file(Some(text), missing).unwrap(), expected);
+            assert_eq!(key_from_env_or_file(Some(text), missing).unwrap(), expected);
         }
         for text in ["", "hunter2", &HEX[..62], &format!("{HEX}00"), &B64[..40], &HEX.replace("00", "+0")] {
-            let error = VaultKey::from_env_or_file(Some(text), missing).unwrap_err();
+            let error = key_from_env_or_file(Some(text), missing).unwrap_err();
             assert!(matches!(&error, VaultError::KeyText { place } if place == "the environment"));
             assert!(text.is_empty() || !format!("{error} {error:?}").contains(text));
         }
@@ -125,15 +120,15 @@ mod tests {
     fn a_missing_key_file_is_made_once_and_private() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("vault.key");
-        let key = VaultKey::from_env_or_file(None, &path).unwrap();
+        let key = key_from_env_or_file(None, &path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(VaultKey::from_env_or_file(None, &path).unwrap(), key);
+        assert_eq!(key_from_env_or_file(None, &path).unwrap(), key);
         make(&path).unwrap();
         assert_eq!(read(&path).unwrap(), key);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-        let other = VaultKey::from_env_or_file(None, &directory.path().join("other.key")).unwrap();
+        let other = key_from_env_or_file(None, &directory.path().join("other.key")).unwrap();
         assert_ne!(key, other);
-        let nowhere = VaultKey::from_env_or_file(None, &directory.path().join("none/vault.key"));
+        let nowhere = key_from_env_or_file(None, &directory.path().join("none/vault.key"));
         assert!(matches!(nowhere, Err(VaultError::Io { action: "making", .. })));
     }
 
@@ -144,14 +139,14 @@ mod tests {
         fs::write(&path, HEX).unwrap();
         for mode in [0o640, 0o604, 0o620, 0o601] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let error = VaultKey::from_env_or_file(None, &path).unwrap_err();
+            let error = key_from_env_or_file(None, &path).unwrap_err();
             assert!(matches!(error, VaultError::Exposed { mode: found, .. } if found == mode));
             assert!(error.to_string().contains(&format!("chmod 600 '{}'", path.display())));
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         for bytes in [&b""[..], &[7; 32], &[0xff; 64], &[b'a'; 63], &[b'a'; 5000]] {
             fs::write(&path, bytes).unwrap();
-            let error = VaultKey::from_env_or_file(None, &path).unwrap_err();
+            let error = key_from_env_or_file(None, &path).unwrap_err();
             assert!(matches!(&error, VaultError::KeyText { place } if *place == path.display().to_string()));
         }
     }

@@ -120,7 +120,7 @@ impl Opened {
             embedded: Vec::new(),
             beside: Vec::new(),
             has_new_jobs: false,
-            leaving: None,
+            locks: Vec::new(),
         }))
     }
 
@@ -184,8 +184,7 @@ impl Ending {
         let is_write = operation.kind.is_write();
         let write = || recorder.store.write_operation(Arc::clone(&operation), record.beside.clone());
         let commit = write();
-        // Only an answer is not waited for: whoever floods the host with calls that are refused is slowed down by the
-        // disk, and not the neighbours by the flood.
+        // Refusals always wait for the disk. This slows down a caller that floods the host with refused calls.
         let may_go_on = recorder.audit == Audit::Relaxed && !is_write && operation.error.is_none();
         if may_go_on && !recorder.store.is_behind(&operation.company_id) {
             recorder.feed.operation(&operation);
@@ -215,7 +214,7 @@ impl Ending {
     }
 }
 
-/// The provenance of what somebody asked for with a tool of theirs: nothing happened that it would come from.
+/// The provenance of what a person asked for with a client: it comes from no event.
 fn by_hand(scope: &Scope, via: &str) -> SourceRef {
     SourceRef {
         issue_id: scope.issue_id.clone(),

@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::versions::serving::ServingBindings;
-
 use crate::error::Refusal;
-use crate::versions::serving::host;
+use crate::versions::serving::ServingBindings;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_sandbox::DirectoryQuota;
 use memhost_store as store;
-use memhost_types::{Binding, BindingId, CompanyId, Grants, ServingVersion};
+use memhost_types::{Binding, Grants, ServingVersion};
 
 impl ServingBindings {
     /// The private storage of a binding, if it may have one.
@@ -19,15 +17,11 @@ impl ServingBindings {
         binding: &Binding,
         grants: &Grants,
     ) -> Result<Option<Arc<dyn BindingStorage>>, Refusal> {
-        match grants.storage_bytes {
-            0 => Ok(None),
-            bytes => {
-                let limit = StorageSize { bytes, keys: binding.limits.storage_keys };
-                let partition = partition(&binding.company_id, binding.id);
-                let storage = self.store.binding_storage(&partition, limit).await;
-                storage.map(Some).map_err(|error| host(&error))
-            }
+        if grants.storage_bytes == 0 {
+            return Ok(None);
         }
+        let limit = StorageSize { bytes: grants.storage_bytes, keys: binding.limits.storage_keys };
+        Ok(Some(self.store.binding_storage(&partition(binding), limit).await?))
     }
 
     pub(crate) async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
@@ -36,11 +30,10 @@ impl ServingBindings {
             std::fs::create_dir_all(&path)?;
             Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
         });
-        let quota = measured.await.map_err(|error| host(&error))?.map_err(|error| host(&error))?;
-        Ok(Arc::new(quota))
+        Ok(Arc::new(measured.await.map_err(Refusal::host)?.map_err(Refusal::host)?))
     }
 
-    /// `memory/<company>/<key>.<id's end>`: a name that a person recognizes and that no other binding ever gets.
+    /// `memory/<company>/<key>.<end of the id>`: recognizable, and never the directory of another binding.
     pub(crate) fn directory(&self, binding: &Binding) -> PathBuf {
         let id = binding.id.0.simple().to_string();
         let name = format!("{}.{}", binding.key, &id[id.len() - 12..]);
@@ -49,27 +42,19 @@ impl ServingBindings {
 
     /// Removes what a deleted binding's provider has stored through the host.
     pub(crate) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
-        let partition = partition(&binding.company_id, binding.id);
-        self.store
-            .remove_partition(&partition)
-            .await
-            .map_err(|error| host(&error))?
-            .await
-            .map_err(|error| host(&error))?;
+        self.store.remove_partition(&partition(binding)).await?.await?;
         let path = self.directory(binding);
         let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         });
-        removed.await.map_err(|error| host(&error))?.map_err(|error| host(&error))
+        removed.await.map_err(Refusal::host)?.map_err(Refusal::host)
     }
 
     /// Which build served a binding last.
     pub(crate) async fn state(&self, binding: &Binding) -> Result<Option<ServingVersion>, Refusal> {
-        let partition = partition(&binding.company_id, binding.id);
-        let stored = self.store.partition_state(&partition).await.map_err(|error| host(&error))?;
-        let state = stored.map(|bytes| store::decode("serving version", &bytes)).transpose();
-        state.map_err(|error| host(&error))
+        let stored = self.store.partition_state(&partition(binding)).await?;
+        Ok(stored.map(|bytes| store::decode("serving version", &bytes)).transpose()?)
     }
 
     /// Remembers which build serves a binding, in one step with what a migration wrote.
@@ -79,14 +64,12 @@ impl ServingBindings {
         state: &ServingVersion,
         writes: Vec<StorageWrite>,
     ) -> Result<(), Refusal> {
-        let partition = partition(&binding.company_id, binding.id);
-        let state = store::encode("serving version", state).map_err(|error| host(&error))?;
+        let state = store::encode("serving version", state)?;
         let limit = StorageSize { bytes: binding.grants.storage_bytes, keys: binding.limits.storage_keys };
-        let commit = self.store.write_partition_state(&partition, limit, &state, writes).await;
-        commit.map_err(|error| host(&error))?.await.map_err(|error| host(&error))
+        Ok(self.store.write_partition_state(&partition(binding), limit, &state, writes).await?.await?)
     }
 }
 
-fn partition(company: &CompanyId, binding: BindingId) -> Vec<u8> {
-    [company.as_str().as_bytes(), b"\0", binding.0.as_bytes()].concat()
+fn partition(binding: &Binding) -> Vec<u8> {
+    store::company_key(&binding.company_id, binding.id.0.as_bytes())
 }

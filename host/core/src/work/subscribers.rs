@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::bindings::BindingError;
-
-use crate::bindings::Bindings;
+use crate::bindings::{BindingError, Bindings};
 use memhost_types::{Binding, HookEvent, SubscribedWhen};
 
 /// The bindings that take an event; the one that its scope resolves to is first. A binding that the event names takes the
@@ -13,7 +11,7 @@ use memhost_types::{Binding, HookEvent, SubscribedWhen};
 ///
 /// # Errors
 /// Where the event names a binding that does not exist.
-pub fn subscribers(bindings: &Bindings, event: &HookEvent) -> Result<Vec<Arc<Binding>>, BindingError> {
+pub(crate) fn subscribers(bindings: &Bindings, event: &HookEvent) -> Result<Vec<Arc<Binding>>, BindingError> {
     let company = &event.scope.company_id;
     let active = match bindings.resolve(company, event.scope.agent_id.as_ref(), event.binding_key.as_ref()) {
         Ok(resolution) => Some(resolution.binding),

@@ -22,13 +22,13 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
         if let Some(summary) = recall.profile_summary.as_deref() {
             let lines: Vec<String> = summary.lines().map(plain_line).filter(|line| !line.is_empty()).collect();
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            // A summary is no snippet: where it does not fit, nobody misses a record.
+            // A summary that does not fit is not counted as omitted.
             if !text.is_empty() && add(&mut block, &text, budget) {
                 told.extend(lines.iter().filter_map(|line| Some(line.strip_prefix("- ")?.to_owned())));
             }
         }
         for snippet in &recall.snippets {
-            // What a provider lists in its summary is not told again.
+            // What a provider lists in its summary is not repeated.
             match told.contains(&one_line(&snippet.text)) || add(&mut block, &line(snippet), budget) {
                 true => block.included += 1,
                 false => block.omitted += 1,

@@ -1,0 +1,93 @@
+//! Settings and tombstones of companies, in the store and cached in memory.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use memhost_store::{self as store, Store, StoreError, Table};
+use memhost_types::CompanyId;
+
+/// The prefix of the keys of tombstones.
+pub(crate) const TOMBSTONE: &[u8] = b"tombstone\0";
+
+/// How long a company's operations are kept. What is absent has no end. Sums and cost events stay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Retention {
+    /// Days, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub operations_max_age_days: Option<u32>,
+    /// How many at most, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub operations_max_count: Option<u64>,
+}
+
+/// What is kept of an erased company.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tombstone {
+    /// Which company.
+    pub company_id: CompanyId,
+    /// When it was erased.
+    pub erased_at: Timestamp,
+    /// By whom.
+    pub erased_by: String,
+    /// Records that providers were told to forget and did, by binding.
+    pub forgotten: BTreeMap<String, u64>,
+    /// What providers did not forget, a sentence each. It must be removed at their own systems.
+    pub not_forgotten: Vec<String>,
+    /// Keys of the store that were removed.
+    pub removed_keys: u64,
+}
+
+/// A tombstone with its signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Erased {
+    /// The tombstone.
+    #[serde(flatten)]
+    pub tombstone: Tombstone,
+    /// Ed25519 over the tombstone's compact JSON without this field and the next one, in hex.
+    pub signature: String,
+    /// The host's public key, in hex.
+    pub public_key: String,
+}
+
+/// Settings and tombstones of companies, cached in memory.
+#[derive(Default)]
+pub(crate) struct Companies {
+    pub(crate) retention: RwLock<HashMap<CompanyId, Retention>>,
+    pub(crate) erased: RwLock<HashMap<CompanyId, Arc<Erased>>>,
+    /// Companies that are being imported. Nobody else can use them meanwhile. With several hosts this must be a lease of
+    /// the store.
+    pub(crate) importing: Mutex<HashSet<CompanyId>>,
+}
+
+impl Companies {
+    pub(crate) async fn open(store: &dyn Store) -> Result<Self, StoreError> {
+        let companies = Self::default();
+        let mut rows = store::scan_all(store, Table::Companies, b"");
+        while let Some((key, retention)) = rows.next_row("retention").await? {
+            if let Some(company) = store::company_of(&key) {
+                companies.retention.write().insert(company, retention);
+            }
+        }
+        companies.reload_erased(store).await?;
+        Ok(companies)
+    }
+
+    /// Reads the tombstones again.
+    pub(crate) async fn reload_erased(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let mut rows = store::scan_all(store, Table::Host, TOMBSTONE);
+        while let Some((_, erased)) = rows.next_row::<Erased>("tombstone").await? {
+            self.erased.write().insert(erased.tombstone.company_id.clone(), Arc::new(erased));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! What a host consists of. Its methods are in the modules of what they do.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ed25519_dalek::SigningKey;
+use tokio::sync::Notify;
+
+use crate::access::Tokens;
+use crate::bindings::Bindings;
+use crate::companies::cache::Companies;
+use crate::host::secret_store::SecretStore;
+use crate::operations::record::Recorder;
+use crate::plugins::Plugins;
+use crate::review::Reviews;
+use crate::versions::serving::ServingBindings;
+use crate::work::RetryPolicy;
+use crate::work::deliveries::Deliveries;
+use crate::work::jobs::Jobs;
+use memhost_ports::Clock;
+use memhost_sandbox::Sandbox;
+use memhost_store::Store;
+use memhost_types::CursorKey;
+
+/// A host. Embed one in your process, or run it behind HTTP with `memhost serve`. Calls may come from any task; a
+/// caller that goes away ends its own call only.
+pub struct Service {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) bindings: Arc<Bindings>,
+    pub(crate) tokens: Tokens,
+    pub(crate) plugins: Arc<Plugins>,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) cursors: CursorKey,
+    pub(crate) zero_config: bool,
+    pub(crate) serving: ServingBindings,
+    pub(crate) secrets: Arc<SecretStore>,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) deliveries: Deliveries,
+    pub(crate) jobs: Jobs,
+    pub(crate) reviews: Reviews,
+    pub(crate) companies: Companies,
+    pub(crate) retry: RetryPolicy,
+    /// Wakes background work: something may be due.
+    pub(crate) wake: Arc<Notify>,
+    /// Whether no more background work is started.
+    pub(crate) is_shutting_down: AtomicBool,
+    pub(crate) digest_key: [u8; 32],
+    pub(crate) signing: SigningKey,
+    pub(crate) data_dir: PathBuf,
+}

@@ -1,0 +1,12 @@
+//! What every operation's file names.
+
+pub(crate) use std::sync::Arc;
+
+pub(crate) use crate::Service;
+pub(crate) use crate::access::Caller;
+pub(crate) use crate::error::{Refusal, ServiceError};
+pub(crate) use crate::operations::record::{Completion, Ended, Ending, Opened};
+pub(crate) use crate::operations::runner::{Answered, Step, Writes, asks_with};
+pub(crate) use crate::versions::serving::Serving;
+pub(crate) use memhost_sandbox::{Answer, Failure};
+pub(crate) use memhost_types::{OperationId, OperationKind};

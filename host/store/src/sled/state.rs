@@ -1,0 +1,63 @@
+//! What is known of each company in memory, and what the log passes to the indexer.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::StoreError;
+use memhost_types::{CompanyId, Rollup, RollupKey};
+
+/// The state of a company in memory.
+#[derive(Default)]
+pub(super) struct CompanyState {
+    pub(super) last: u64,
+    /// Numbers that were given out and whose operations are not indexed yet.
+    pub(super) open: BTreeSet<u64>,
+}
+
+pub(super) type Companies = Arc<Mutex<HashMap<CompanyId, CompanyState>>>;
+
+impl CompanyState {
+    pub(super) fn after(last: u64) -> Self {
+        Self { last, open: BTreeSet::new() }
+    }
+
+    /// Gives out a number.
+    pub(super) fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.open.insert(self.last);
+        self.last
+    }
+}
+
+/// The highest number that a company's operations have.
+pub(super) fn last(companies: &Companies, company: &CompanyId) -> u64 {
+    companies.lock().get(company).map_or(0, |state| state.last)
+}
+
+/// The number up to which every operation is indexed or was never written.
+pub(super) fn watermark(companies: &Companies, company: &CompanyId) -> u64 {
+    let companies = companies.lock();
+    let Some(state) = companies.get(company) else { return 0 };
+    state.open.first().map_or(state.last, |open| open - 1)
+}
+
+/// Receives how many keys of a company were removed.
+pub(super) type Erased = oneshot::Sender<Result<u64, StoreError>>;
+
+/// An operation whose record is on disk.
+pub(super) struct Applied {
+    pub(super) company: CompanyId,
+    pub(super) sequence: u64,
+    pub(super) facets: Vec<Vec<u8>>,
+    pub(super) sums: Vec<(RollupKey, Rollup)>,
+}
+
+/// What the log passes to the indexer, in order.
+pub(super) enum Message {
+    Applied(Applied),
+    /// Remove a company from every tree. The log writes nothing until this is answered.
+    Erase(CompanyId, Erased),
+}
