@@ -209,7 +209,7 @@ mod tests {
     filter_fields! {
         Few {
             "name", "Name", Control::Text, read_text(name);
-            "level", "Level", Control::Text, read_number(level);
+            "level", "Level", Control::Select(|| choices([1, 2])), read_number(level);
             advanced:
             "since", "From", Control::Day, read_since(since);
             "until", "Until", Control::Day, read_until(until);
