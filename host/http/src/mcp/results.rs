@@ -197,7 +197,7 @@ impl From<ForgetResponse> for ForgetResult {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Node {
-    /// ToolNames it in the next call.
+    /// Names it in the next call.
     pub(super) path: String,
     /// For a person.
     pub(super) label: String,
