@@ -106,7 +106,7 @@ pub(super) struct Browse {
     pub(super) limit: Option<u32>,
 }
 
-/// FactScope memory `save_memory` and `remove_memory` mean, of those that the client's configuration names.
+/// Whose memory `save_memory` and `remove_memory` use, of those that the client's configuration names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum FactScope {
