@@ -2,15 +2,11 @@
 
 mod diff;
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::components::{Page, QueryParams, View, binding_link, empty, pager, short_id, time};
-use memhost_core::Service;
-use memhost_http::{Authorized, Problem, permission};
+use super::components::{CompanyView, Page, QueryParams, View, binding_link, empty, pager, short_id, time};
+use memhost_http::{Problem, permission};
 use memhost_types::{Activity, ActivityAction};
 
 /// A change of more fields than this is folded away.
@@ -25,17 +21,15 @@ pub(super) struct ActivityQuery {
 }
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: QueryParams<ActivityQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.activity(&allowed.company, params.query.cursor.as_deref()).await?;
+    let page = view.service.activity(&view.company, params.query.cursor.as_deref()).await?;
     let body = html! {
         @if page.items.is_empty() {
             (empty("No activity yet", &html! {
                 "The first operation of a company creates its binding: " code {
-                    "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'"
+                    "memhost note --company " (view.company) " 'Deploys are frozen on Fridays'"
                 }
             }))
         } @else {
@@ -109,7 +103,8 @@ fn change(view: &View, entry: &Activity) -> Markup {
                 (diff::table(&changes))
             } @else if !changes.is_empty() {
                 details.more {
-                    summary { @if entry.before.is_none() { "Show fields" } @else { "Show changes" } } (diff::table(&changes))
+                    summary { @if entry.before.is_none() { "Show fields" } @else { "Show changes" } }
+                    (diff::table(&changes))
                 }
             }
         }

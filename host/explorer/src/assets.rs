@@ -1,4 +1,5 @@
-//! The stylesheet, script and icon. They are compiled in, and their addresses have a digest, so browsers cache them forever.
+//! The stylesheet, script and icon. They are compiled in, and their addresses have a digest, so browsers cache them
+//! forever.
 
 use std::sync::LazyLock;
 

@@ -6,9 +6,6 @@ mod grants;
 mod limits;
 mod show;
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -19,11 +16,11 @@ pub(super) use limits::budget;
 pub(super) use show::show;
 
 use super::components::{
-    Column, FilterForm, Page, QueryParams, Row, Tone, View, badge, binding_choices, binding_link, empty, sentence,
-    table,
+    CompanyView, FilterForm, Page, QueryParams, Row, Tone, badge, binding_choices, binding_link, empty, long, sentence,
+    table, wide,
 };
-use memhost_core::{Act, BindingView, BreakerState, Service};
-use memhost_http::{Authorized, Problem, permission};
+use memhost_core::{Act, BindingView, BreakerState};
+use memhost_http::{Problem, permission};
 use memhost_types::{AgentId, BindingKey};
 
 /// The health of a binding.
@@ -50,30 +47,18 @@ fn used_by(view: &BindingView) -> String {
     }
 }
 
-pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
-) -> Result<Markup, Problem> {
-    let bindings = service.bindings(&allowed.company).await?;
-    let columns = [
-        Column::text("Binding"),
-        Column::text("Status"),
-        Column::text("Provider"),
-        Column::text("Active version").wide(),
-        Column::text("Version range").wide(),
-        Column::text("Used by").long(),
-    ];
+pub(super) async fn list(view: CompanyView<permission::View>) -> Result<Markup, Problem> {
+    let bindings = view.service.bindings(&view.company).await?;
     let rows = bindings.iter().map(|shown| {
         let binding = &shown.binding;
         Row::to(view.at(&["bindings", binding.key.as_str()]))
             .key(&binding.key)
-            .cell(binding.key.as_str())
-            .cell(health(shown))
-            .cell(binding.provider_key.as_str())
-            .maybe(shown.serving.as_ref().map(|build| build.version.to_string()))
-            .cell(binding.version.to_string())
-            .cell(used_by(shown))
+            .cell("Binding", binding.key.as_str())
+            .cell("Status", health(shown))
+            .cell("Provider", binding.provider_key.as_str())
+            .maybe(wide("Active version"), shown.serving.as_ref().map(|build| build.version.to_string()))
+            .cell(wide("Version range"), binding.version.to_string())
+            .cell(long("Used by"), used_by(shown))
     });
     let new = html! {
         a.button href=(view.at(&["resolve"])) { "Resolve binding" }
@@ -84,10 +69,10 @@ pub(super) async fn list(
             @if bindings.is_empty() {
                 (empty("No bindings yet", &html! {
                     "The first operation of this company creates one for the built-in provider: "
-                    code { "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'" }
+                    code { "memhost note --company " (view.company) " 'Deploys are frozen on Fridays'" }
                 }))
             } @else {
-                (table("Bindings", &columns, rows))
+                (table("Bindings", rows))
             }
         }
     };
@@ -106,25 +91,27 @@ pub(super) struct ResolveQuery {
 
 /// Which binding serves an agent, and why.
 pub(super) async fn resolve(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: QueryParams<ResolveQuery>,
 ) -> Result<Markup, Problem> {
     let ResolveQuery { agent_id, binding_key } = &params.query;
     let named = std::iter::once((String::new(), "none".to_owned())).chain(binding_choices(&view));
-    let found = service.resolve_binding(&allowed.company, agent_id.as_ref(), binding_key.as_ref()).await;
+    let found = view.service.resolve_binding(&view.company, agent_id.as_ref(), binding_key.as_ref()).await;
+    let form = FilterForm::new(&view, &params).text("agentId", "Agent");
+    let form = form.required("bindingKey", "Binding in the request", named);
     let body = html! {
-        (FilterForm::new(&view, &params).text("agentId", "Agent").required("bindingKey", "Binding in the request", named))
+        (form)
         div #answer {
             @match &found {
                 Ok(resolved) => {
                     @let key = resolved.binding.binding.key.as_str();
                     p.lead {
                         @match agent_id {
-                            Some(agent) => { "Agent " strong { (agent) } " uses " }, None => "Requests without an agent use "
+                            Some(agent) => { "Agent " strong { (agent) } " uses " },
+                            None => "Requests without an agent use ",
                         }
-                        (binding_link(&view, key)) ", served by " (resolved.binding.binding.provider_key) ". " (health(&resolved.binding))
+                        (binding_link(&view, key)) ", served by " (resolved.binding.binding.provider_key) ". "
+                        (health(&resolved.binding))
                     }
                     ol.steps {
                         @for step in &resolved.steps {

@@ -1,32 +1,28 @@
 //! A provider's own tree of folders and records, one node at a time.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use maud::{Markup, html};
 
-use super::components::{Column, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, pager, table};
-use super::records::{address, fields, no_binding, place, scope_query};
-use memhost_core::Service;
-use memhost_http::{Authorized, Problem, permission};
+use super::components::{
+    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, long, pager, table, wide,
+};
+use super::records::{address, fields, no_binding, record_path, scope_query};
+use memhost_http::{Problem, permission};
 use memhost_types::{BindingKey, BrowseNode, BrowseRequest, OperationKind, Scope};
 
 scope_query! {
-    /// A node of whose tree.
-    Node { binding_key: Option<BindingKey>, path: Option<String>, cursor: Option<String> }
+    /// The binding, the scope and the node of a tree.
+    NodeQuery { binding_key: Option<BindingKey>, path: Option<String>, cursor: Option<String> }
 }
 
 pub(super) async fn page(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::Browse>,
-    params: QueryParams<Node>,
+    view: CompanyView<permission::Browse>,
+    params: QueryParams<NodeQuery>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let scope = query.scope(&allowed.company);
+    let scope = query.scope(&view.company);
     let named = query.binding_key.as_ref();
     let path = query.path.as_deref().unwrap_or_default();
-    let abilities = service.abilities(&allowed.caller, OperationKind::Browse, &mut scope.clone(), named).await?;
+    let abilities = view.service.abilities(&view.caller, OperationKind::Browse, &mut scope.clone(), named).await?;
     let provider = abilities.provider_key.as_ref();
     let found = match (abilities.binding_key.as_ref().or(named), provider) {
         (Some(_), Some(provider)) if !abilities.capabilities.provider_native_browse => {
@@ -34,7 +30,8 @@ pub(super) async fn page(
             empty(
                 "This provider has no tree",
                 &html! {
-                    "The provider " code { (provider) } " does not support browsing. See its " a href=(records) { "list of records" } "."
+                    "The provider " code { (provider) } " does not support browsing. See its "
+                    a href=(records) { "list of records" } "."
                 },
             )
         }
@@ -46,9 +43,11 @@ pub(super) async fn page(
                 cursor: query.cursor.clone(),
                 limit: PAGE_SIZE,
             };
-            let page = service.browse(&allowed.caller, request).await?;
+            let page = view.service.browse(&view.caller, request).await?;
             html! {
-                @if page.nodes.is_empty() { (empty("No records", &html! { "This scope has no records in this tree." })) } @else {
+                @if page.nodes.is_empty() {
+                    (empty("No records", &html! { "This scope has no records in this tree." }))
+                } @else {
                     (children(&view, binding, named, &scope, &page.nodes))
                     (pager(&view, &params, page.next_cursor.as_deref(), "nodes"))
                 }
@@ -79,8 +78,8 @@ fn node(view: &View, named: Option<&BindingKey>, scope: &Scope, path: &str) -> S
     if path.is_empty() { href } else { format!("{href}{joint}path={}", super::components::escape(path)) }
 }
 
-/// The names and paths of what is above a node, and its own name. A path is the provider's own; where it has slashes, they
-/// are taken for levels, and a provider that means something else by them says that there is no such node.
+/// The names and paths of what is above a node, and its own name. A path is the provider's own; where it has slashes,
+/// they are taken for levels, and a provider that means something else by them says that there is no such node.
 fn levels(path: &str) -> (Vec<(&str, &str)>, &str) {
     let mut above = Vec::new();
     let mut start = 0;
@@ -99,7 +98,7 @@ fn children(
     nodes: &[BrowseNode],
 ) -> Markup {
     let rows = nodes.iter().map(|child| {
-        let record = child.record.as_ref().map(|handle| place(view, binding, &handle.provider_record_id, scope));
+        let record = child.record.as_ref().map(|handle| record_path(view, binding, &handle.provider_record_id, scope));
         let row = match (&record, child.has_children) {
             (Some(href), false) => Row::to(href),
             (_, true) => Row::to(node(view, named, scope, &child.path)),
@@ -112,14 +111,16 @@ fn children(
             (false, false) => "empty",
         };
         let id = child.record.as_ref().map(|handle| html! { code { (handle.provider_record_id) } });
-        row.key(&child.path).cell(html! { (child.label) @if child.has_children { "/" } }).cell(kind).maybe(id.map(
-            |id| match (&record, child.has_children) {
-                (Some(href), true) => html! { a href=(href) { (id) } },
-                _ => id,
-            },
-        ))
+        let id = id.map(|id| match (&record, child.has_children) {
+            (Some(href), true) => html! { a href=(href) { (id) } },
+            _ => id,
+        });
+        row.key(&child.path)
+            .cell(long("Name"), html! { (child.label) @if child.has_children { "/" } })
+            .cell("Kind", kind)
+            .maybe(wide("Record"), id)
     });
-    table("Nodes", &[Column::text("Name").long(), Column::text("Kind"), Column::text("Record").wide()], rows)
+    table("Nodes", rows)
 }
 
 #[cfg(test)]

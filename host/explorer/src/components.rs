@@ -27,7 +27,8 @@ pub(super) use filter::{
 };
 pub(super) use filter_form::FilterForm;
 pub(super) use form::{
-    CsrfForm, Field, checkbox, confirm, deserialize, forged, form, read, select_field, unix_lines, unprocessable,
+    CsrfForm, Field, NoFields, checkbox, confirm, deserialize, forged, form, read, select_field, submit_or_cancel,
+    unix_lines, unprocessable,
 };
 pub(super) use format::{bytes, count, duration_us, exact, money, percent, sentence, short_id, time, words};
 pub(super) use links::{binding_link, issue_link, operation_link, record_link, run_link, source_link, source_text};
@@ -35,6 +36,6 @@ pub(super) use meter::usage_meter;
 pub(super) use page::{Page, bare, tabs};
 pub(super) use problem::{as_page, wants_page};
 pub(super) use query::QueryParams;
-pub(super) use table::{Column, PAGE_SIZE, Row, pager, table};
-pub(super) use view::{Theme, View, escape};
+pub(super) use table::{PAGE_SIZE, Row, listing, long, number, pager, table, wide};
+pub(super) use view::{CompanyView, Theme, View, escape};
 pub(super) use waterfall::{Bar, waterfall};

@@ -5,24 +5,22 @@ mod csv;
 mod events;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use jiff::civil::Date;
 use maud::{Markup, html};
 
 pub(super) use budgets::{list as budgets, remove as remove_budget, set as set_budget};
-pub(super) use events::{charges, events};
+pub(super) use events::{billing_type, charges, events};
 
 use super::components::{
-    Chart, Choice, Column, Control, FilterForm, ListParams, Page, Row, View, binding_link, choices, count, duration_us,
-    empty, filter_fields, money, table, tabs,
+    Chart, Choice, CompanyView, Control, FilterForm, ListParams, Page, Row, View, binding_link, choices, count,
+    duration_us, empty, filter_fields, money, number, table, tabs,
 };
-use memhost_core::{GroupBy, Service, Sums, SumsQuery, SumsRow, SumsView};
-use memhost_http::{Authorized, Problem, permission};
-use memhost_types::{CompanyId, Microcents};
+use memhost_core::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};
+use memhost_http::{Problem, permission};
+use memhost_types::Microcents;
 
 /// The pages of this section.
 const TABS: [(&str, &str); 4] =
@@ -70,12 +68,12 @@ impl CostFilter {
         std::iter::once(first).chain(self.then.filter(|then| *then != first)).collect()
     }
 
-    async fn sums(&self, service: &Service, company: &CompanyId, group_by: Vec<GroupBy>) -> Result<Sums, Problem> {
-        Ok(service.sums(company, &SumsQuery { group_by, ..self.sums.clone() }).await?)
+    async fn sums<P>(&self, view: &CompanyView<P>, group_by: Vec<GroupBy>) -> Result<Sums, Problem> {
+        Ok(view.service.sums(&view.company, &SumsQuery { group_by, ..self.sums.clone() }).await?)
     }
 }
 
-fn name(by: GroupBy) -> &'static str {
+fn dimension_label(by: GroupBy) -> &'static str {
     match by {
         GroupBy::Day => "Day",
         GroupBy::Binding => "Binding",
@@ -86,7 +84,7 @@ fn name(by: GroupBy) -> &'static str {
 }
 
 /// A row's value in a dimension; empty where it has none.
-fn of(row: &SumsRow, by: GroupBy) -> String {
+fn dimension_value(row: &SumsRow, by: GroupBy) -> String {
     match by {
         GroupBy::Day => row.day.map(|day| day.to_string()).unwrap_or_default(),
         GroupBy::Binding => row.binding_key.clone().unwrap_or_default(),
@@ -101,19 +99,17 @@ fn counted(sums: &SumsView, field: &str) -> u64 {
 }
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: ListParams<CostFilter>,
 ) -> Result<Markup, Problem> {
     let filter = &params.query.filter;
     let group_by = filter.group_by();
-    let sums = filter.sums(&service, &allowed.company, group_by.clone()).await?;
+    let sums = filter.sums(&view, group_by.clone()).await?;
     let by_day = match group_by[0] {
         GroupBy::Day => vec![GroupBy::Day],
         first => vec![GroupBy::Day, first],
     };
-    let days = filter.sums(&service, &allowed.company, by_day).await?;
+    let days = filter.sums(&view, by_day).await?;
     let shown = params.with(&view, "", None);
     let csv = format!("{}{}", view.at(&["costs.csv"]), shown.strip_prefix(view.path.as_str()).unwrap_or_default());
     let body = html! {
@@ -122,7 +118,7 @@ pub(super) async fn list(
         @if sums.rows.is_empty() {
             (empty("No operations in this period", &html! {
                 "Every operation is counted, for example: " code {
-                    "memhost note --company " (allowed.company) " 'Deploys are frozen on Fridays'"
+                    "memhost note --company " (view.company) " 'Deploys are frozen on Fridays'"
                 }
             }))
         } @else {
@@ -174,7 +170,7 @@ fn totals(sums: &Sums) -> Markup {
     }
 }
 
-/// What a bar is made of: the amount that was reported where there is one, operations otherwise.
+/// A bar for each day: the reported cost if there is any, else the number of operations.
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
 fn plot(days: &Sums, by: GroupBy) -> Markup {
     let is_money = days.total.reported_cost.0 > 0;
@@ -185,10 +181,10 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
         all = days.rows.iter().filter_map(|row| row.day).collect();
         all.dedup();
     }
-    // The two largest groups have a colour of their own, and the others one together.
-    let group = |row: &SumsRow| match of(row, by) {
+    // The two largest groups have their own colours; the others share one.
+    let group = |row: &SumsRow| match dimension_value(row, by) {
         _ if by == GroupBy::Day => String::new(),
-        none if none.is_empty() => format!("no {}", name(by).to_lowercase()),
+        none if none.is_empty() => format!("no {}", dimension_label(by).to_lowercase()),
         found => found,
     };
     let mut groups: BTreeMap<String, u64> = BTreeMap::new();
@@ -223,45 +219,35 @@ fn plot(days: &Sums, by: GroupBy) -> Markup {
 }
 
 fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
-    let mut columns: Vec<Column> = group_by.iter().map(|by| Column::text(name(*by))).collect();
-    columns.extend([
-        Column::number("Billed"),
-        Column::number("Reported").wide(),
-        Column::number("Operations"),
-        Column::number("Failed").wide(),
-        Column::number("Reads").wide(),
-        Column::number("Writes").wide(),
-        Column::number("Tokens in"),
-        Column::number("Tokens out"),
-        Column::number("p50").wide(),
-        Column::number("p99").wide(),
-    ]);
     let row = |row: &SumsRow| {
         let sums = &row.sums;
         let mut shown = Row::new();
         for by in group_by {
-            let value = of(row, *by);
+            let value = dimension_value(row, *by);
             let is_binding = *by == GroupBy::Binding;
-            shown = shown.maybe((!value.is_empty()).then(|| match is_binding {
-                true => binding_link(view, &value),
-                false => html! { (value) },
-            }));
+            shown = shown.maybe(
+                dimension_label(*by),
+                (!value.is_empty()).then(|| match is_binding {
+                    true => binding_link(view, &value),
+                    false => html! { (value) },
+                }),
+            );
         }
-        let number = |field: &str| count(counted(sums, field));
+        let counted = |field: &str| count(counted(sums, field));
         shown
-            .cell(money(sums.cost))
-            .cell(money(sums.reported_cost))
-            .cell(number("operations"))
-            .cell(number("failed"))
-            .cell(number("reads"))
-            .cell(number("writes"))
-            .cell(number("inputTokens"))
-            .cell(number("outputTokens"))
-            .maybe(sums.latency_p50_us.map(duration_us))
-            .maybe(sums.latency_p99_us.map(duration_us))
+            .cell(number("Billed"), money(sums.cost))
+            .cell(number("Reported").wide(), money(sums.reported_cost))
+            .cell(number("Operations"), counted("operations"))
+            .cell(number("Failed").wide(), counted("failed"))
+            .cell(number("Reads").wide(), counted("reads"))
+            .cell(number("Writes").wide(), counted("writes"))
+            .cell(number("Tokens in"), counted("inputTokens"))
+            .cell(number("Tokens out"), counted("outputTokens"))
+            .maybe(number("p50").wide(), sums.latency_p50_us.map(duration_us))
+            .maybe(number("p99").wide(), sums.latency_p99_us.map(duration_us))
     };
     let all: Vec<Row> = match group_by[0] {
-        // The last day is the one that one looks for.
+        // The last day comes first.
         GroupBy::Day => sums.rows.iter().rev().take(MOST_ROWS).map(row).collect(),
         _ => {
             let mut rows: Vec<&SumsRow> = sums.rows.iter().collect();
@@ -271,32 +257,20 @@ fn rows(view: &View, sums: &Sums, group_by: &[GroupBy]) -> Markup {
     };
     let left_out = sums.rows.len().saturating_sub(MOST_ROWS);
     html! {
-        (table("Costs", &columns, all))
+        (table("Costs", all))
         @if left_out > 0 { p.help { (count(left_out as u64)) " more rows are in the CSV." } }
     }
 }
 
 /// The same sums for a spreadsheet.
 pub(super) async fn export(
-    State(service): State<Arc<Service>>,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: ListParams<CostFilter>,
 ) -> Result<Response, Problem> {
     let filter = &params.query.filter;
     let group_by = filter.group_by();
-    let sums = filter.sums(&service, &allowed.company, group_by.clone()).await?;
+    let sums = filter.sums(&view, group_by.clone()).await?;
     let file = format!("attachment; filename=\"memhost-costs-{}-{}.csv\"", sums.since, sums.until);
     let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8; header=present".to_owned()), (CONTENT_DISPOSITION, file)];
     Ok((headers, csv::of_sums(&sums, &group_by)).into_response())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::components::check_fields;
-
-    #[test]
-    fn every_filter_reads_its_own_values() {
-        check_fields::<CostFilter>();
-    }
 }

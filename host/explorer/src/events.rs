@@ -1,16 +1,12 @@
 //! Events of sessions and tools, of any agent framework.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use maud::{Markup, html};
 
 use super::components::{
-    Choice, Column, Control, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge, duration_us, empty,
-    filter_fields, pager, table, time,
+    Choice, CompanyView, Control, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge, duration_us,
+    filter_fields, listing, long, number, table, time, wide, words,
 };
-use memhost_core::Service;
-use memhost_http::{Authorized, Problem, permission};
+use memhost_http::{Problem, permission};
 use memhost_types::{Event, EventFilter, EventType};
 
 filter_fields! {
@@ -26,68 +22,45 @@ filter_fields! {
     }
 }
 
-/// Every type and its label.
-const TYPES: [(&str, &str); 7] = [
-    ("session.started", "session started"),
-    ("session.stopped", "session stopped"),
-    ("tool_call.started", "tool call started"),
-    ("tool_call.succeeded", "tool call succeeded"),
-    ("tool_call.failed", "tool call failed"),
-    ("memory.saved", "memory saved"),
-    ("memory.recalled", "memory recalled"),
+/// Every type with its name in JSON and its colour.
+const TYPES: [(EventType, &str, Tone); 7] = [
+    (EventType::SessionStarted, "session.started", Tone::Plain),
+    (EventType::SessionStopped, "session.stopped", Tone::Plain),
+    (EventType::ToolCallStarted, "tool_call.started", Tone::Busy),
+    (EventType::ToolCallSucceeded, "tool_call.succeeded", Tone::Good),
+    (EventType::ToolCallFailed, "tool_call.failed", Tone::Bad),
+    (EventType::MemorySaved, "memory.saved", Tone::Good),
+    (EventType::MemoryRecalled, "memory.recalled", Tone::Good),
 ];
 
 fn types() -> Vec<Choice> {
-    TYPES.map(|(name, label)| (name.to_owned(), label.to_owned())).to_vec()
+    TYPES.map(|(_, name, _)| (name.to_owned(), label(name))).to_vec()
 }
 
-fn what(r#type: EventType) -> Markup {
-    let (tone, called) = match r#type {
-        EventType::SessionStarted => (Tone::Plain, TYPES[0].1),
-        EventType::SessionStopped => (Tone::Plain, TYPES[1].1),
-        EventType::ToolCallStarted => (Tone::Busy, TYPES[2].1),
-        EventType::ToolCallSucceeded => (Tone::Good, TYPES[3].1),
-        EventType::ToolCallFailed => (Tone::Bad, TYPES[4].1),
-        EventType::MemorySaved => (Tone::Good, TYPES[5].1),
-        EventType::MemoryRecalled => (Tone::Good, TYPES[6].1),
-    };
-    badge(tone, called)
+fn label(name: &str) -> String {
+    words(name).replace('.', " ")
+}
+
+fn type_badge(r#type: EventType) -> Markup {
+    let found = TYPES.iter().find(|(known, ..)| *known == r#type);
+    html! { @if let Some((_, name, tone)) = found { (badge(*tone, &label(name))) } }
 }
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: ListParams<EventFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = service.events(&allowed.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
-    let columns = [
-        Column::text("Type"),
-        Column::text("Agent"),
-        Column::text("Session"),
-        Column::text("Project").wide(),
-        Column::text("Tool"),
-        Column::number("Duration").wide(),
-        Column::text("Time"),
-        Column::text("Error").long(),
-    ];
+    let page = view.service.events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let rows = page.items.iter().map(|event| row(&view, &params, event));
+    let none = html! {
+        "Install the hooks of Claude Code or Codex: " code { "memhost agent-hooks claude install" } " or "
+        code { "memhost agent-hooks codex install" } "."
+    };
+    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        div #rows {
-            @if page.items.is_empty() && params.is_filtered() {
-                (empty("No matching events", &html! { a href=(view.path) { "Show all events" } }))
-            } @else if page.items.is_empty() {
-                (empty("No events yet", &html! {
-                    "Install the hooks of Claude Code or Codex: " code { "memhost agent-hooks claude install" } " or "
-                    code { "memhost agent-hooks codex install" } "."
-                }))
-            } @else {
-                (table("Events", &columns, rows))
-                (pager(&view, &params, page.next_cursor.as_deref(), "events"))
-            }
-        }
+        (listing(&view, &params, "events", page_of, ("No events yet", &none), &table("Events", rows)))
     };
     Ok(Page::new(&view, "Events", "Sessions and tool calls of agents, newest first.").render(&body))
 }
@@ -102,23 +75,12 @@ fn row(view: &View, params: &ListParams<EventFilter>, kept: &Event) -> Row {
     };
     Row::new()
         .key(kept.id)
-        .cell(what(event.r#type))
-        .cell(agent)
-        .cell(only("sessionId", &event.session_id))
-        .cell(only("projectId", &event.project_id))
-        .maybe(event.tool_id.as_ref().map(|tool| only("toolId", tool)))
-        .maybe(event.duration_ms.map(|ms| duration_us(ms.saturating_mul(1_000))))
-        .cell(time(event.occurred_at.unwrap_or(kept.received_at), view.now))
-        .maybe(event.error.as_deref())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::components::check_fields;
-
-    #[test]
-    fn every_filter_reads_its_own_values() {
-        check_fields::<EventFilter>();
-    }
+        .cell("Type", type_badge(event.r#type))
+        .cell("Agent", agent)
+        .cell("Session", only("sessionId", &event.session_id))
+        .cell(wide("Project"), only("projectId", &event.project_id))
+        .maybe("Tool", event.tool_id.as_ref().map(|tool| only("toolId", tool)))
+        .maybe(number("Duration").wide(), event.duration_ms.map(|ms| duration_us(ms.saturating_mul(1_000))))
+        .cell("Time", time(event.occurred_at.unwrap_or(kept.received_at), view.now))
+        .maybe(long("Error"), event.error.as_deref())
 }

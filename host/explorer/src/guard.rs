@@ -18,8 +18,8 @@ use memhost_http::Problem;
 /// The theme's cookie.
 pub(super) const THEME: &str = "memhost_theme";
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
-                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src \
+                      'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Lets a request pass if its session has a valid token. Others are redirected to the sign-in.
 pub(super) async fn require(
@@ -67,18 +67,18 @@ fn ask(request: &Request) -> Response {
         &Method::GET if wanted != "/" => format!("/sign-in?next={}", components::escape(wanted)),
         _ => "/sign-in".to_owned(),
     };
-    see(&to)
+    redirect(&to)
 }
 
 /// Redirects to another page.
-pub(super) fn see(to: &str) -> Response {
+pub(super) fn redirect(to: &str) -> Response {
     let location = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/"));
     (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()
 }
 
 /// The same with cookies.
-pub(super) fn see_with(to: &str, cookies: &[String]) -> Response {
-    let mut response = see(to);
+pub(super) fn redirect_with_cookies(to: &str, cookies: &[String]) -> Response {
+    let mut response = redirect(to);
     for cookie in cookies.iter().filter_map(|cookie| HeaderValue::from_str(cookie).ok()) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }

@@ -1,21 +1,17 @@
 //! Hooks: deliveries of events to bindings, dead letters, and subscriptions.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::components::{
-    Choice, Column, Control, CsrfForm, Details, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge,
-    binding_link, bytes, count, empty, exact, filter_fields, form, hook_kinds, job_status, operation_link, pager,
-    panel, record_link, scope_details, sentence, short_id, source_text, table, time, words,
+    Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE, Page, Row, Tone,
+    View, badge, binding_link, bytes, count, filter_fields, form, hook_kinds, job_status, listing, long, number,
+    operation_link, panel, record_link, scope_details, sentence, short_id, source_text, table, time, wide, words,
 };
-use super::guard::see;
-use memhost_core::{Act, Service};
-use memhost_http::{Authorized, Problem, parse, permission};
-use memhost_types::{CaptureMode, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, SubscribedWhen};
+use super::guard::redirect;
+use memhost_core::Act;
+use memhost_http::{PathParam, Problem, permission};
+use memhost_types::{CaptureMode, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, SubscribedWhen};
 
 filter_fields! {
     DeliveryFilter {
@@ -46,58 +42,40 @@ fn statuses() -> Vec<Choice> {
 }
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: ListParams<DeliveryFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = service.deliveries(&allowed.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
-    let columns = [
-        Column::text("Event ID"),
-        Column::text("Status"),
-        Column::text("Kind"),
-        Column::text("Binding").wide(),
-        Column::number("Attempts").wide(),
-        Column::text("Received"),
-        Column::text("Next attempt").wide(),
-        Column::text("Last error").long(),
-        Column::text("Actions"),
-    ];
+    let page = view.service.deliveries(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     // The last column is needed only for dead letters.
     let may = view.allows(Act::Administer) && page.items.iter().any(|delivery| delivery.status == DeliveryStatus::Dead);
-    let columns = if may { &columns[..] } else { &columns[..8] };
     let rows = page.items.iter().map(|delivery| {
         let row = Row::to(view.at(&["hooks", &delivery.id.0.to_string()]))
             .key(delivery.id.0)
-            .cell(html! { code { (delivery.hook.hook_id) } })
-            .cell(status(delivery.status))
-            .cell(words(delivery.hook.hook_kind.as_str()))
-            .cell(delivery.binding_key.as_str())
-            .cell(delivery.attempts)
-            .cell(time(delivery.received_at, view.now))
-            .maybe(delivery.due_at.map(|due| time(due, view.now)))
-            .maybe(delivery.error.as_ref().map(|error| sentence(&error.message)));
-        let is_dead = may && delivery.status == DeliveryStatus::Dead;
-        row.maybe(is_dead.then(|| replay_form(&view, delivery, false)))
+            .cell("Event ID", html! { code { (delivery.hook.hook_id) } })
+            .cell("Status", status(delivery.status))
+            .cell("Kind", words(delivery.hook.hook_kind.as_str()))
+            .cell(wide("Binding"), delivery.binding_key.as_str())
+            .cell(number("Attempts").wide(), delivery.attempts)
+            .cell("Received", time(delivery.received_at, view.now))
+            .maybe(wide("Next attempt"), delivery.due_at.map(|due| time(due, view.now)))
+            .maybe(long("Last error"), delivery.error.as_ref().map(|error| sentence(&error.message)));
+        if !may {
+            return row;
+        }
+        let is_dead = delivery.status == DeliveryStatus::Dead;
+        row.maybe("Actions", is_dead.then(|| replay_form(&view, delivery, false)))
     });
     let is_first = !params.is_filtered() && query.cursor.is_none();
+    let none = html! {
+        "Send events to " code { "POST /runtime/v1/companies/" (view.company) "/hooks" } ", or install "
+        code { "memhost agent-hooks" } "."
+    };
+    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        div #rows data-live {
-            @if page.items.is_empty() && params.is_filtered() {
-                (empty("No matching deliveries", &html! { a href=(view.path) { "Show all deliveries" } }))
-            } @else if page.items.is_empty() {
-                (empty("No deliveries yet", &html! {
-                    "Send events to " code { "POST /runtime/v1/companies/" (allowed.company) "/hooks" } ", or install "
-                    code { "memhost agent-hooks" } "."
-                }))
-            } @else {
-                (table("Deliveries", columns, rows))
-                (pager(&view, &params, page.next_cursor.as_deref(), "deliveries"))
-            }
-        }
-        @if is_first { (panel("subscriptions", "Subscriptions", &subscriptions(&service, &view, &allowed.company).await?)) }
+        (listing(&view, &params, "deliveries", page_of, ("No deliveries yet", &none), &table("Deliveries", rows)))
+        @if is_first { (panel("subscriptions", "Subscriptions", &subscriptions(&view).await?)) }
     };
     let dead = html! { a.button href=(params.with(&view, "status", Some("dead"))) { "Dead letters" } };
     Ok(Page::new(&view, "Hooks", "Deliveries of events to bindings, newest first.")
@@ -106,9 +84,8 @@ pub(super) async fn list(
         .render(&body))
 }
 
-async fn subscriptions(service: &Service, view: &View, company: &CompanyId) -> Result<Markup, Problem> {
-    let bindings = service.bindings(company).await?;
-    let columns = [Column::text("Binding"), Column::text("When it serves the scope"), Column::text("Always").long()];
+async fn subscriptions<P>(view: &CompanyView<P>) -> Result<Markup, Problem> {
+    let bindings = view.service.bindings(&view.company).await?;
     let rows = bindings.iter().map(|binding| {
         let binding = &binding.binding;
         let kinds = |when: SubscribedWhen| {
@@ -117,27 +94,21 @@ async fn subscriptions(service: &Service, view: &View, company: &CompanyId) -> R
             (!kinds.is_empty()).then(|| html! { p.reason { (kinds.join(", ")) } })
         };
         Row::new()
-            .cell(binding_link(view, binding.key.as_str()))
-            .maybe(kinds(SubscribedWhen::Active))
-            .maybe(kinds(SubscribedWhen::Always))
+            .cell("Binding", binding_link(view, binding.key.as_str()))
+            .maybe("When it serves the scope", kinds(SubscribedWhen::Active))
+            .maybe(long("Always"), kinds(SubscribedWhen::Always))
     });
     Ok(match bindings.is_empty() {
         true => html! { p.soft { "No bindings yet. The first event creates one." } },
-        false => table("Subscriptions", &columns, rows),
+        false => table("Subscriptions", rows),
     })
 }
 
-fn id(text: &str) -> Result<DeliveryId, Problem> {
-    parse("deliveryId", text).map(DeliveryId)
-}
-
 pub(super) async fn show(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, delivery)): Path<(String, String)>,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
+    PathParam(id): PathParam<DeliveryId>,
 ) -> Result<Markup, Problem> {
-    let delivery = service.delivery_of(&allowed.company, id(&delivery)?).await?;
+    let delivery = view.service.delivery_of(&view.company, id).await?;
     let action = html! {
         @if view.allows(Act::Administer) {
             @match delivery.status {
@@ -194,7 +165,7 @@ fn state(view: &View, delivery: &Delivery) -> Details {
 }
 
 fn times(view: &View, delivery: &Delivery) -> Details {
-    let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
+    let moment = |at| view.moment(at);
     Details::default()
         .row("Triggered", moment(delivery.hook.triggered_at))
         .row("Received", moment(delivery.received_at))
@@ -248,28 +219,12 @@ fn replay_form(view: &View, delivery: &Delivery, is_main: bool) -> Markup {
     form(view, &action, &html! { button.primary[is_main] { (label) } })
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
 pub(super) async fn replay(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, delivery)): Path<(String, String)>,
-    allowed: Authorized<permission::Administer>,
-    _: CsrfForm<Nothing>,
+    view: CompanyView<permission::Administer>,
+    PathParam(id): PathParam<DeliveryId>,
+    _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let delivery = service.replay_delivery(&allowed.caller, &allowed.company, id(&delivery)?).await?;
-    view.say("The delivery is queued again.");
-    Ok(see(&view.at(&["hooks", &delivery.id.0.to_string()])))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::components::check_fields;
-
-    #[test]
-    fn every_filter_reads_its_own_values() {
-        check_fields::<DeliveryFilter>();
-    }
+    let delivery = view.service.replay_delivery(&view.caller, &view.company, id).await?;
+    view.flash("The delivery is queued again.");
+    Ok(redirect(&view.at(&["hooks", &delivery.id.0.to_string()])))
 }

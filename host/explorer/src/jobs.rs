@@ -1,20 +1,17 @@
 //! Extraction jobs: their status, retrying and cancelling them.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::components::{
-    Choice, Column, Control, CsrfForm, Details, FilterForm, ListParams, PAGE_SIZE, Page, Row, View, binding_link,
-    capture_hook_kinds, choices, confirm, count, duration_us, empty, exact, filter_fields, form, job_status,
-    operation_link, pager, panel, record_link, scope_details, sentence, short_id, source_text, table, time, words,
+    Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE, Page, Row, View,
+    binding_link, capture_hook_kinds, choices, confirm, count, duration_us, filter_fields, form, job_status, listing,
+    long, number, operation_link, panel, record_link, scope_details, sentence, short_id, source_text, table, time,
+    wide, words,
 };
-use super::guard::see;
-use memhost_core::{Act, Service};
-use memhost_http::{Authorized, Problem, parse, permission};
+use super::guard::redirect;
+use memhost_core::Act;
+use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{Job, JobFilter, JobId, JobRunner, JobStatus, SourceKind};
 
 filter_fields! {
@@ -34,64 +31,39 @@ fn statuses() -> Vec<Choice> {
 }
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: ListParams<JobFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = service.jobs(&allowed.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
-    let columns = [
-        Column::text("Job"),
-        Column::text("Status"),
-        Column::text("Binding"),
-        Column::text("Source").wide(),
-        Column::number("Attempts").wide(),
-        Column::number("Records"),
-        Column::text("Created"),
-        Column::text("Last error").long(),
-    ];
+    let page = view.service.jobs(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let rows = page.items.iter().map(|job| {
         Row::to(view.at(&["jobs", &job.id.0.to_string()]))
             .key(job.id.0)
-            .cell(short_id(job.id.0))
-            .cell(job_status(job.status))
-            .cell(job.binding_key.as_str())
-            .maybe(job.source.as_ref().map(source_text))
-            .cell(job.attempts)
-            .maybe(job.record_count)
-            .cell(time(job.submitted_at, view.now))
-            .maybe(job.error.as_deref().map(sentence))
+            .cell("Job", short_id(job.id.0))
+            .cell("Status", job_status(job.status))
+            .cell("Binding", job.binding_key.as_str())
+            .maybe(wide("Source"), job.source.as_ref().map(source_text))
+            .cell(number("Attempts").wide(), job.attempts)
+            .maybe(number("Records"), job.record_count)
+            .cell("Created", time(job.submitted_at, view.now))
+            .maybe(long("Last error"), job.error.as_deref().map(sentence))
     });
+    let none = html! {
+        "A capture creates a job if its provider extracts later. See " code { "memhost capture --help" } "."
+    };
+    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        div #rows data-live {
-            @if page.items.is_empty() && params.is_filtered() {
-                (empty("No matching jobs", &html! { a href=(view.path) { "Show all jobs" } }))
-            } @else if page.items.is_empty() {
-                (empty("No jobs yet", &html! {
-                    "A capture creates a job if its provider extracts later. See " code { "memhost capture --help" } "."
-                }))
-            } @else {
-                (table("Jobs", &columns, rows))
-                (pager(&view, &params, page.next_cursor.as_deref(), "jobs"))
-            }
-        }
+        (listing(&view, &params, "jobs", page_of, ("No jobs yet", &none), &table("Jobs", rows)))
     };
     Ok(Page::new(&view, "Jobs", "Extraction jobs that captures created, newest first.").live("jobs").render(&body))
 }
 
-fn id(text: &str) -> Result<JobId, Problem> {
-    parse("jobId", text).map(JobId)
-}
-
 pub(super) async fn show(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, job)): Path<(String, String)>,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
+    PathParam(id): PathParam<JobId>,
 ) -> Result<Markup, Problem> {
-    let job = service.job(&allowed.company, id(&job)?).await?;
+    let job = view.service.job(&view.company, id).await?;
     let body = html! {
         div.stack #job data-live {
             @if let Some(error) = &job.error {
@@ -146,7 +118,7 @@ fn state(view: &View, job: &Job) -> Details {
 }
 
 fn times(view: &View, job: &Job) -> Details {
-    let moment = |moment: jiff::Timestamp| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
+    let moment = |at| view.moment(at);
     let took = job.started_at.zip(job.finished_at).map(|(from, to)| to.duration_since(from).as_micros());
     let took = took.and_then(|took| u64::try_from(took).ok()).map(duration_us);
     Details::default()
@@ -181,21 +153,17 @@ fn records(view: &View, job: &Job) -> Markup {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
 /// Asks first: a provider may delete what it had when a job is cancelled.
 pub(super) async fn ask_cancel(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, job)): Path<(String, String)>,
-    allowed: Authorized<permission::Administer>,
+    view: CompanyView<permission::Administer>,
+    PathParam(id): PathParam<JobId>,
 ) -> Result<Markup, Problem> {
-    let job = service.job(&allowed.company, id(&job)?).await?;
+    let job = view.service.job(&view.company, id).await?;
     let here = view.at(&["jobs", &job.id.0.to_string()]);
     let body = html! {
         p.about {
-            "Work in progress may finish, but its result is discarded. The provider is told to stop. You can retry the job later."
+            "Work in progress may finish, but its result is discarded. The provider is told to stop. You can retry "
+            "the job later."
         }
         (confirm(&view, &view.path, "Cancel job", &[], &here))
     };
@@ -203,36 +171,21 @@ pub(super) async fn ask_cancel(
 }
 
 pub(super) async fn cancel(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, job)): Path<(String, String)>,
-    allowed: Authorized<permission::Administer>,
-    _: CsrfForm<Nothing>,
+    view: CompanyView<permission::Administer>,
+    PathParam(id): PathParam<JobId>,
+    _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let job = service.cancel_job(&allowed.caller, &allowed.company, id(&job)?).await?;
-    view.say("The job is cancelled.");
-    Ok(see(&view.at(&["jobs", &job.id.0.to_string()])))
+    let job = view.service.cancel_job(&view.caller, &view.company, id).await?;
+    view.flash("The job is cancelled.");
+    Ok(redirect(&view.at(&["jobs", &job.id.0.to_string()])))
 }
 
 pub(super) async fn retry(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, job)): Path<(String, String)>,
-    allowed: Authorized<permission::Administer>,
-    _: CsrfForm<Nothing>,
+    view: CompanyView<permission::Administer>,
+    PathParam(id): PathParam<JobId>,
+    _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let job = service.retry_job(&allowed.caller, &allowed.company, id(&job)?).await?;
-    view.say("The job is queued again.");
-    Ok(see(&view.at(&["jobs", &job.id.0.to_string()])))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::components::check_fields;
-
-    #[test]
-    fn every_filter_reads_its_own_values() {
-        check_fields::<JobFilter>();
-    }
+    let job = view.service.retry_job(&view.caller, &view.company, id).await?;
+    view.flash("The job is queued again.");
+    Ok(redirect(&view.at(&["jobs", &job.id.0.to_string()])))
 }

@@ -1,5 +1,5 @@
-//! The explorer: web pages for operators and administrators. They are rendered on the server, work without a script, and
-//! use the same calls and permissions as the API.
+//! The explorer: web pages for operators and administrators. They are rendered on the server, work without a script,
+//! and use the same calls and permissions as the API.
 
 mod activity;
 mod assets;
@@ -48,12 +48,13 @@ pub(crate) struct Explorer {
 /// Every page.
 pub fn routes(service: &Arc<Service>, admin: AdminToken, links: SourceLinks) -> Router<Arc<Service>> {
     let explorer = Arc::new(Explorer { admin, sessions: session::Sessions::default(), links });
-    let company = Router::new().merge(memory()).merge(rules());
+    let company = memory().merge(rules()).merge(token_pages());
     let behind = Router::new()
         .route("/", get(companies::list))
         .route("/theme", post(sign_in::theme))
         .route("/sign-out", post(sign_in::sign_out))
         .merge(host())
+        .merge(token_pages())
         .nest("/c/{company}", company)
         .route_layer(from_fn(detach_from_client))
         .route_layer(from_fn(components::as_page))
@@ -104,10 +105,6 @@ fn rules() -> Router<Arc<Service>> {
         .route("/bindings/{key}/default", post(bindings::set_default))
         .route("/bindings/{key}/agents", post(bindings::set_agent))
         .route("/bindings/{key}/delete", get(bindings::ask_delete).post(bindings::delete))
-        .route("/tokens", get(tokens::list).post(tokens::create))
-        .route("/tokens/new", get(tokens::new))
-        .route("/tokens/{id}/rotate", get(tokens::ask_rotate).post(tokens::rotate))
-        .route("/tokens/{id}/revoke", get(tokens::ask_revoke).post(tokens::revoke))
         .route("/costs", get(costs::list))
         .route("/costs.csv", get(costs::export))
         .route("/cost-events", get(costs::events))
@@ -124,6 +121,11 @@ fn host() -> Router<Arc<Service>> {
         .route("/plugins", get(plugins::list))
         .route("/plugins/scan", post(plugins::scan))
         .route("/plugins/{digest}", get(plugins::show))
+}
+
+/// The pages of tokens: a company's, or the host's.
+fn token_pages() -> Router<Arc<Service>> {
+    Router::new()
         .route("/tokens", get(tokens::list).post(tokens::create))
         .route("/tokens/new", get(tokens::new))
         .route("/tokens/{id}/rotate", get(tokens::ask_rotate).post(tokens::rotate))

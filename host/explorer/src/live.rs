@@ -1,12 +1,10 @@
-//! Tells a page that something of its kind changed, without any content. The page reloads its parts, with the permissions
-//! of its caller.
+//! Tells a page that something of its kind changed, without any content. The page reloads its parts, with the
+//! permissions of its caller.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -14,18 +12,18 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::components::QueryParams;
-use memhost_core::{HostEvent, Notice, Service};
-use memhost_http::{Authorized, Problem, permission};
+use super::components::{CompanyView, QueryParams};
+use memhost_core::{HostEvent, Notice};
+use memhost_http::{Problem, permission};
 
 /// Changes within this time are sent as one event.
-const TOGETHER: Duration = Duration::from_millis(250);
+const BATCH_WINDOW: Duration = Duration::from_millis(250);
 /// How long a browser waits before it reconnects.
 const RETRY: Duration = Duration::from_secs(2);
 /// How often an idle connection gets a line, so that proxies keep it open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The longest connection. The browser then reconnects, which fails after a sign-out.
-const LONGEST: Duration = Duration::from_mins(5);
+const MAX_CONNECTION: Duration = Duration::from_mins(5);
 
 /// What a page can follow: its name in the address, and that of the notices.
 const KINDS: [(&str, &str); 4] =
@@ -51,23 +49,22 @@ fn wanted(kinds: Option<&str>) -> Result<BTreeSet<&'static str>, Problem> {
 }
 
 pub(super) async fn follow(
-    State(service): State<Arc<Service>>,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     headers: HeaderMap,
     params: QueryParams<LiveQuery>,
 ) -> Result<Response, Problem> {
     let wanted = wanted(params.query.kinds.as_deref())?;
-    let company = allowed.company;
+    let company = view.company.clone();
     // Plugins belong to the host. Only the fact that one changed is sent, not which one.
     let followed = (!wanted.contains("plugin")).then_some(&company);
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let mut follower = service.follow(followed, after).await?;
+    let mut follower = view.service.follow(followed, after).await?;
     let is_mine = move |notice: &Notice| {
         let here = notice.company_id.as_ref().is_none_or(|of| *of == company);
         here && (matches!(notice.happened, HostEvent::Reset) || wanted.contains(notice.happened.kind()))
     };
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
-    let end = Instant::now() + LONGEST;
+    let end = Instant::now() + MAX_CONNECTION;
     tokio::spawn(async move {
         loop {
             let first = tokio::select! {
@@ -82,7 +79,7 @@ pub(super) async fn follow(
             }
             let mut last = first.id.clone();
             let mut kinds = BTreeSet::from([name(&first.happened)]);
-            let told = Instant::now() + TOGETHER;
+            let told = Instant::now() + BATCH_WINDOW;
             while let Ok(next) = tokio::time::timeout_at(told, follower.next()).await {
                 let Some(next) = next else { return };
                 if is_mine(&next) {

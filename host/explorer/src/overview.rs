@@ -3,21 +3,19 @@
 mod attention;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use axum::extract::State;
 use jiff::civil::Date;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::bindings::budget;
 use super::components::{
-    Chart, Column, Details, Page, QueryParams, Row, Tone, View, badge, binding_link, count, duration_us, empty, money,
-    panel, percent, sentence, table,
+    Chart, CompanyView, Details, Page, QueryParams, Row, Tone, View, badge, binding_link, count, duration_us, empty,
+    long, money, panel, percent, sentence, table,
 };
 use super::operations;
-use memhost_core::{Act, BindingView, Evaluation, GroupBy, Health, Service, ServiceError, Sums, SumsQuery};
-use memhost_http::{Authorized, Problem, permission};
+use memhost_core::{Act, BindingView, Evaluation, GroupBy, Health, ServiceError, Sums, SumsQuery};
+use memhost_http::{Problem, permission};
 use memhost_types::{AgentId, CompanyId, OperationFilter};
 
 /// How many of the latest operations are shown.
@@ -34,14 +32,12 @@ pub(super) struct OverviewQuery {
 }
 
 pub(super) async fn show(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: QueryParams<OverviewQuery>,
 ) -> Result<Markup, Problem> {
-    let company = &allowed.company;
-    let latest = service.operations(company, &OperationFilter::default(), None, LATEST).await?.items;
-    let bindings = service.bindings(company).await?;
+    let company = &view.company;
+    let latest = view.service.operations(company, &OperationFilter::default(), None, LATEST).await?.items;
+    let bindings = view.service.bindings(company).await?;
     let page = Page::new(&view, "Overview", "Health, usage and cost of this company's memory.");
     if latest.is_empty() {
         let body = html! {
@@ -52,11 +48,11 @@ pub(super) async fn show(
     }
     let is_operator = view.caller.may(Act::Host, None).is_ok();
     let doctor = is_operator && params.query.doctor.is_some();
-    let days = service.sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() }).await?;
-    let quality = quality(&service, company, &days).await?;
+    let days = view.service.sums(company, &SumsQuery { group_by: vec![GroupBy::Day], ..SumsQuery::default() }).await?;
+    let quality = quality(&view, &days).await?;
     let body = html! {
         div.stack #overview data-live {
-            (attention::list(&service, &view, company, &bindings).await?)
+            (attention::list(&view, &bindings).await?)
             (figures(&days, quality.as_ref()))
             div.two {
                 div.panel { (volume(&days)) }
@@ -64,13 +60,13 @@ pub(super) async fn show(
             }
             div.two {
                 (panel("bindings", "Bindings in use", &bindings_in_use(&view, &bindings)))
-                (panel("budgets", "Budgets", &budgets(&service, &view, company).await?))
+                (panel("budgets", "Budgets", &budgets(&view).await?))
             }
             section.panel #latest aria-labelledby="latest-h" {
                 h2 #latest-h { "Latest operations" a.quiet href=(view.at(&["operations"])) { "All operations" } }
                 (operations::rows(&view, "Latest operations", &latest))
             }
-            @if doctor { (panel("doctor", "Health checks", &checks(&service).await)) }
+            @if doctor { (panel("doctor", "Health checks", &checks(&view).await)) }
         }
     };
     let action = html! {
@@ -93,7 +89,8 @@ fn first_steps(company: &CompanyId) -> Markup {
                 "memhost search --company " (company) " 'when may I deploy?'"
             }
             p.help {
-                "The first operation creates a binding for the built-in provider, which stores Markdown files on this machine. To connect Claude Code, use " code { "memhost agent-hooks claude install" } "."
+                "The first operation creates a binding for the built-in provider, which stores Markdown files on this "
+                "machine. To connect Claude Code, use " code { "memhost agent-hooks claude install" } "."
             }
         }
     }
@@ -126,8 +123,8 @@ fn bindings_in_use(view: &View, bindings: &[BindingView]) -> Markup {
     }
 }
 
-async fn budgets(service: &Service, view: &View, company: &CompanyId) -> Result<Markup, Problem> {
-    let all = service.budgets(company).await?;
+async fn budgets<P>(view: &CompanyView<P>) -> Result<Markup, Problem> {
+    let all = view.service.budgets(&view.company).await?;
     Ok(html! {
         @if all.is_empty() { p.soft { "No budget: spending is not limited." } }
         @else { ul.meters { @for found in &all { (budget(view, found)) } } }
@@ -136,7 +133,7 @@ async fn budgets(service: &Service, view: &View, company: &CompanyId) -> Result<
 }
 
 /// The quality of recall in the last days. None: there are too many operations to count here.
-async fn quality(service: &Service, company: &CompanyId, days: &Sums) -> Result<Option<Evaluation>, ServiceError> {
+async fn quality<P>(view: &CompanyView<P>, days: &Sums) -> Result<Option<Evaluation>, ServiceError> {
     let since = days.until.checked_sub(jiff::Span::new().days(QUALITY_DAYS - 1)).unwrap_or(days.since);
     let looks: u64 =
         days.rows.iter().filter(|row| row.day >= Some(since)).map(|row| row.sums.counted("operations")).sum();
@@ -144,7 +141,7 @@ async fn quality(service: &Service, company: &CompanyId, days: &Sums) -> Result<
         return Ok(None);
     }
     let query = SumsQuery { since: Some(since), until: Some(days.until), ..SumsQuery::default() };
-    Ok(Some(service.evaluation(company, &query).await?.total))
+    Ok(Some(view.service.evaluation(&view.company, &query).await?.total))
 }
 
 fn figures(days: &Sums, quality: Option<&Evaluation>) -> Markup {
@@ -191,7 +188,7 @@ fn figures(days: &Sums, quality: Option<&Evaluation>) -> Markup {
     }
 }
 
-/// Every day of the sums with what a row says, `none` where there is none.
+/// A value for every day of the sums; `none` for a day without a row.
 fn by_day<T: Copy>(days: &Sums, none: T, value: impl Fn(&memhost_core::SumsView) -> T) -> Vec<T> {
     let rows: BTreeMap<Date, T> = days.rows.iter().filter_map(|row| Some((row.day?, value(&row.sums)))).collect();
     all_days(days).map(|day| rows.get(&day).copied().unwrap_or(none)).collect()
@@ -225,8 +222,8 @@ fn latency(days: &Sums) -> Markup {
         .lines()
 }
 
-async fn checks(service: &Service) -> Markup {
-    let rows = service.doctor().await.into_iter().map(|check| {
+async fn checks(view: &View) -> Markup {
+    let rows = view.service.doctor().await.into_iter().map(|check| {
         let (tone, word) = match check.health {
             Health::Ok => (Tone::Good, "ok"),
             Health::Warning => (Tone::Warning, "warning"),
@@ -235,7 +232,8 @@ async fn checks(service: &Service) -> Markup {
         let found = html! {
             p.reason { (sentence(&check.found)) @if !check.advice.is_empty() { ". " (sentence(&check.advice)) } }
         };
-        Row::new().key(check.name).cell(check.name).cell(badge(tone, word)).cell(found)
+        let row = Row::new().key(check.name).cell("Check", check.name);
+        row.cell("Status", badge(tone, word)).cell(long("Result"), found)
     });
-    table("Health checks", &[Column::text("Check"), Column::text("Status"), Column::text("Result").long()], rows)
+    table("Health checks", rows)
 }

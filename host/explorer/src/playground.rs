@@ -1,29 +1,27 @@
 //! The query playground: the results that an agent would get, how they were ranked, and the context block of a run.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::State;
 use maud::{Markup, html};
 
 use super::components::{
-    FilterForm, Page, QueryParams, View, bytes, count, duration_us, empty, operation_link, panel, sentence,
-    source_link, time, words,
+    CompanyView, FilterForm, Page, QueryParams, View, bytes, count, duration_us, empty, operation_link, panel,
+    sentence, source_link, time, words,
 };
-use super::records::{address, clipped, fields, no_binding, object, place, scope_query};
-use memhost_core::{Act, Service, ServiceError, render_recall};
-use memhost_http::{Authorized, Problem, permission};
+use super::records::{address, clipped, fields, no_binding, object, record_path, scope_query};
+use memhost_core::{Act, ServiceError, render_recall};
+use memhost_http::{Problem, permission};
 use memhost_types::{
     BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent, OperationKind,
     QueryRequest, Recall, RecordHandle, Scope, ScoreKind, Snippet,
 };
 
-/// How many letters of a hit are shown.
+/// The longest text of a result that is shown, in characters.
 const SHOWN: usize = 480;
 
 scope_query! {
-    /// A question.
-    Question {
+    /// A query of the playground.
+    PlaygroundQuery {
         binding_key: Option<BindingKey>,
         query: Option<String>,
         top_k: Option<u32>,
@@ -33,27 +31,25 @@ scope_query! {
     }
 }
 
-/// What came of it.
+/// The answer to a query.
 struct Answer {
     binding: BindingKey,
     scope: Scope,
     bundle: ContextBundle,
     took: Duration,
-    /// None: the provider cannot tell, or the caller may not ask.
+    /// None: the provider does not support it, or the caller may not ask.
     explained: Option<Result<Explanation, String>>,
     budget: u32,
 }
 
 pub(super) async fn page(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::Query>,
-    params: QueryParams<Question>,
+    view: CompanyView<permission::Query>,
+    params: QueryParams<PlaygroundQuery>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let scope = query.scope(&allowed.company);
+    let scope = query.scope(&view.company);
     let named = query.binding_key.as_ref();
-    let abilities = service.abilities(&allowed.caller, OperationKind::Query, &mut scope.clone(), named).await?;
+    let abilities = view.service.abilities(&view.caller, OperationKind::Query, &mut scope.clone(), named).await?;
     let answer = match (abilities.binding_key.as_ref().or(named), &query.query) {
         (None, _) if abilities.provider_key.is_none() => no_binding(&view),
         (None, _) => empty("No records yet", &html! { "There is nothing to search." }),
@@ -66,7 +62,7 @@ pub(super) async fn page(
         (Some(binding), Some(_)) => {
             let request = request(query, scope)?;
             let explains = abilities.explains && view.allows(Act::Operate(OperationKind::Explain));
-            let answer = ask(&service, &view, request, (binding, explains), budget(query)?).await?;
+            let answer = ask(&view, request, (binding, explains), budget(query)?).await?;
             shown(&view, &answer)
         }
     };
@@ -81,7 +77,7 @@ pub(super) async fn page(
     Ok(Page::new(&view, "Query", "Search memory as an agent would.").render(&body))
 }
 
-fn request(query: &Question, scope: Scope) -> Result<QueryRequest, Problem> {
+fn request(query: &PlaygroundQuery, scope: Scope) -> Result<QueryRequest, Problem> {
     Ok(QueryRequest {
         binding_key: query.binding_key.clone(),
         scope,
@@ -92,8 +88,8 @@ fn request(query: &Question, scope: Scope) -> Result<QueryRequest, Problem> {
     })
 }
 
-/// As many tokens as a hook may ask for.
-fn budget(query: &Question) -> Result<u32, Problem> {
+/// The token budget, with the limits that a hook has.
+fn budget(query: &PlaygroundQuery) -> Result<u32, Problem> {
     match query.token_budget {
         None => Ok(DEFAULT_TOKEN_BUDGET),
         Some(tokens @ 1..=100_000) => Ok(tokens),
@@ -105,7 +101,6 @@ fn budget(query: &Question) -> Result<u32, Problem> {
 }
 
 async fn ask(
-    service: &Service,
     view: &View,
     request: QueryRequest,
     (binding, explains): (&BindingKey, bool),
@@ -113,11 +108,11 @@ async fn ask(
 ) -> Result<Answer, Problem> {
     let scope = request.scope.clone();
     let began = Instant::now();
-    let bundle = service.query(&view.caller, request.clone()).await?;
+    let bundle = view.service.query(&view.caller, request.clone()).await?;
     let took = began.elapsed();
     let explained = match explains && !bundle.snippets.is_empty() {
-        // A binding that holds records for a person does not tell, and an answer is good without it.
-        true => Some(service.explain(&view.caller, request).await.map_err(|error| error.to_string())),
+        // A binding with records in review refuses to explain. The answer is complete without it.
+        true => Some(view.service.explain(&view.caller, request).await.map_err(|error| error.to_string())),
         false => None,
     };
     Ok(Answer { binding: binding.clone(), scope, bundle, took, explained, budget })
@@ -138,9 +133,8 @@ fn shown(view: &View, answer: &Answer) -> Markup {
         }
         @if found == 0 {
             (empty("No results", &html! {
-                "Try other words or another scope. " a href=(address(&view.at(&["records"]), Some(&answer.binding), &answer.scope)) {
-                    "Show the records of this scope"
-                }
+                @let records = address(&view.at(&["records"]), Some(&answer.binding), &answer.scope);
+                "Try other words or another scope. " a href=(records) { "Show the records of this scope" }
             }))
         } @else {
             div.two {
@@ -189,7 +183,7 @@ fn head(view: &View, answer: &Answer, hit: &Snippet) -> Markup {
     let title = hit.summary.as_deref().map_or_else(|| id.to_string(), |summary| clipped(summary, 100));
     html! {
         div.between {
-            a.title href=(place(view, &answer.binding, id, &answer.scope)) { (title) }
+            a.title href=(record_path(view, &answer.binding, id, &answer.scope)) { (title) }
             @if let Some(score) = hit.score {
                 span.score {
                     meter min="0" max="1" value=(score) aria-label="Score" { (format!("{score:.3}")) }

@@ -1,24 +1,23 @@
 //! The host's plugins: loaded builds with their permissions and bindings, and rejected files.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::bindings::permission_text;
-use super::components::{Column, CsrfForm, Details, Page, Row, Tone, View, badge, bytes, form, panel, sentence, table};
-use super::guard::see;
-use memhost_core::plugins::{PluginSource, Signed as Signature};
+use super::components::{
+    CsrfForm, Details, NoFields, Page, Row, Tone, View, badge, bytes, form, long, number, panel, sentence, table, wide,
+};
+use super::guard::redirect;
+use memhost_core::plugins::{PluginSource, Signed};
 use memhost_core::{AdmittedPlugin, Service};
 use memhost_http::{HostAuthorized, Problem, ProblemCode, parse};
 use memhost_types::{CompanyId, Digest};
 
-fn signature(signed: &Signature) -> Markup {
+fn signature(signed: &Signed) -> Markup {
     match signed {
-        Signature::No => html! { span.soft { "not signed" } },
-        Signature::By { key, comment } => html! { (badge(Tone::Good, "signed")) " by " code title=(comment) { (key) } },
+        Signed::No => html! { span.soft { "not signed" } },
+        Signed::By { key, comment } => html! { (badge(Tone::Good, "signed")) " by " code title=(comment) { (key) } },
     }
 }
 
@@ -45,88 +44,63 @@ async fn served(service: &Service) -> Vec<(CompanyId, String, String, Option<Dig
     all
 }
 
-pub(super) async fn list(State(service): State<Arc<Service>>, view: View, _: HostAuthorized) -> Markup {
-    let plugins = service.plugins();
-    let served = served(&service).await;
-    let columns = [
-        Column::text("Provider"),
-        Column::text("Version"),
-        Column::text("Digest").wide(),
-        Column::text("Signature").wide(),
-        Column::text("Source").wide(),
-        Column::number("Size").wide(),
-        Column::number("Permissions"),
-        Column::number("Bindings"),
-        Column::text("Description").long(),
-    ];
+pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
+    let plugins = view.service.plugins();
+    let served = served(&view.service).await;
     let rows = plugins.admitted.iter().map(|plugin| {
         let inspection = &plugin.inspection;
         let description = &inspection.description;
         let serves = served.iter().filter(|(.., digest)| *digest == Some(inspection.digest)).count();
         Row::to(format!("/plugins/{}", inspection.digest))
             .key(inspection.digest)
-            .cell(description.provider_key.as_str())
-            .cell(description.version.to_string())
-            .cell(html! { code title=(inspection.digest) { (inspection.digest.short()) } })
-            .cell(signature(&plugin.signed))
-            .cell(source(&plugin.source))
-            .cell(bytes(inspection.bytes))
-            .cell(description.permissions.len())
-            .cell(serves)
-            .cell(description.summary.as_str())
+            .cell("Provider", description.provider_key.as_str())
+            .cell("Version", description.version.to_string())
+            .cell(wide("Digest"), html! { code title=(inspection.digest) { (inspection.digest.short()) } })
+            .cell(wide("Signature"), signature(&plugin.signed))
+            .cell(wide("Source"), source(&plugin.source))
+            .cell(number("Size").wide(), bytes(inspection.bytes))
+            .cell(number("Permissions"), description.permissions.len())
+            .cell(number("Bindings"), serves)
+            .cell(long("Description"), description.summary.as_str())
     });
-    let refused = [Column::text("File"), Column::text("Reason").long()];
     let rejected = plugins.refused.iter().map(|file| {
         let name = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Row::new()
             .key(file.path.display())
-            .cell(html! { code title=(file.path.display()) { (name) } })
-            .cell(html! { p.reason { (sentence(&file.reason)) } })
+            .cell("File", html! { code title=(file.path.display()) { (name) } })
+            .cell(long("Reason"), html! { p.reason { (sentence(&file.reason)) } })
     });
     let body = html! {
-        div #rows { (table("Plugins", &columns, rows)) }
+        div #rows { (table("Plugins", rows)) }
         @if plugins.refused.is_empty() {
             p.soft #refused {
                 "No rejected files. The host loads a " code { ".wasm" } " file in the plugins directory within seconds."
             }
         } @else {
-            (panel("refused", "Rejected files", &table("Rejected files", &refused, rejected)))
+            (panel("refused", "Rejected files", &table("Rejected files", rejected)))
         }
     };
     let scan = form(&view, "/plugins/scan", &html! { button { "Rescan" } });
     Page::new(&view, "Plugins", "Provider builds that this host has loaded.").action(scan).render(&body)
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
-pub(super) async fn scan(
-    State(service): State<Arc<Service>>,
-    view: View,
-    _: HostAuthorized,
-    _: CsrfForm<Nothing>,
-) -> Response {
-    service.scan_plugins().await;
-    let found = service.plugins();
-    view.say(format!("Scan finished: {} loaded, {} rejected.", found.admitted.len(), found.refused.len()));
-    see("/plugins")
+pub(super) async fn scan(view: View, _: HostAuthorized, _: CsrfForm<NoFields>) -> Response {
+    view.service.scan_plugins().await;
+    let found = view.service.plugins();
+    view.flash(format!("Scan finished: {} loaded, {} rejected.", found.admitted.len(), found.refused.len()));
+    redirect("/plugins")
 }
 
-pub(super) async fn show(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path(digest): Path<String>,
-    _: HostAuthorized,
-) -> Result<Markup, Problem> {
+pub(super) async fn show(view: View, Path(digest): Path<String>, _: HostAuthorized) -> Result<Markup, Problem> {
     let digest: Digest = parse("digest", &digest)?;
-    let found = service.plugins().admitted.into_iter().find(|plugin| plugin.inspection.digest == digest);
+    let found = view.service.plugins().admitted.into_iter().find(|plugin| plugin.inspection.digest == digest);
     let missing = || Problem::new(ProblemCode::NoVersion, "no build has this digest; reload the list of plugins");
     let plugin = found.ok_or_else(missing)?;
     let description = &plugin.inspection.description;
     let body = html! {
         div.two {
             (panel("build", "Build", &html! { (build(&plugin)) }))
-            (panel("bindings", "Bindings", &bindings(&service, &plugin).await))
+            (panel("bindings", "Bindings", &bindings(&view.service, &plugin).await))
         }
         (panel("asks", "Permissions", &asks(&plugin)))
         @if let Some(schema) = &description.config_schema {
@@ -180,7 +154,9 @@ async fn bindings(service: &Service, plugin: &AdmittedPlugin) -> Markup {
                 li.between {
                     a href=(View::company_at(company, &["bindings", key])) { (company) " / " (key) }
                     @match digest {
-                        Some(digest) if *digest == plugin.inspection.digest => (badge(Tone::Good, "served by this build")),
+                        Some(digest) if *digest == plugin.inspection.digest => {
+                            (badge(Tone::Good, "served by this build"))
+                        },
                         Some(_) => (badge(Tone::Plain, "served by another build")),
                         None => (badge(Tone::Plain, "not used yet")),
                     }
@@ -192,16 +168,15 @@ async fn bindings(service: &Service, plugin: &AdmittedPlugin) -> Markup {
 
 fn asks(plugin: &AdmittedPlugin) -> Markup {
     let asks = &plugin.inspection.description.permissions;
-    let columns = [Column::text("Permission"), Column::text("Required"), Column::text("Reason").long()];
     let rows = asks.iter().map(|request| {
         Row::new()
-            .cell(permission_text(&request.permission))
-            .cell(if request.optional { "no" } else { "yes" })
-            .cell(html! { p.reason { (request.reason) } })
+            .cell("Permission", permission_text(&request.permission))
+            .cell("Required", if request.optional { "no" } else { "yes" })
+            .cell(long("Reason"), html! { p.reason { (request.reason) } })
     });
     html! {
         @if asks.is_empty() { p.soft { "None: it cannot reach anything outside of its sandbox." } }
-        @else { (table("Permissions", &columns, rows)) }
+        @else { (table("Permissions", rows)) }
     }
 }
 

@@ -6,9 +6,6 @@ mod scope;
 mod show;
 mod write;
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use maud::{Markup, html};
 
 pub(super) use change::{ask_correct, ask_forget, correct, forget};
@@ -17,19 +14,20 @@ pub(super) use show::show;
 pub(super) use write::{create, new};
 
 use super::components::{
-    Column, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, pager, source_link, table, time,
+    CompanyView, FilterForm, PAGE_SIZE, Page, QueryParams, Row, View, empty, long, pager, source_link, table, time,
+    wide,
 };
-use memhost_core::{Act, Service};
-use memhost_http::{Authorized, Problem, permission};
+use memhost_core::Act;
+use memhost_http::{Problem, permission};
 use memhost_types::{BindingKey, ListRequest, OperationKind, RecordId, Scope, Snippet};
 
 scope_query! {
-    /// What a list is of.
+    /// The binding, the scope and the page of a list.
     RecordQuery { binding_key: Option<BindingKey>, metadata_filter: Option<String>, cursor: Option<String> }
 }
 
 /// The address of a record's page, as it is seen in a scope.
-pub(super) fn place(view: &View, binding: &BindingKey, id: &RecordId, scope: &Scope) -> String {
+pub(super) fn record_path(view: &View, binding: &BindingKey, id: &RecordId, scope: &Scope) -> String {
     address(&view.at(&["records", binding.as_str(), id.as_str()]), None, scope)
 }
 
@@ -45,18 +43,16 @@ pub(super) fn clipped(text: &str, most: usize) -> String {
 }
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::List>,
+    view: CompanyView<permission::List>,
     params: QueryParams<RecordQuery>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let scope = query.scope(&allowed.company);
+    let scope = query.scope(&view.company);
     let named = query.binding_key.as_ref();
-    let abilities = service.abilities(&allowed.caller, OperationKind::List, &mut scope.clone(), named).await?;
-    // Looking gives no company its first binding: the first record does.
+    let abilities = view.service.abilities(&view.caller, OperationKind::List, &mut scope.clone(), named).await?;
+    // A list does not create the first binding of a company; the first record does.
     let found = match abilities.binding_key.as_ref().or(named) {
-        // The built-in provider will answer, once there is something to be kept.
+        // The built-in provider answers as soon as there is a record.
         None if abilities.provider_key.is_some() => nothing(&view, &params),
         None => no_binding(&view),
         Some(binding) => {
@@ -67,7 +63,7 @@ pub(super) async fn list(
                 limit: PAGE_SIZE,
                 metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
             };
-            let page = service.list(&allowed.caller, request).await?;
+            let page = view.service.list(&view.caller, request).await?;
             html! {
                 @if page.items.is_empty() && page.next_cursor.is_none() { (nothing(&view, &params)) } @else {
                     (rows(&view, binding, &scope, &page.items))
@@ -103,7 +99,7 @@ fn nothing(view: &View, params: &QueryParams<RecordQuery>) -> Markup {
     )
 }
 
-/// What stands on a page of a company without a binding for the scope.
+/// The empty state of a scope that no binding serves.
 pub(super) fn no_binding(view: &View) -> Markup {
     empty(
         "No binding for this scope",
@@ -116,24 +112,17 @@ pub(super) fn no_binding(view: &View) -> Markup {
 }
 
 fn rows(view: &View, binding: &BindingKey, scope: &Scope, items: &[Snippet]) -> Markup {
-    let columns = [
-        Column::text("Text").long(),
-        Column::text("Summary").wide(),
-        Column::text("Source").wide(),
-        Column::text("Created"),
-        Column::text("Updated").wide(),
-    ];
     let rows = items.iter().map(|item| {
         let id = &item.handle.provider_record_id;
-        Row::to(place(view, binding, id, scope))
+        Row::to(record_path(view, binding, id, scope))
             .key(id)
-            .cell(clipped(&item.text, 160))
-            .maybe(item.summary.as_deref().map(|summary| clipped(summary, 80)))
-            .maybe(item.source.as_ref().map(|source| source_link(view, source)))
-            .maybe(item.created_at.map(|at| time(at, view.now)))
-            .maybe(item.updated_at.map(|at| time(at, view.now)))
+            .cell(long("Text"), clipped(&item.text, 160))
+            .maybe(wide("Summary"), item.summary.as_deref().map(|summary| clipped(summary, 80)))
+            .maybe(wide("Source"), item.source.as_ref().map(|source| source_link(view, source)))
+            .maybe("Created", item.created_at.map(|at| time(at, view.now)))
+            .maybe(wide("Updated"), item.updated_at.map(|at| time(at, view.now)))
     });
-    table("Records", &columns, rows)
+    table("Records", rows)
 }
 
 #[cfg(test)]

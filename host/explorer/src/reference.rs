@@ -188,7 +188,8 @@ fn article(document: &Value, schemas: &Schemas<'_>, operation: &Operation<'_>) -
                                     }
                                 }
                             }
-                            @let headers: Vec<&str> = answer["headers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+                            @let headers = answer["headers"].as_object().into_iter().flatten();
+                            @let headers: Vec<&str> = headers.map(|(name, _)| name.as_str()).collect();
                             @if !headers.is_empty() { p.media { "Headers: " (headers.join(", ")) } }
                         }
                     }
@@ -206,12 +207,12 @@ fn problems(document: &Value) -> Markup {
             "Errors are returned as " code { "application/problem+json" } ", whose " code { "code" } " is one of these."
         }
         dl.members {
-            @for answer in document["components"]["responses"].as_object().into_iter().flatten().map(|(_, answer)| answer) {
+            @for (_, answer) in document["components"]["responses"].as_object().into_iter().flatten() {
                 @for code in answer["x-codes"].as_array().into_iter().flatten() {
                     dt id={ "problem-" (text(code, "code")) } {
                         code { (text(code, "code")) } " " span.kind { (code["status"]) }
                     }
-                    dd { p { (text(code, "means")) " " (text(code, "advice")) } }
+                    dd { p { (text(code, "description")) " " (text(code, "advice")) } }
                 }
             }
         }

@@ -1,20 +1,17 @@
 //! The review queue: items that need approval, and deciding them.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::components::{
-    Choice, Column, Control, CsrfForm, Details, Field, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View, badge,
-    binding_link, choices, empty, exact, filter_fields, form, operation_link, pager, panel, percent, record_link,
-    sentence, short_id, source_text, table, time, unix_lines,
+    Choice, CompanyView, Control, CsrfForm, Details, Field, FilterForm, ListParams, PAGE_SIZE, Page, Row, Tone, View,
+    badge, binding_link, choices, filter_fields, form, listing, long, number, operation_link, panel, percent,
+    record_link, sentence, short_id, source_text, table, time, unix_lines, wide,
 };
-use super::guard::see;
-use memhost_core::{Act, Service};
-use memhost_http::{Authorized, Problem, parse, permission};
+use super::guard::redirect;
+use memhost_core::Act;
+use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
     Decision, ReviewDecision, ReviewFilter, ReviewId, ReviewItem, ReviewStatus, ReviewSubject, SourceRef,
 };
@@ -50,48 +47,30 @@ fn status(status: ReviewStatus) -> Markup {
 }
 
 pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: ListParams<ReviewFilter>,
 ) -> Result<Markup, Problem> {
     let query = &params.query;
-    let page = service.reviews(&allowed.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
-    let columns = [
-        Column::text("Text").long(),
-        Column::text("Status"),
-        Column::text("Kind").wide(),
-        Column::number("Confidence").wide(),
-        Column::text("Personal data"),
-        Column::text("Binding").wide(),
-        Column::text("Created"),
-    ];
+    let page = view.service.reviews(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let rows = page.items.iter().map(|item| {
         Row::to(view.at(&["reviews", &item.id.0.to_string()]))
             .key(item.id.0)
-            .cell(first_line(&item.text))
-            .cell(status(item.status))
-            .maybe(item.kind.as_deref())
-            .maybe(item.confidence.map(percent))
-            .cell(risk(item.pii_risk))
-            .cell(item.binding_key.as_str())
-            .cell(time(item.created_at, view.now))
+            .cell(long("Text"), first_line(&item.text))
+            .cell("Status", status(item.status))
+            .maybe(wide("Kind"), item.kind.as_deref())
+            .maybe(number("Confidence").wide(), item.confidence.map(percent))
+            .cell("Personal data", risk(item.pii_risk))
+            .cell(wide("Binding"), item.binding_key.as_str())
+            .cell("Created", time(item.created_at, view.now))
     });
+    let none = html! {
+        "A binding whose policy has " code { "review" } " holds back uncertain or personal records. Set it under "
+        a href=(view.at(&["bindings"])) { "Bindings" } "."
+    };
+    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (FilterForm::of(&view, &params))
-        div #rows data-live {
-            @if page.items.is_empty() && params.is_filtered() {
-                (empty("No matching items", &html! { a href=(view.path) { "Show all items" } }))
-            } @else if page.items.is_empty() {
-                (empty("No items to review", &html! {
-                    "A binding whose policy has " code { "review" } " holds back uncertain or personal records. Set it under "
-                    a href=(view.at(&["bindings"])) { "Bindings" } "."
-                }))
-            } @else {
-                (table("Review queue", &columns, rows))
-                (pager(&view, &params, page.next_cursor.as_deref(), "items"))
-            }
-        }
+        (listing(&view, &params, "items", page_of, ("No items to review", &none), &table("Review queue", rows)))
     };
     Ok(Page::new(&view, "Review queue", "Records and captures that need approval, newest first.")
         .live("operations")
@@ -103,12 +82,9 @@ fn first_line(text: &str) -> String {
     line.chars().take(160).collect()
 }
 
-fn id(text: &str) -> Result<ReviewId, Problem> {
-    parse("reviewId", text).map(ReviewId)
-}
-
 /// The source: of the held delivery, or of the operation that brought the record.
-async fn source(service: &Service, item: &ReviewItem) -> Option<SourceRef> {
+async fn source(view: &View, item: &ReviewItem) -> Option<SourceRef> {
+    let service = &view.service;
     match &item.subject {
         ReviewSubject::Delivery(id) => service.delivery_of(&item.company_id, *id).await.ok()?.source,
         ReviewSubject::Record(_) => service.operation(&item.company_id, item.operation_id?).await.ok()?.source,
@@ -116,13 +92,11 @@ async fn source(service: &Service, item: &ReviewItem) -> Option<SourceRef> {
 }
 
 pub(super) async fn show(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, item)): Path<(String, String)>,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
+    PathParam(id): PathParam<ReviewId>,
 ) -> Result<Markup, Problem> {
-    let item = service.review(&allowed.company, id(&item)?).await?;
-    let source = source(&service, &item).await;
+    let item = view.service.review(&view.company, id).await?;
+    let source = source(&view, &item).await;
     let about = match item.subject {
         ReviewSubject::Record(_) => "A record that a provider extracted. Agents get it only after approval.",
         ReviewSubject::Delivery(_) => "A capture that has not been sent to its provider.",
@@ -152,7 +126,7 @@ fn why(item: &ReviewItem) -> Markup {
 }
 
 fn details(view: &View, item: &ReviewItem, source: Option<&SourceRef>) -> Details {
-    let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
+    let moment = |at| view.moment(at);
     let binding = item.binding_key.as_str();
     let subject = match &item.subject {
         ReviewSubject::Record(handle) => record_link(view, binding, handle),
@@ -207,30 +181,17 @@ pub(super) struct Decided {
 }
 
 pub(super) async fn decide(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, item)): Path<(String, String)>,
-    allowed: Authorized<permission::Administer>,
+    view: CompanyView<permission::Administer>,
+    PathParam(id): PathParam<ReviewId>,
     CsrfForm(decided): CsrfForm<Decided>,
 ) -> Result<Response, Problem> {
     let Decided { decision, text } = decided;
     let text = text.map(|text| unix_lines(&text));
-    let item = service.decide(&allowed.caller, &allowed.company, id(&item)?, ReviewDecision { decision, text }).await?;
-    view.say(match decision {
+    let item = view.service.decide(&view.caller, &view.company, id, ReviewDecision { decision, text }).await?;
+    view.flash(match decision {
         Decision::Approve => "Approved. Agents get it from now on.",
         Decision::Reject => "Rejected. The provider was told to forget it.",
         Decision::Edit => "Approved with your changes.",
     });
-    Ok(see(&view.at(&["reviews", &item.id.0.to_string()])))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::components::check_fields;
-
-    #[test]
-    fn every_filter_reads_its_own_values() {
-        check_fields::<ReviewFilter>();
-    }
+    Ok(redirect(&view.at(&["reviews", &item.id.0.to_string()])))
 }

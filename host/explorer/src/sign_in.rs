@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::components::{CsrfForm, QueryParams, Theme, View, bare, deserialize, forged, read};
-use super::guard::{THEME, cookie, is_secure, see_with};
+use super::components::{CsrfForm, NoFields, QueryParams, Theme, View, bare, deserialize, forged, read};
+use super::guard::{THEME, cookie, is_secure, redirect_with_cookies};
 use super::session::{COOKIE, is_same, no_cookie, secret};
 use super::{Explorer, session};
 use memhost_core::{Act, Service};
@@ -21,21 +21,21 @@ use memhost_http::{Problem, ProblemCode};
 const FORM: &str = "memhost_sign_in";
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct SignInQuery {
     next: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Given {
+struct SignInFields {
     token: String,
     next: Option<String>,
 }
 
-pub(super) async fn page(headers: HeaderMap, params: QueryParams<Wanted>) -> Result<Response, Problem> {
-    shown(&headers, params.query.next.as_deref(), None)
+pub(super) async fn page(headers: HeaderMap, params: QueryParams<SignInQuery>) -> Result<Response, Problem> {
+    sign_in_page(&headers, params.query.next.as_deref(), None)
 }
 
-fn shown(headers: &HeaderMap, next: Option<&str>, wrong: Option<&str>) -> Result<Response, Problem> {
+fn sign_in_page(headers: &HeaderMap, next: Option<&str>, wrong: Option<&str>) -> Result<Response, Problem> {
     let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
     let tie = secret().ok_or_else(no_randomness)?;
     let status = if wrong.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
@@ -57,7 +57,8 @@ fn form(tie: &str, next: Option<&str>, wrong: Option<&str>) -> Markup {
                 @if let Some(next) = next { input type="hidden" name="next" value=(next); }
                 div.field {
                     label for="in-token" { "Token" }
-                    input #in-token name="token" type="password" required autocomplete="current-password" spellcheck="false" autofocus aria-describedby="token-help";
+                    input #in-token name="token" type="password" required autocomplete="current-password"
+                        spellcheck="false" autofocus aria-describedby="token-help";
                     p.help #token-help {
                         "The host printed the operator's token when it first started. "
                         code { "memhost token create" } " creates others."
@@ -81,11 +82,11 @@ pub(super) async fn sign_in(
         (Some(given), Some(tie)) if is_same(&given, &tie) => {}
         _ => return Err(forged()),
     }
-    let Given { token, next } = deserialize(&fields).await?;
+    let SignInFields { token, next } = deserialize(&fields).await?;
     let token = token.trim().to_owned();
     let Some(caller) = memhost_http::authenticate(&explorer.admin, &service, &token).await? else {
         let wrong = "This token is unknown, expired or revoked. Check it, or create another one.";
-        return shown(&headers, next.as_deref(), Some(wrong));
+        return sign_in_page(&headers, next.as_deref(), Some(wrong));
     };
     let id = explorer.sessions.begin(token, service.now());
     let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
@@ -100,7 +101,7 @@ pub(super) async fn sign_in(
         None => "/".to_owned(),
     };
     let to = next.filter(|next| is_own(next)).unwrap_or(home);
-    Ok(see_with(&to, &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
+    Ok(redirect_with_cookies(&to, &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
 }
 
 /// Whether a path stays on this host in every browser.
@@ -108,26 +109,23 @@ fn is_own(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && !path.contains('\\') && path.chars().all(|c| !c.is_control())
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
-pub(super) async fn sign_out(view: View, _: CsrfForm<Nothing>) -> Response {
+pub(super) async fn sign_out(view: View, _: CsrfForm<NoFields>) -> Response {
     view.explorer.sessions.end(view.session);
-    see_with("/sign-in", &[no_cookie(COOKIE)])
+    redirect_with_cookies("/sign-in", &[no_cookie(COOKIE)])
 }
 
 #[derive(Deserialize)]
-pub(super) struct Light {
+pub(super) struct ThemeFields {
     theme: String,
     back: Option<String>,
 }
 
-pub(super) async fn theme(headers: HeaderMap, CsrfForm(light): CsrfForm<Light>) -> Response {
-    let theme = Theme::of(&light.theme).as_str();
+pub(super) async fn theme(headers: HeaderMap, CsrfForm(fields): CsrfForm<ThemeFields>) -> Response {
+    let theme = Theme::of(&fields.theme).as_str();
     let secure = if is_secure(&headers) { "; Secure" } else { "" };
     let kept = format!("{THEME}={theme}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax{secure}");
-    let back = light.back.filter(|back| is_own(back)).unwrap_or_else(|| "/".to_owned());
-    see_with(&back, &[kept])
+    let back = fields.back.filter(|back| is_own(back)).unwrap_or_else(|| "/".to_owned());
+    redirect_with_cookies(&back, &[kept])
 }
 
 #[cfg(test)]

@@ -3,20 +3,16 @@
 mod form;
 mod owner;
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::components::{
-    Column, CsrfForm, Details, Page, Row, Tone, View, badge, confirm, empty, exact, panel, short_id, table, time, words,
+    CsrfForm, Details, NoFields, Page, Row, Tone, badge, confirm, empty, exact, long, panel, short_id, table, time,
+    wide, words,
 };
-use super::guard::see;
+use super::guard::redirect;
 pub(super) use form::{create, new};
-use memhost_core::Service;
 use memhost_http::{PathParam, Problem, ProblemCode, permission};
 use memhost_types::{NewToken, Role, Token, TokenId};
 use owner::TokenOwner;
@@ -24,37 +20,22 @@ use owner::TokenOwner;
 /// A token that expires within this time is marked.
 const EXPIRES_SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-pub(super) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    owner: TokenOwner<permission::View>,
-) -> Markup {
-    let may_change = owner.may_change(&view);
-    let columns = [
-        Column::text("Name"),
-        Column::text("Role"),
-        Column::text("Status"),
-        Column::text("Access").long(),
-        Column::text("Expires").wide(),
-        Column::text("Created").wide(),
-        Column::text("Created by").wide(),
-        Column::text("Actions"),
-    ];
-    let columns = if may_change { &columns[..] } else { &columns[..7] };
-    let tokens = service.tokens(owner.company());
+pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
+    let may_change = owner.may_change();
+    let tokens = owner.service.tokens(owner.company.as_ref());
     let rows = tokens.iter().rev().map(|token| {
-        Row::new()
+        let row = Row::new()
             .key(token.id.0)
-            .cell(html! { strong { (token.name) } " " span.soft { (short_id(token.id.0)) } })
-            .cell(words(token.role.as_str()))
-            .cell(status(token, view.now))
-            .cell(access(token))
-            .maybe(token.expires_at.map(|end| time(end, view.now)))
-            .cell(time(token.created_at, view.now))
-            .cell(token.created_by.as_str())
-            .maybe((token.revoked_at.is_none()).then(|| actions(&owner, token)))
+            .cell("Name", html! { strong { (token.name) } " " span.soft { (short_id(token.id.0)) } })
+            .cell("Role", words(token.role.as_str()))
+            .cell("Status", status(token, owner.now))
+            .cell(long("Access"), access(token))
+            .maybe(wide("Expires"), token.expires_at.map(|end| time(end, owner.now)))
+            .cell(wide("Created"), time(token.created_at, owner.now))
+            .cell(wide("Created by"), token.created_by.as_str());
+        if may_change { row.maybe("Actions", token.revoked_at.is_none().then(|| actions(&owner, token))) } else { row }
     });
-    let about = match owner.company() {
+    let about = match owner.company {
         Some(_) => "Access to this company's memory. A token's value is shown only when it is created or rotated.",
         None => "Access to the whole host, in addition to the token that the host printed when it first started.",
     };
@@ -64,11 +45,11 @@ pub(super) async fn list(
                 "Create one for each agent, administrator or auditor, here or with " code { "memhost token create" } "."
             }))
         } @else {
-            (table(owner.title(), columns, rows))
+            (table(owner.title(), rows))
         }
     };
     let create = html! { @if may_change { a.button.primary href=(owner.path("new")) { "Create token" } } };
-    Page::new(&view, owner.title(), about).action(create).render(&body)
+    Page::new(&owner, owner.title(), about).action(create).render(&body)
 }
 
 fn status(token: &Token, now: Timestamp) -> Markup {
@@ -99,7 +80,7 @@ fn access(token: &Token) -> String {
     }
 }
 
-fn actions<D>(owner: &TokenOwner<D>, token: &Token) -> Markup {
+fn actions<P>(owner: &TokenOwner<P>, token: &Token) -> Markup {
     let at = |action: &str| owner.path(&format!("{}/{action}", token.id.0));
     let name = html! { span.vh { " " (token.name) } };
     html! {
@@ -117,7 +98,7 @@ fn details(token: &Token) -> Details {
 }
 
 /// The only page that shows a token's value.
-fn value_page<D>(view: &View, owner: &TokenOwner<D>, made: &NewToken, title: &str) -> Markup {
+fn value_page<P>(owner: &TokenOwner<P>, made: &NewToken, title: &str) -> Markup {
     let body = html! {
         (panel("value", "Token value", &html! {
             pre.secret { (made.value) }
@@ -126,76 +107,57 @@ fn value_page<D>(view: &View, owner: &TokenOwner<D>, made: &NewToken, title: &st
         (panel("about", "Details", &html! { (details(&made.token)) }))
         div.actions { a.button.primary href=(owner.path("")) { "Done" } }
     };
-    owner
-        .page(view, title, "Send the value over a private channel to the program or person that needs it.")
-        .render(&body)
+    owner.page(title, "Send the value over a private channel to the program or person that needs it.").render(&body)
 }
 
-fn find<D>(service: &Service, owner: &TokenOwner<D>, id: TokenId) -> Result<Token, Problem> {
-    let found = service.tokens(owner.company()).into_iter().find(|token| token.id == id);
+fn find<P>(owner: &TokenOwner<P>, id: TokenId) -> Result<Token, Problem> {
+    let found = owner.service.tokens(owner.company.as_ref()).into_iter().find(|token| token.id == id);
     let missing = || Problem::new(ProblemCode::NoToken, "there is no such token; reload the list of tokens");
     found.ok_or_else(missing)
 }
 
 /// Asks for confirmation before a token's value is replaced or revoked.
-fn confirmation<D>(
-    view: &View,
-    owner: &TokenOwner<D>,
-    token: &Token,
-    (title, about, submit): (&str, &str, &str),
-) -> Markup {
+fn confirmation<P>(owner: &TokenOwner<P>, id: TokenId, title: &str, about: &str) -> Result<Markup, Problem> {
+    let token = find(owner, id)?;
     let body = html! {
-        (panel("about", "Details", &html! { (details(token).row("Created", time(token.created_at, view.now))) }))
-        (confirm(view, &view.path, submit, &[], &owner.path("")))
+        (panel("about", "Details", &html! { (details(&token).row("Created", time(token.created_at, owner.now))) }))
+        (confirm(owner, &owner.path, title.trim_end_matches('?'), &[], &owner.path("")))
     };
-    owner.page(view, title, about).render(&body)
+    Ok(owner.page(title, about).render(&body))
 }
 
 pub(super) async fn ask_rotate(
-    State(service): State<Arc<Service>>,
-    view: View,
-    PathParam(id): PathParam<TokenId>,
     owner: TokenOwner<permission::Administer>,
+    PathParam(id): PathParam<TokenId>,
 ) -> Result<Markup, Problem> {
     let about = "The token gets a new value, which is shown once. The current value stops working immediately.";
-    let texts = ("Rotate token?", about, "Rotate token");
-    Ok(confirmation(&view, &owner, &find(&service, &owner, id)?, texts))
+    confirmation(&owner, id, "Rotate token?", about)
 }
 
 pub(super) async fn ask_revoke(
-    State(service): State<Arc<Service>>,
-    view: View,
-    PathParam(id): PathParam<TokenId>,
     owner: TokenOwner<permission::Administer>,
+    PathParam(id): PathParam<TokenId>,
 ) -> Result<Markup, Problem> {
     let about =
         "Requests with this token are refused from now on, and each refusal is recorded. This cannot be undone.";
-    let texts = ("Revoke token?", about, "Revoke token");
-    Ok(confirmation(&view, &owner, &find(&service, &owner, id)?, texts))
+    confirmation(&owner, id, "Revoke token?", about)
 }
 
-#[derive(Deserialize)]
-pub(super) struct Nothing {}
-
 pub(super) async fn rotate(
-    State(service): State<Arc<Service>>,
-    view: View,
-    PathParam(id): PathParam<TokenId>,
     owner: TokenOwner<permission::Administer>,
-    _: CsrfForm<Nothing>,
+    PathParam(id): PathParam<TokenId>,
+    _: CsrfForm<NoFields>,
 ) -> Result<Markup, Problem> {
-    let made = service.rotate_token(owner.caller(), owner.company(), id).await?;
-    Ok(value_page(&view, &owner, &made, "Token rotated"))
+    let made = owner.service.rotate_token(&owner.caller, owner.company.as_ref(), id).await?;
+    Ok(value_page(&owner, &made, "Token rotated"))
 }
 
 pub(super) async fn revoke(
-    State(service): State<Arc<Service>>,
-    view: View,
-    PathParam(id): PathParam<TokenId>,
     owner: TokenOwner<permission::Administer>,
-    _: CsrfForm<Nothing>,
+    PathParam(id): PathParam<TokenId>,
+    _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let token = service.revoke_token(owner.caller(), owner.company(), id).await?;
-    view.say(format!("The token {} is revoked.", token.name));
-    Ok(see(&owner.path("")))
+    let token = owner.service.revoke_token(&owner.caller, owner.company.as_ref(), id).await?;
+    owner.flash(format!("The token {} is revoked.", token.name));
+    Ok(redirect(&owner.path("")))
 }

@@ -18,14 +18,14 @@ use super::problem::{Problem, ProblemCode};
 use memhost_core::{Authentication, Caller, Service, ServiceError};
 
 const FILE: &str = "admin-token";
-/// The least characters of a token that a person chose.
+/// The least length of a token that a person chose, in characters.
 const MIN_LENGTH: usize = 16;
 
 /// Why the operator's token could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// The token given is too easy to guess.
-    #[error("MEMHOST_TOKEN has {found} characters; at least {MIN_LENGTH} are needed, or unset it to have one made")]
+    #[error("MEMHOST_TOKEN has {found} characters; at least {MIN_LENGTH} are needed; unset it and the host makes one")]
     TooShort {
         /// Its length.
         found: usize,
@@ -48,7 +48,7 @@ impl AdminToken {
     /// A token that the operator chose.
     ///
     /// # Errors
-    /// Where it is too short.
+    /// If it is too short.
     pub fn known(token: &str) -> Result<Self, AuthError> {
         if token.len() < MIN_LENGTH {
             return Err(AuthError::TooShort { found: token.len() });
@@ -61,18 +61,19 @@ impl AdminToken {
         Self(blake3::hash(token.as_bytes()))
     }
 
-    /// The token of a data directory. Where there is none, or with `renew`, a new one is made and returned in clear
-    /// this one time.
+    /// The token of a data directory. If it has none, or with `renew`, a new token is made and returned in clear this
+    /// one time.
     ///
     /// # Errors
-    /// Where its file cannot be read or written.
+    /// If its file cannot be read or written.
     pub fn of_data_dir(data_dir: &Path, renew: bool) -> Result<(Self, Option<String>), AuthError> {
         let path = data_dir.join(FILE);
         let failed = |message: String| AuthError::Io { path: path.clone(), message };
         if !renew && path.exists() {
             let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
-            let digest = blake3::Hash::from_hex(text.trim())
-                .map_err(|_| failed("it is no digest; start with --new-token to make another".to_owned()))?;
+            let digest = blake3::Hash::from_hex(text.trim()).map_err(|_| {
+                failed("it does not have a digest; start with --new-token to make another token".to_owned())
+            })?;
             return Ok((Self(digest), None));
         }
         let mut bytes = [0; 32];
@@ -98,10 +99,10 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// The caller of a token. None where the token is unknown, expired or revoked.
+/// The caller of a token. None: the token is unknown, expired or revoked.
 ///
 /// # Errors
-/// Where the refusal of an expired or revoked token cannot be recorded.
+/// If the refusal of an expired or revoked token cannot be recorded.
 pub async fn authenticate(admin: &AdminToken, service: &Service, token: &str) -> Result<Option<Caller>, ServiceError> {
     if admin.accepts(token) {
         return Ok(Some(Caller::operator()));
@@ -136,8 +137,8 @@ pub async fn require_token(
             return next.run(request).await;
         }
         (None, Some(_)) => {
-            "the token is not accepted: it is unknown, has expired or was revoked; make one with `memhost token create`, \
-             or a new one for the operator with `memhost serve --new-token`"
+            "the token is not accepted: it is unknown, has expired or was revoked; make one with `memhost token \
+             create`, or a new one for the operator with `memhost serve --new-token`"
         }
         (None, None) => "send a token as `authorization: Bearer …`",
     };

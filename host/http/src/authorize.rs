@@ -39,6 +39,8 @@ impl OperationInput for Authenticated {
 
 /// A caller who has a permission in the company of the address.
 pub struct Authorized<P> {
+    /// The host.
+    pub service: Arc<Service>,
     /// The caller.
     pub caller: Caller,
     /// The company of the address.
@@ -50,22 +52,24 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for Authorized<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
-        let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
-        let Company(company) = Company::from_request_parts(parts, service).await?;
+        let found = AuthorizedByCore::<P>::from_request_parts(parts, service).await?;
+        let AuthorizedByCore { service, caller, company, permission } = found;
         service.allow(&caller, P::ACT, Some(&company)).await?;
-        Ok(Self { caller, company, permission: PhantomData })
+        Ok(Self { service, caller, company, permission })
     }
 }
 
 impl<P: Permission> OperationInput for Authorized<P> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
-        in_company::<P>(ctx, operation);
+        AuthorizedByCore::<P>::operation_input(ctx, operation);
     }
 }
 
 /// A caller whose permission `core` checks itself, because the scope in the body decides and a refusal is recorded as
 /// the operation that it is.
 pub struct AuthorizedByCore<P> {
+    /// The host.
+    pub service: Arc<Service>,
     /// The caller.
     pub caller: Caller,
     /// The company of the address.
@@ -79,26 +83,24 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for AuthorizedByCore<P> {
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         let Company(company) = Company::from_request_parts(parts, service).await?;
-        Ok(Self { caller, company, permission: PhantomData })
+        Ok(Self { service: Arc::clone(service), caller, company, permission: PhantomData })
     }
 }
 
 impl<P: Permission> OperationInput for AuthorizedByCore<P> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
-        in_company::<P>(ctx, operation);
+        Authenticated::operation_input(ctx, operation);
+        Company::operation_input(ctx, operation);
+        document::roles(operation, P::ACT);
+        // A company that is erased or being imported takes no requests.
+        document::problems(operation, [ProblemCode::Forbidden, ProblemCode::CompanyErased, ProblemCode::Importing]);
     }
-}
-
-fn in_company<P: Permission>(ctx: &mut GenContext, operation: &mut Operation) {
-    Authenticated::operation_input(ctx, operation);
-    Company::operation_input(ctx, operation);
-    document::roles(operation, P::ACT);
-    // A company that is erased or being imported takes no requests.
-    document::problems(operation, [ProblemCode::Forbidden, ProblemCode::CompanyErased, ProblemCode::Importing]);
 }
 
 /// A caller who may manage the host itself.
 pub struct HostAuthorized {
+    /// The host.
+    pub service: Arc<Service>,
     /// The caller.
     pub caller: Caller,
 }
@@ -109,7 +111,7 @@ impl FromRequestParts<Arc<Service>> for HostAuthorized {
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
         service.allow(&caller, permission::Host::ACT, None).await?;
-        Ok(Self { caller })
+        Ok(Self { service: Arc::clone(service), caller })
     }
 }
 

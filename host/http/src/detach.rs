@@ -7,8 +7,8 @@ use tracing::Instrument;
 
 use super::problem::{Problem, ProblemCode};
 
-/// The layer that finishes a started request also when its client disconnects, so that writes and costs are recorded and
-/// the answer of an idempotency key is stored.
+/// The layer that finishes a started request also when its client disconnects, so that writes and costs are recorded
+/// and the answer of an idempotency key is stored.
 pub async fn detach_from_client(request: Request, next: Next) -> Response {
     let task = tokio::spawn(next.run(request).instrument(tracing::Span::current()));
     task.await.unwrap_or_else(|error| {

@@ -106,7 +106,8 @@ fn as_parameter<T: JsonSchema>() -> Value {
     schema
 }
 
-fn without_null(schema: &mut Value) {
+/// Removes null from what a value may be. An optional member is left out instead.
+pub(crate) fn without_null(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     if let Some(Value::Array(types)) = members.get_mut("type") {
         types.retain(|one| one != "null");

@@ -1,5 +1,7 @@
 //! Extractors of bodies, the company and queries, with errors that name the field.
 
+use std::collections::HashMap;
+
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::{MediaType, Operation};
@@ -93,6 +95,13 @@ impl OperationInput for Ndjson {
     }
 }
 
+/// The text of a path parameter.
+pub(crate) async fn path_segment<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Problem> {
+    let names = Path::<HashMap<String, String>>::from_request_parts(parts, state).await;
+    let Path(mut names) = names.map_err(|rejection| Problem::invalid(rejection.to_string()))?;
+    Ok(names.remove(name).unwrap_or_default())
+}
+
 /// The company of the path.
 pub struct Company(pub CompanyId);
 
@@ -100,10 +109,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Company {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Path(names) = Path::<std::collections::HashMap<String, String>>::from_request_parts(parts, state)
-            .await
-            .map_err(|rejection| Problem::invalid(rejection.to_string()))?;
-        parse("companyId", names.get("company").map_or("", String::as_str)).map(Self)
+        parse("companyId", &path_segment(parts, state, "company").await?).map(Self)
     }
 }
 

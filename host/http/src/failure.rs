@@ -5,15 +5,14 @@ use std::marker::PhantomData;
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
-use aide::openapi::{self, Operation};
+use aide::openapi::Operation;
 use axum::response::{IntoResponse, Response};
 
 use super::document;
 use super::problem::{Problem, ProblemCode};
+use super::response::Responses;
 use memhost_core::ServiceError;
 use memhost_types::OperationErrorCode;
-
-type Inferred = Vec<(Option<openapi::StatusCode>, openapi::Response)>;
 
 /// The codes of a handler's own work. Codes of its extractors and of the layers in front of it are not among them.
 pub trait Codes {
@@ -48,7 +47,7 @@ impl<C> IntoResponse for Failure<C> {
 impl<C: Codes> OperationOutput for Failure<C> {
     type Inner = Self;
 
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Inferred {
+    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Responses {
         document::problems(operation, C::codes());
         Problem::inferred_responses(ctx, operation)
     }
@@ -57,7 +56,7 @@ impl<C: Codes> OperationOutput for Failure<C> {
 impl OperationOutput for Problem {
     type Inner = Self;
 
-    fn inferred_responses(_: &mut GenContext, operation: &mut Operation) -> Inferred {
+    fn inferred_responses(_: &mut GenContext, operation: &mut Operation) -> Responses {
         document::problems(operation, [ProblemCode::Host]);
         Vec::new()
     }

@@ -1,5 +1,5 @@
-//! `idempotency-key`: a write that is sent twice under one key is done once. Both get the same answer; the second has the
-//! header `idempotency-replayed`.
+//! `idempotency-key`: a write that is sent twice under one key is done once. Both get the same answer; the second has
+//! the header `idempotency-replayed`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -77,8 +77,8 @@ async fn answer(
             let (parts, body) = response.into_parts();
             let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
             let status = parts.status;
-            // Refusals had no effect, so the key may try again. After a failed provider call the effect is unknown, so the
-            // key must not repeat it.
+            // Refusals had no effect, so the key may try again. After a failed provider call the effect is unknown, so
+            // the key must not repeat it.
             let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503);
             let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
             let kept = is_final.then(|| KeptAnswer {
@@ -108,8 +108,8 @@ async fn answer(
         ),
         Idempotent::Unknown => conflict(
             ProblemCode::IdempotencyUnknown,
-            "the host ended during the request of this key, so whether it was done is unknown; look for its effect, and \
-             send it again under a new key if that is missing",
+            "the host ended during the request of this key, so whether it was done is unknown; look for its effect, \
+             and send it again under a new key if that is missing",
         ),
     }
 }

@@ -24,7 +24,9 @@ pub use idempotency::idempotency;
 pub use path::{PathParam, PathSegment, SecretName};
 pub use permission::Permission;
 pub use problem::{Problem, ProblemCode, ProblemStatus};
-pub use response::{Created, EntityTagged, NdjsonAnswer, NoContent, ServerSentEvents, WithRateLimit};
+pub use response::{
+    Created, EntityTagged, NdjsonAnswer, NoContent, Responses, ServerSentEvents, WithRateLimit, media_answer,
+};
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.
 pub const MAX_BODY_BYTES: usize = 8 << 20;

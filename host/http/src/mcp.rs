@@ -1,16 +1,16 @@
-//! The Model Context Protocol at `/mcp`: memory as tools, resources and a prompt for agents. Turns a call into one call of
-//! `core`. Caller and scope come from the token and the client's configuration, never from the model.
+//! The Model Context Protocol at `/mcp`: memory as tools, resources and a prompt for agents. Turns a call into one call
+//! of `core`. Caller and scope come from the token and the client's configuration, never from the model.
 //!
 //! There are no sessions: every request has its token and its scope. A revoked token is refused at once, and the host
 //! keeps no state for clients that disconnect without notice.
 
 mod aliases;
 mod arguments;
-mod asking;
 mod call;
 mod dispatch;
 mod error;
 mod guard;
+mod request_scope;
 mod resources;
 mod results;
 mod rules;

@@ -1,17 +1,15 @@
 //! Path parameters that name one thing: a binding, a period, or anything with an id.
 
-use std::collections::HashMap;
-
 use aide::OperationInput;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use schemars::JsonSchema;
 use uuid::Uuid;
 
 use super::document;
-use super::extract::parse;
+use super::extract::{parse, path_segment};
 use super::problem::{Problem, ProblemCode};
 use memhost_types::{BindingKey, DeliveryId, JobId, OperationId, Period, ReviewId, TokenId};
 
@@ -39,10 +37,7 @@ impl<T: PathSegment, S: Send + Sync> FromRequestParts<S> for PathParam<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Path(names) = Path::<HashMap<String, String>>::from_request_parts(parts, state)
-            .await
-            .map_err(|rejection| Problem::invalid(rejection.to_string()))?;
-        T::parse(names.get(T::NAME).map_or("", String::as_str)).map(Self)
+        T::parse(&path_segment(parts, state, T::NAME).await?).map(Self)
     }
 }
 

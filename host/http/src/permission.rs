@@ -4,7 +4,7 @@ use memhost_core::Act;
 use memhost_types::OperationKind;
 
 /// A permission that a handler needs.
-pub trait Permission {
+pub trait Permission: Send + Sync {
     /// The permission in the rules of the roles.
     const ACT: Act;
 }

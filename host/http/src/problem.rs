@@ -17,12 +17,11 @@ mod status;
 pub use code::ProblemCode;
 pub use status::ProblemStatus;
 
-/// A problem. `type` is an identifier that stays the same for a kind of problem.
+/// A problem (RFC 9457).
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// A URI that stays the same for a kind of problem and tells the same as `code`. The host's page `/reference#problems`
-    /// says of each what it means and what to do.
+    /// A stable URI for the `code`. The page `/reference#problems` of the host describes each code.
     #[schemars(extend("format" = "uri"))]
     r#type: String,
     /// The status in words.
@@ -32,7 +31,7 @@ pub struct Problem {
     status: u16,
     /// What happened, to which thing, and what to do next. For people; it may change.
     detail: String,
-    /// What a client switches on.
+    /// The kind of problem, for programs. It is stable.
     code: ProblemCode,
     /// The request's field, parameter or header at fault, such as `records.0.text`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +42,7 @@ pub struct Problem {
     /// Milliseconds until another try makes sense.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
-    /// What a provider does not accept in its configuration.
+    /// What the provider does not accept in its configuration.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<ConfigError>,
 }
@@ -123,34 +122,20 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<OperationErrorCode> for ProblemCode {
-    fn from(code: OperationErrorCode) -> Self {
-        use OperationErrorCode as Operation;
-        match code {
-            Operation::InvalidRequest => Self::InvalidRequest,
-            Operation::NotFound => Self::NotFound,
-            Operation::Unsupported => Self::Unsupported,
-            Operation::Unauthorized => Self::Unauthorized,
-            Operation::RateLimited => Self::RateLimited,
-            Operation::Unavailable => Self::Unavailable,
-            Operation::QuotaExceeded => Self::QuotaExceeded,
-            Operation::Internal => Self::Internal,
-            Operation::NoBinding => Self::NoBinding,
-            Operation::Forbidden => Self::Forbidden,
-            Operation::CompanyErased => Self::CompanyErased,
-            Operation::BudgetExceeded => Self::BudgetExceeded,
-            Operation::ReviewRequired => Self::ReviewRequired,
-            Operation::BindingDisabled => Self::BindingDisabled,
-            Operation::ProviderMissing => Self::ProviderMissing,
-            Operation::Busy => Self::Busy,
-            Operation::TimedOut => Self::TimedOut,
-            Operation::Trapped => Self::Trapped,
-            Operation::LimitExceeded => Self::LimitExceeded,
-            Operation::BadAnswer => Self::BadAnswer,
-            Operation::Interrupted => Self::Interrupted,
-            Operation::Host => Self::Host,
+macro_rules! codes_of_operations {
+    ($($code:ident),+) => {
+        impl From<OperationErrorCode> for ProblemCode {
+            fn from(code: OperationErrorCode) -> Self {
+                match code { $(OperationErrorCode::$code => Self::$code),+ }
+            }
         }
-    }
+    };
+}
+
+codes_of_operations! {
+    InvalidRequest, NotFound, Unsupported, Unauthorized, RateLimited, Unavailable, QuotaExceeded, Internal, NoBinding,
+    Forbidden, CompanyErased, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing, Busy, TimedOut, Trapped,
+    LimitExceeded, BadAnswer, Interrupted, Host
 }
 
 /// The code of an error of the control plane.

@@ -4,7 +4,8 @@ use aide::OperationOutput;
 use aide::generate::GenContext;
 use aide::openapi::{self, MediaType, Operation};
 use axum::Json;
-use axum::http::header::ETAG;
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, ETAG};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -13,7 +14,8 @@ use serde::Serialize;
 use super::document;
 use memhost_core::{BindingView, RateState};
 
-type Inferred = Vec<(Option<openapi::StatusCode>, openapi::Response)>;
+/// The statuses of an answer, each with its description.
+pub type Responses = Vec<(Option<openapi::StatusCode>, openapi::Response)>;
 
 /// 201: something was created.
 pub struct Created<T>(pub T);
@@ -27,7 +29,7 @@ impl<T: Serialize> IntoResponse for Created<T> {
 impl<T: JsonSchema> OperationOutput for Created<T> {
     type Inner = T;
 
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Inferred {
+    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Responses {
         let made = Json::<T>::operation_response(ctx, operation);
         made.map(|made| (Some(openapi::StatusCode::Code(201)), made)).into_iter().collect()
     }
@@ -65,7 +67,7 @@ impl<T: JsonSchema> OperationOutput for WithRateLimit<T> {
         Json::<T>::operation_response(ctx, operation)
     }
 
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Inferred {
+    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Responses {
         Json::<T>::inferred_responses(ctx, operation)
     }
 }
@@ -82,8 +84,9 @@ impl IntoResponse for NoContent {
 impl OperationOutput for NoContent {
     type Inner = ();
 
-    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Inferred {
-        let nothing = openapi::Response { description: "It is done.".to_owned(), ..openapi::Response::default() };
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Responses {
+        let nothing =
+            openapi::Response { description: "Done; there is no body.".to_owned(), ..openapi::Response::default() };
         vec![(Some(openapi::StatusCode::Code(204)), nothing)]
     }
 }
@@ -94,7 +97,7 @@ pub struct EntityTagged<const STATUS: u16>(pub BindingView);
 impl<const STATUS: u16> OperationOutput for EntityTagged<STATUS> {
     type Inner = BindingView;
 
-    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Inferred {
+    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Responses {
         let shown = Json::<BindingView>::operation_response(ctx, operation);
         let tagged = shown.map(|mut shown| {
             document::answer_header(&mut shown, "etag", "EntityTag");
@@ -116,28 +119,43 @@ impl<const STATUS: u16> IntoResponse for EntityTagged<STATUS> {
     }
 }
 
-/// The description of an answer of one JSON value a line (NDJSON).
-pub struct NdjsonAnswer;
+/// 200: one JSON value a line (NDJSON).
+pub struct NdjsonAnswer(pub Body);
+
+impl IntoResponse for NdjsonAnswer {
+    fn into_response(self) -> Response {
+        ([(CONTENT_TYPE, "application/x-ndjson")], self.0).into_response()
+    }
+}
 
 impl OperationOutput for NdjsonAnswer {
     type Inner = Self;
 
-    fn operation_response(_: &mut GenContext, _: &mut Operation) -> Option<openapi::Response> {
-        let description = "One JSON value a line.".to_owned();
-        let content = std::iter::once(("application/x-ndjson".to_owned(), MediaType::default())).collect();
-        Some(openapi::Response { description, content, ..openapi::Response::default() })
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Responses {
+        media_answer("application/x-ndjson", "One JSON value a line.")
     }
 }
 
-/// The description of an answer of server-sent events.
-pub struct ServerSentEvents;
+/// 200: server-sent events.
+pub struct ServerSentEvents(pub Response);
+
+impl IntoResponse for ServerSentEvents {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
 
 impl OperationOutput for ServerSentEvents {
     type Inner = Self;
 
-    fn operation_response(_: &mut GenContext, _: &mut Operation) -> Option<openapi::Response> {
-        let description = "Events as they happen.".to_owned();
-        let content = std::iter::once(("text/event-stream".to_owned(), MediaType::default())).collect();
-        Some(openapi::Response { description, content, ..openapi::Response::default() })
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Responses {
+        media_answer("text/event-stream", "Events as they happen.")
     }
+}
+
+/// The description of a 200 of a media type without a schema.
+pub fn media_answer(media: &str, description: &str) -> Responses {
+    let content = std::iter::once((media.to_owned(), MediaType::default())).collect();
+    let answer = openapi::Response { description: description.to_owned(), content, ..openapi::Response::default() };
+    vec![(Some(openapi::StatusCode::Code(200)), answer)]
 }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::routing::post;
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::item::{Item, ItemType, NewItem};
 use super::options::AproposOptions;
-use super::owned::{Owned, id, invalid};
-use memhost_core::{Caller, Service};
-use memhost_http::{Authenticated, Body, Problem, ProblemCode, Query};
-use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Scope, Snippet, UpsertRequest};
+use super::owned::{OwnerRecords, id, invalid, options, path_id};
+use memhost_core::Service;
+use memhost_http::{Authenticated, Body, Problem, Query};
+use memhost_types::{Intent, QueryRequest, Scope, Snippet};
 
 /// The default length of a recall's context, in characters.
 const CONTEXT_CHARS: usize = 2_000;
@@ -37,12 +38,21 @@ pub(super) fn routes() -> Router<Arc<Service>> {
     Router::new().nest("/api/projects/{projectId}", memory)
 }
 
-fn owned(options: &AproposOptions, project: &str, session: Option<&str>) -> Result<Owned, Problem> {
-    let project = id("projectId", project)?;
-    let mut scope = Scope::company(options.company.clone());
-    scope.session_key = session.map(str::to_owned);
-    options.project.set(&mut scope, &project);
-    Ok(Owned { binding: options.binding.clone(), scope, owner: ("projectId", project) })
+/// The items of the project in the address.
+struct Project(OwnerRecords);
+
+impl FromRequestParts<Arc<Service>> for Project {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+        let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
+        let options = options::<AproposOptions>(parts, service).await?;
+        let project = id("projectId", &path_id(parts, service).await?)?;
+        let mut scope = Scope::company(options.company.clone());
+        options.project.set(&mut scope, &project);
+        let (service, binding) = (Arc::clone(service), options.binding.clone());
+        Ok(Self(OwnerRecords { service, caller, binding, scope, owner: ("projectId", project) }))
+    }
 }
 
 /// Some items.
@@ -54,22 +64,12 @@ struct Items {
     next_cursor: Option<String>,
 }
 
-async fn add(
-    State(service): State<Arc<Service>>,
-    Authenticated(caller): Authenticated,
-    Extension(options): Extension<Arc<AproposOptions>>,
-    Path(project): Path<String>,
-    Body(new): Body<NewItem>,
-) -> Result<(StatusCode, Json<Item>), Problem> {
+async fn add(Project(mut records): Project, Body(new): Body<NewItem>) -> Result<(StatusCode, Json<Item>), Problem> {
     if let Some(session) = &new.session_id {
-        id("sessionId", session)?;
+        records.scope.session_key = Some(id("sessionId", session)?);
     }
-    let owned = owned(&options, &project, new.session_id.as_deref())?;
-    let record = new.record(&owned, "", false)?;
-    let handles = write(&service, &caller, &owned, vec![record.clone()]).await?;
-    let Some(handle) = handles.into_iter().next() else {
-        return Err(Problem::new(ProblemCode::BadAnswer, "the provider wrote nothing"));
-    };
+    let record = new.record(&records, "", false)?;
+    let handle = records.write_one(None, record.clone()).await?;
     let written = Snippet {
         handle,
         text: record.text,
@@ -81,18 +81,7 @@ async fn add(
         created_at: None,
         updated_at: None,
     };
-    Ok((StatusCode::CREATED, Json(Item::of(&owned, written))))
-}
-
-async fn write(
-    service: &Arc<Service>,
-    caller: &Caller,
-    owned: &Owned,
-    records: Vec<RecordWrite>,
-) -> Result<Vec<RecordHandle>, Problem> {
-    let request =
-        UpsertRequest { binding_key: owned.binding.clone(), scope: owned.scope.clone(), source: None, records };
-    Ok(service.upsert(caller, request).await?.records)
+    Ok((StatusCode::CREATED, Json(Item::of(&records, written))))
 }
 
 #[derive(Deserialize)]
@@ -105,15 +94,8 @@ struct ListQuery {
     session_id: Option<String>,
 }
 
-async fn list(
-    State(service): State<Arc<Service>>,
-    Authenticated(caller): Authenticated,
-    Extension(options): Extension<Arc<AproposOptions>>,
-    Path(project): Path<String>,
-    Query(query): Query<ListQuery>,
-) -> Result<Json<Items>, Problem> {
-    let owned = owned(&options, &project, None)?;
-    let mut filter = owned.filter();
+async fn list(Project(records): Project, Query(query): Query<ListQuery>) -> Result<Json<Items>, Problem> {
+    let mut filter = records.filter();
     if let Some(kind) = query.r#type {
         filter.insert("type".to_owned(), serde_json::json!(kind));
     }
@@ -122,8 +104,8 @@ async fn list(
             filter.insert(name.to_owned(), value.into());
         }
     }
-    let found = owned.page(&service, &caller, query.cursor, query.limit.unwrap_or(PAGE), filter).await?;
-    let items = found.items.into_iter().map(|record| Item::of(&owned, record)).collect();
+    let found = records.page(query.cursor, query.limit.unwrap_or(PAGE), filter).await?;
+    let items = found.items.into_iter().map(|record| Item::of(&records, record)).collect();
     Ok(Json(Items { items, next_cursor: found.next_cursor }))
 }
 
@@ -135,37 +117,23 @@ struct Search {
     limit: Option<u32>,
 }
 
-async fn search(
-    State(service): State<Arc<Service>>,
-    Authenticated(caller): Authenticated,
-    Extension(options): Extension<Arc<AproposOptions>>,
-    Path(project): Path<String>,
-    Body(search): Body<Search>,
-) -> Result<Json<Items>, Problem> {
-    let owned = owned(&options, &project, None)?;
-    let items = find(&service, &caller, &owned, search.query, search.limit, Intent::Answer).await?;
+async fn search(Project(records): Project, Body(search): Body<Search>) -> Result<Json<Items>, Problem> {
+    let items = find(&records, search.query, search.limit, Intent::Answer).await?;
     Ok(Json(Items { items, next_cursor: None }))
 }
 
-async fn find(
-    service: &Arc<Service>,
-    caller: &Caller,
-    owned: &Owned,
-    query: String,
-    limit: Option<u32>,
-    intent: Intent,
-) -> Result<Vec<Item>, Problem> {
+async fn find(records: &OwnerRecords, query: String, limit: Option<u32>, intent: Intent) -> Result<Vec<Item>, Problem> {
     let request = QueryRequest {
-        binding_key: owned.binding.clone(),
-        scope: owned.scope.clone(),
+        binding_key: records.binding.clone(),
+        scope: records.scope.clone(),
         query,
         top_k: Some(limit.unwrap_or(TOP)),
         intent,
-        metadata_filter: Some(owned.filter()),
+        metadata_filter: Some(records.filter()),
     };
-    let found = service.query(caller, request).await?;
-    let own = found.snippets.into_iter().filter(|record| owned.owns(record));
-    Ok(own.map(|record| Item::of(owned, record)).collect())
+    let found = records.service.query(&records.caller, request).await?;
+    let own = found.snippets.into_iter().filter(|record| records.owns(record));
+    Ok(own.map(|record| Item::of(records, record)).collect())
 }
 
 #[derive(Deserialize)]
@@ -185,19 +153,12 @@ struct Recalled {
     context: String,
 }
 
-async fn recall(
-    State(service): State<Arc<Service>>,
-    Authenticated(caller): Authenticated,
-    Extension(options): Extension<Arc<AproposOptions>>,
-    Path(project): Path<String>,
-    Body(recall): Body<Recall>,
-) -> Result<Json<Recalled>, Problem> {
-    let owned = owned(&options, &project, None)?;
+async fn recall(Project(records): Project, Body(recall): Body<Recall>) -> Result<Json<Recalled>, Problem> {
     let max = recall.max_chars.unwrap_or(CONTEXT_CHARS);
     if !(1..=MAX_CONTEXT_CHARS).contains(&max) {
         return Err(invalid("maxChars", format!("is {max}; 1 to {MAX_CONTEXT_CHARS} are allowed")));
     }
-    let items = find(&service, &caller, &owned, recall.query, recall.limit, Intent::AgentPreamble).await?;
+    let items = find(&records, recall.query, recall.limit, Intent::AgentPreamble).await?;
     let context = context(&items, max);
     Ok(Json(Recalled { items, context }))
 }
@@ -237,20 +198,13 @@ struct Imported {
     ids: Vec<String>,
 }
 
-async fn import(
-    State(service): State<Arc<Service>>,
-    Authenticated(caller): Authenticated,
-    Extension(options): Extension<Arc<AproposOptions>>,
-    Path(project): Path<String>,
-    Body(import): Body<Import>,
-) -> Result<Json<Imported>, Problem> {
-    let owned = owned(&options, &project, None)?;
-    if import.project_id.is_some_and(|project| project != owned.owner.1) {
+async fn import(Project(records): Project, Body(import): Body<Import>) -> Result<Json<Imported>, Problem> {
+    if import.project_id.is_some_and(|project| project != records.owner.1) {
         return Err(invalid("projectId", "is not the project of the address"));
     }
-    let records = import.items.into_iter().enumerate();
-    let records = records.map(|(index, item)| item.record(&owned, &format!("items.{index}."), true));
-    let handles = write(&service, &caller, &owned, records.collect::<Result<_, _>>()?).await?;
+    let writes = import.items.into_iter().enumerate();
+    let writes = writes.map(|(index, item)| item.record(&records, &format!("items.{index}."), true));
+    let handles = records.write(None, writes.collect::<Result<_, _>>()?).await?;
     let ids: Vec<String> = handles.into_iter().map(|handle| handle.provider_record_id.to_string()).collect();
     Ok(Json(Imported { imported: ids.len(), ids }))
 }
@@ -273,22 +227,15 @@ struct Exported {
     next_cursor: Option<String>,
 }
 
-async fn export(
-    State(service): State<Arc<Service>>,
-    Authenticated(caller): Authenticated,
-    Extension(options): Extension<Arc<AproposOptions>>,
-    Path(project): Path<String>,
-    body: Bytes,
-) -> Result<Json<Exported>, Problem> {
-    let owned = owned(&options, &project, None)?;
+async fn export(Project(records): Project, body: Bytes) -> Result<Json<Exported>, Problem> {
     // The body is optional in the system's own API.
     let asked: Export = if body.is_empty() {
         Export::default()
     } else {
         serde_json::from_slice(&body).map_err(|error| Problem::invalid(error.to_string()))?
     };
-    let found = owned.all(&service, &caller, asked.cursor).await?;
-    let items = found.items.into_iter().map(|record| Item::of(&owned, record)).collect();
-    let (project_id, exported_at) = (owned.owner.1.clone(), Timestamp::now());
+    let found = records.all(asked.cursor).await?;
+    let items = found.items.into_iter().map(|record| Item::of(&records, record)).collect();
+    let (project_id, exported_at) = (records.owner.1.clone(), Timestamp::now());
     Ok(Json(Exported { project_id, exported_at, items, next_cursor: found.next_cursor }))
 }

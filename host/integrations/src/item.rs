@@ -1,11 +1,12 @@
 //! A memory item of Apropos, and how it is stored as a record.
 
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::owned::{Owned, id, invalid, text};
+use super::owned::{OwnerRecords, id, invalid, text};
 use memhost_http::Problem;
 use memhost_types::{JsonObject, RecordWrite, Snippet};
 
@@ -13,42 +14,38 @@ use memhost_types::{JsonObject, RecordWrite, Snippet};
 const MAX_TAGS: usize = 32;
 const MAX_TAG_CHARS: usize = 64;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        pub(super) enum $name {
-            $(#[serde(rename = $word)] $variant),+
-        }
-        impl $name {
-            /// The one of this name.
-            pub(super) fn named(text: &str) -> Option<Self> {
-                match text { $($word => Some(Self::$variant),)+ _ => None }
-            }
-        }
-    };
+/// What an item is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ItemType {
+    #[default]
+    Fact,
+    Preference,
+    Decision,
+    TaskContext,
+    ToolObservation,
 }
 
-words! {
-    /// What an item is.
-    ItemType {
-        Fact = "fact",
-        Preference = "preference",
-        Decision = "decision",
-        TaskContext = "task_context",
-        ToolObservation = "tool_observation",
-    }
-}
-words! {
-    /// Who sees it.
-    Visibility { Project = "project", Global = "global" }
-}
-words! {
-    /// Where it is from.
-    Source { Manual = "manual", Inferred = "inferred", Imported = "imported" }
+/// Who sees it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Visibility {
+    #[default]
+    Project,
+    Global,
 }
 
-/// An item as it is sent. What the host decides itself counts at import only.
+/// Where it is from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Source {
+    #[default]
+    Manual,
+    Inferred,
+    Imported,
+}
+
+/// An item as it is sent. Fields that the host sets are accepted by an import only.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct NewItem {
@@ -75,15 +72,15 @@ pub(super) struct NewItem {
     updated_at: Option<Timestamp>,
     #[serde(default)]
     source: Option<Source>,
-    // An export of a later version may have these; they are the provider's business.
+    // An export of a later version may have these. The provider computes its own.
     #[serde(default, rename = "embedding")]
     _embedding: Option<serde_json::Value>,
     #[serde(default, rename = "embeddingModel")]
     _embedding_model: Option<serde_json::Value>,
 }
 
-/// The id of an item of a project. It begins with the project's mark: an import names ids, and must not name those of
-/// another project. One of this project is itself, any other one is always made into the same.
+/// The id of an item of a project. It begins with the project's mark, so that an import cannot name an item of another
+/// project. An id of this project stays as it is; any other id is always mapped to the same new one.
 fn record_id(project: &str, given: Option<&str>) -> String {
     let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..32].to_owned();
     let mark = format!("apropos-{}-", &hash(project)[..16]);
@@ -111,19 +108,19 @@ pub(super) struct Item {
     created_at: Option<Timestamp>,
     updated_at: Option<Timestamp>,
     source: Source,
-    /// Of what was searched for, where the provider gives one.
+    /// The score of a search, if the provider returns one.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
 }
 
 impl NewItem {
     /// The record to write. `at` is the item's place in the request, for errors; empty for a single one.
-    pub(super) fn record(self, owned: &Owned, at: &str, is_import: bool) -> Result<RecordWrite, Problem> {
+    pub(super) fn record(self, records: &OwnerRecords, at: &str, is_import: bool) -> Result<RecordWrite, Problem> {
         let field = |name: &str| format!("{at}{name}");
         if self.content.trim().is_empty() {
             return Err(invalid(&field("content"), "is empty"));
         }
-        if self.project_id.as_ref().is_some_and(|project| *project != owned.owner.1) {
+        if self.project_id.as_ref().is_some_and(|project| *project != records.owner.1) {
             return Err(invalid(&field("projectId"), "is not the project of the address"));
         }
         let confidence = self.confidence.unwrap_or(1.0);
@@ -141,20 +138,20 @@ impl NewItem {
         }
         if !is_import && (self.id.is_some() || self.created_at.is_some() || self.updated_at.is_some()) {
             let fields = if self.id.is_some() { "id" } else { "createdAt" };
-            return Err(invalid(fields, "is the host's to give; only an import brings its own"));
+            return Err(invalid(fields, "is set by the host; only an import may send it"));
         }
         if let Some(given) = &self.id {
             id(&field("id"), given)?;
         }
-        let record_id = record_id(&owned.owner.1, self.id.as_deref());
+        let record_id = record_id(&records.owner.1, self.id.as_deref());
         let now = Timestamp::now();
-        let mut metadata = owned.filter();
+        let mut metadata = records.filter();
         let source = self.source.unwrap_or(if is_import { Source::Imported } else { Source::Manual });
         let created_at = self.created_at.unwrap_or(now);
         for (name, value) in [
-            ("type", json!(self.kind.unwrap_or(ItemType::Fact))),
+            ("type", json!(self.kind.unwrap_or_default())),
             ("tags", json!(self.tags)),
-            ("visibility", json!(self.visibility.unwrap_or(Visibility::Project))),
+            ("visibility", json!(self.visibility.unwrap_or_default())),
             ("confidence", json!(confidence)),
             ("source", json!(source)),
             ("createdAt", json!(created_at)),
@@ -172,31 +169,32 @@ impl NewItem {
 }
 
 impl Item {
-    /// What a record is to Apropos. What somebody else wrote has no type of Apropos': it is a fact.
-    pub(super) fn of(owned: &Owned, record: Snippet) -> Self {
+    /// A record as an item. A record without Apropos' metadata is a fact.
+    pub(super) fn of(records: &OwnerRecords, record: Snippet) -> Self {
         let metadata = record.metadata.as_ref();
         let time = |name: &str| text(metadata, name).and_then(|at| at.parse().ok());
-        let word = |name: &str| text(metadata, name).unwrap_or_default();
         let tags = metadata.and_then(|metadata| metadata.get("tags")?.as_array());
         let tags = tags.into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned)).collect();
         Self {
             id: record.handle.provider_record_id.to_string(),
-            project_id: owned.owner.1.clone(),
+            project_id: records.owner.1.clone(),
             session_id: text(metadata, "sessionId"),
             agent_kind: text(metadata, "agentKind"),
-            kind: ItemType::named(&word("type")).unwrap_or(ItemType::Fact),
+            kind: read(metadata, "type"),
             tags,
-            visibility: Visibility::named(&word("visibility")).unwrap_or(Visibility::Project),
-            confidence: confidence(metadata),
+            visibility: read(metadata, "visibility"),
+            confidence: read::<Option<f64>>(metadata, "confidence").unwrap_or(1.0),
             created_at: time("createdAt").or(record.created_at),
             updated_at: time("updatedAt").or(record.updated_at),
-            source: Source::named(&word("source")).unwrap_or(Source::Manual),
+            source: read(metadata, "source"),
             score: record.score,
             content: record.text,
         }
     }
 }
 
-fn confidence(metadata: Option<&JsonObject>) -> f64 {
-    metadata.and_then(|metadata| metadata.get("confidence")?.as_f64()).unwrap_or(1.0)
+/// A field of the metadata; its default where it is absent or another system's.
+fn read<T: DeserializeOwned + Default>(metadata: Option<&JsonObject>, name: &str) -> T {
+    let value = metadata.and_then(|metadata| metadata.get(name)).cloned();
+    value.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default()
 }

@@ -1,8 +1,9 @@
-//! The memory routes of other systems, in their own JSON, mapped to a binding by the host's configuration. A call is one
-//! or more operations of `core`, so it is authorized, recorded and budgeted like any other. Errors are problem details.
+//! The memory routes of other systems, in their own JSON, mapped to a binding by the host's configuration. A call is
+//! one or more operations of `core`, so it is authorized, recorded and budgeted like any other. Errors are problem
+//! details.
 //!
-//! The owner of a record is in its metadata (`userId`, `driveId`, `projectId`) as well as in its scope, and is checked in
-//! every answer: records that a provider returns for a wrong scope are dropped.
+//! The owner of a record is in its metadata (`userId`, `driveId`, `projectId`) as well as in its scope, and is checked
+//! in every answer: records that a provider returns for a wrong scope are dropped.
 //!
 //! # PageSpace: `[integrations.pagespace]`
 //!
@@ -36,12 +37,12 @@
 //! | `POST /memory/search` | `{query, limit}` | `query`; `{items}`, each with its `score` |
 //! | `POST /memory/recall` | `{query, limit, maxChars}` | `query` for the start of a run; `{items, context}` |
 //! | `POST /memory/import` | `{items}`, at most 1,000 | `upsert`; `{imported, ids}` |
-//! | `POST /memory/export` | `{cursor}` or nothing | `list`, page by page; `{projectId, exportedAt, items, nextCursor}` |
+//! | `POST /memory/export` | `{cursor}` or nothing | `list`; `{projectId, exportedAt, items, nextCursor}` |
 //!
 //! | field of an item | from | to |
 //! | --- | --- | --- |
-//! | `id` | the host; at import also the body | the record's id, which begins with the project's mark: importing an item again replaces it, and one of another project becomes another one |
-//! | `projectId` | the address; in a body it must be the same | the scope's `projectId` (`project`), metadata `projectId` |
+//! | `id` | the host; at import also the body | the record's id, which begins with the project's mark |
+//! | `projectId` | the address; a body must have the same | the scope's `projectId` (`project`), metadata `projectId` |
 //! | `sessionId` | the body, or null | metadata; context of the scope |
 //! | `agentKind` | the body, or null | metadata |
 //! | `type` | the body, one of the five; `fact` where absent | metadata |
@@ -51,6 +52,8 @@
 //! | `confidence` | the body, 0 to 1; 1 where absent | metadata; the binding's review policy judges it |
 //! | `source` | the body: `manual`, `inferred`, `imported`; `manual`, at import `imported`, where absent | metadata |
 //! | `createdAt`, `updatedAt` | the host; at import also the body | metadata |
+//!
+//! Importing an item again replaces it. An item of another project gets another id.
 
 mod apropos;
 mod item;

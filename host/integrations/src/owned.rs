@@ -2,17 +2,25 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+
 use memhost_core::{Caller, Service};
-use memhost_http::Problem;
-use memhost_types::{BindingKey, JsonObject, ListRequest, Scope, Snippet, check_id};
+use memhost_http::{Problem, ProblemCode};
+use memhost_types::{
+    BindingKey, JsonObject, ListRequest, RecordHandle, RecordWrite, Scope, Snippet, SourceRef, UpsertRequest, check_id,
+};
 
 /// The records of one page.
 const PAGE: u32 = 1_000;
 /// The most pages that one request reads.
 const MAX_PAGES: usize = 10;
 
-/// The records of one owner: their scope, and the metadata that names the owner.
-pub(super) struct Owned {
+/// The records of one owner, for one request: their scope, and the metadata that names the owner.
+pub(super) struct OwnerRecords {
+    pub(super) service: Arc<Service>,
+    pub(super) caller: Caller,
     pub(super) binding: Option<BindingKey>,
     pub(super) scope: Scope,
     /// The metadata field that names the owner, and the owner's id in it.
@@ -20,12 +28,12 @@ pub(super) struct Owned {
 }
 
 /// A page of an owner's records.
-pub(super) struct OwnedPage {
+pub(super) struct OwnerPage {
     pub(super) items: Vec<Snippet>,
     pub(super) next_cursor: Option<String>,
 }
 
-impl Owned {
+impl OwnerRecords {
     /// Whether a record belongs to this owner.
     pub(super) fn owns(&self, record: &Snippet) -> bool {
         let (name, value) = &self.owner;
@@ -42,12 +50,10 @@ impl Owned {
     /// One page of the owner's records that match a filter.
     pub(super) async fn page(
         &self,
-        service: &Arc<Service>,
-        caller: &Caller,
         cursor: Option<String>,
         limit: u32,
         filter: JsonObject,
-    ) -> Result<OwnedPage, Problem> {
+    ) -> Result<OwnerPage, Problem> {
         let request = ListRequest {
             binding_key: self.binding.clone(),
             scope: self.scope.clone(),
@@ -55,21 +61,16 @@ impl Owned {
             limit: Some(limit),
             metadata_filter: Some(filter),
         };
-        let page = service.list(caller, request).await?;
+        let page = self.service.list(&self.caller, request).await?;
         let items = page.items.into_iter().filter(|record| self.owns(record)).collect();
-        Ok(OwnedPage { items, next_cursor: page.next_cursor })
+        Ok(OwnerPage { items, next_cursor: page.next_cursor })
     }
 
     /// At most 10,000 of the owner's records, from a cursor on.
-    pub(super) async fn all(
-        &self,
-        service: &Arc<Service>,
-        caller: &Caller,
-        cursor: Option<String>,
-    ) -> Result<OwnedPage, Problem> {
-        let mut all = OwnedPage { items: Vec::new(), next_cursor: cursor };
+    pub(super) async fn all(&self, cursor: Option<String>) -> Result<OwnerPage, Problem> {
+        let mut all = OwnerPage { items: Vec::new(), next_cursor: cursor };
         for _ in 0..MAX_PAGES {
-            let page = self.page(service, caller, all.next_cursor.take(), PAGE, self.filter()).await?;
+            let page = self.page(all.next_cursor.take(), PAGE, self.filter()).await?;
             all.items.extend(page.items);
             all.next_cursor = page.next_cursor;
             if all.next_cursor.is_none() {
@@ -78,6 +79,42 @@ impl Owned {
         }
         Ok(all)
     }
+
+    /// Writes records, and returns a handle for each.
+    pub(super) async fn write(
+        &self,
+        source: Option<SourceRef>,
+        records: Vec<RecordWrite>,
+    ) -> Result<Vec<RecordHandle>, Problem> {
+        let (binding_key, scope) = (self.binding.clone(), self.scope.clone());
+        let request = UpsertRequest { binding_key, scope, source, records };
+        Ok(self.service.upsert(&self.caller, request).await?.records)
+    }
+
+    /// Writes one record.
+    pub(super) async fn write_one(
+        &self,
+        source: Option<SourceRef>,
+        record: RecordWrite,
+    ) -> Result<RecordHandle, Problem> {
+        let written = self.write(source, vec![record]).await?.into_iter().next();
+        written.ok_or_else(|| Problem::new(ProblemCode::BadAnswer, "the provider wrote no record"))
+    }
+}
+
+/// The options of an integration.
+pub(super) async fn options<O: Clone + Send + Sync + 'static>(
+    parts: &mut Parts,
+    service: &Arc<Service>,
+) -> Result<Arc<O>, Problem> {
+    let options = Extension::<Arc<O>>::from_request_parts(parts, service).await;
+    Ok(options.map_err(|error| Problem::new(ProblemCode::Host, error.to_string()))?.0)
+}
+
+/// The id in the address.
+pub(super) async fn path_id(parts: &mut Parts, service: &Arc<Service>) -> Result<String, Problem> {
+    let id = Path::<String>::from_request_parts(parts, service).await;
+    Ok(id.map_err(|error| Problem::invalid(error.to_string()))?.0)
 }
 
 /// Checks an id of another system by the host's rules for ids.

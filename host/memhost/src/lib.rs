@@ -60,3 +60,8 @@ pub mod server {
         openapi, router, run,
     };
 }
+
+/// The examples of `README.md`, which are compiled with the tests of documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

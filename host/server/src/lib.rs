@@ -8,7 +8,6 @@ mod routes;
 
 pub use self::in_process::{InProcess, Method, Request};
 pub use self::listen::{Address, Endpoint, ServeError, run};
-pub use self::openapi::openapi;
 pub use self::options::ServerOptions;
-pub use self::routes::{Surfaces, router};
+pub use self::routes::{Surfaces, openapi, router};
 pub use memhost_http::{AdminToken, AuthError};

@@ -1,4 +1,4 @@
-//! Serving until it is told to stop.
+//! Serving on addresses until the host is stopped.
 
 use std::fmt;
 use std::io;
@@ -19,14 +19,14 @@ use super::routes::{Surfaces, router_of};
 use memhost_core::{Service, ServiceError};
 use memhost_http::AdminToken;
 
-/// How long calls that are under way may take after the host was told to stop.
+/// How long calls in progress may take after the host was stopped.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Where to listen: `127.0.0.1:7600`, or `unix:/run/memhost.sock` for a socket in the file system.
+/// An address to listen on: `127.0.0.1:7600`, or `unix:/run/memhost.sock` for a socket in the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Address {
-    /// An address of this machine and a port; 0 for any that is free.
+    /// An address of this machine and a port; 0 for any free port.
     Tcp(SocketAddr),
     /// A path. Only the user that the host runs as may connect.
     Unix(PathBuf),
@@ -71,10 +71,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// Why the host does not serve.
+/// Why the host does not serve requests.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be had.
+    /// The address cannot be used.
     #[error("cannot listen on {address}: {message}; choose another one with --listen")]
     Bind {
         /// Which.
@@ -95,7 +95,7 @@ enum Listener {
     Unix(UnixListener),
 }
 
-/// An address that is taken, and what is to be found at it.
+/// An address that is bound, and its surfaces.
 pub struct Endpoint {
     listener: Listener,
     address: Address,
@@ -103,7 +103,7 @@ pub struct Endpoint {
     file: Option<SocketFile>,
 }
 
-/// A socket's file, which goes with it.
+/// A socket's file. It is removed with the endpoint.
 struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
@@ -113,10 +113,10 @@ impl Drop for SocketFile {
 }
 
 impl Endpoint {
-    /// Takes an address.
+    /// Binds an address. A socket of a host that was killed is replaced.
     ///
     /// # Errors
-    /// Where it is in use or not this machine's. A socket that nobody listens on any more is taken over.
+    /// If the address is in use or does not belong to this machine.
     pub async fn bind(address: &Address, surfaces: Surfaces) -> Result<Self, ServeError> {
         let failed = |error: io::Error| ServeError::Bind { address: address.clone(), message: error.to_string() };
         let (listener, address, file) = match address {
@@ -133,7 +133,7 @@ impl Endpoint {
         Ok(Self { listener, address, surfaces, file })
     }
 
-    /// Where it is: with the port that the system chose.
+    /// The address, with the port that the system chose.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -142,7 +142,7 @@ impl Endpoint {
 async fn take_socket(path: &Path) -> io::Result<UnixListener> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket {
-        // Of a host that was killed. One that lives answers.
+        // A host that runs answers; one that was killed does not.
         if UnixStream::connect(path).await.is_ok() {
             return Err(io::Error::from(io::ErrorKind::AddrInUse));
         }
@@ -153,10 +153,10 @@ async fn take_socket(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Serves at all endpoints until `stop` resolves; then finishes what is under way and flushes.
+/// Serves at all endpoints until `stop` resolves. Then finishes calls in progress and flushes.
 ///
 /// # Errors
-/// Where accepting or the last flush fails.
+/// If accepting or the last flush fails.
 pub async fn run(
     endpoints: Vec<Endpoint>,
     service: Arc<Service>,
@@ -183,15 +183,15 @@ pub async fn run(
     }
     tokio::select! {
         () = stop => {}
-        // None of them ends by itself.
+        // An endpoint ends only because of an error.
         Some(ended) = serving.join_next() => ended.map_err(|error| ServeError::Serve(error.to_string()))??,
     }
-    // A stream has no end of its own that could be waited for.
+    // Streams of events do not end by themselves.
     service.stop_following();
     let _ = stopping.send(true);
     let all = async { while serving.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, all).await.is_err() {
-        tracing::warn!("calls were still under way after {} s; they are cut off", GRACE.as_secs());
+        tracing::warn!("calls were still in progress after {} s; they are cut off", GRACE.as_secs());
     }
     service.shutdown(GRACE).await;
     Ok(service.flush().await?)

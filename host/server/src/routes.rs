@@ -6,10 +6,10 @@ use aide::OperationOutput;
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use aide::generate::GenContext;
-use aide::openapi::{self as openapi_types, MediaType, Operation};
+use aide::openapi::Operation;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -18,10 +18,14 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tracing::Instrument;
 
-use super::{ServerOptions, openapi};
+use super::ServerOptions;
+use super::openapi::Document;
 use memhost_core::{Health, Service};
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
-use memhost_http::{AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, api, document, mcp};
+use memhost_http::{
+    AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, Responses, api, document, mcp, media_answer,
+};
+use serde_json::Value;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -40,8 +44,16 @@ pub enum Surfaces {
     Control,
 }
 
-/// The routes of the document. Each layer that `router_of` puts in front of a group describes itself in that group here.
-pub(super) fn described() -> ApiRouter<Arc<Service>> {
+static DOCUMENT: LazyLock<Document> = LazyLock::new(|| Document::of(described));
+
+/// The OpenAPI 3.1 document of every route. It is the same for all hosts of one build.
+pub fn openapi() -> Value {
+    DOCUMENT.value.clone()
+}
+
+/// The routes of the document. Each layer that `router_of` puts in front of a group describes itself in that group
+/// here.
+fn described() -> ApiRouter<Arc<Service>> {
     let planes = behind_the_token(Surfaces::All)
         .with_path_items(document::every_request)
         .with_path_items(document::idempotent)
@@ -63,7 +75,7 @@ fn behind_the_token(surfaces: Surfaces) -> ApiRouter<Arc<Service>> {
             "/metrics",
             get_with(metrics, |operation| {
                 let operation = operation.id("getMetrics").summary("Read the host's metrics");
-                operation.description("In OpenMetrics' text form.").response::<200, Metrics>()
+                operation.description("In the text format of OpenMetrics.")
             }),
         )
         .with_path_items(|item| item.tag("host"))
@@ -75,31 +87,36 @@ fn open() -> ApiRouter<Arc<Service>> {
     ApiRouter::new()
         .api_route(
             "/healthz",
-            get_with(|| async { "ok\n" }, |operation| operation.id("getHealth").summary("Tell whether the host runs")),
+            get_with(|| async { "ok\n" }, |operation| operation.id("getHealth").summary("Check that the host runs")),
         )
         .api_route(
             "/readyz",
             get_with(readiness, |operation| {
-                let operation = operation.id("getReadiness").summary("Tell whether the host takes operations");
+                let operation = operation.id("getReadiness").summary("Check that the host accepts operations");
                 operation.response::<200, String>().response::<503, String>()
             }),
         )
         .api_route(
             "/openapi.json",
-            get_with(openapi::serve, |operation| {
+            get_with(document, |operation| {
                 let operation = operation.id("getOpenapi").summary("Read this document");
-                operation.description("It has an entity tag.").response::<200, Json<serde_json::Value>>()
+                let operation = operation.description("It has an entity tag; 304 answers `If-None-Match`.");
+                operation.response::<200, Json<Value>>().response::<304, ()>()
             }),
         )
         .with_path_items(|item| item.tag("host"))
         .with_path_items(document::plane("host"))
 }
 
+async fn document(headers: HeaderMap) -> Response {
+    DOCUMENT.answer(&headers)
+}
+
 /// The document as a page for people. It is rendered once and needs no token.
 async fn reference() -> Response {
     const POLICY: &str =
         "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    static PAGE: LazyLock<String> = LazyLock::new(|| reference_page(&openapi(), "reference.css").into_string());
+    static PAGE: LazyLock<String> = LazyLock::new(|| reference_page(&DOCUMENT.value, "reference.css").into_string());
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -169,8 +186,8 @@ pub(super) fn router_of(
 }
 
 /// Metrics for Prometheus, which needs an operator's token: they show the usage of every company.
-async fn metrics(State(service): State<Arc<Service>>, _: HostAuthorized) -> Result<Metrics, Problem> {
-    Ok(Metrics(service.metrics()?))
+async fn metrics(allowed: HostAuthorized) -> Result<Metrics, Problem> {
+    Ok(Metrics(allowed.service.metrics()?))
 }
 
 struct Metrics(String);
@@ -184,10 +201,8 @@ impl IntoResponse for Metrics {
 impl OperationOutput for Metrics {
     type Inner = String;
 
-    fn operation_response(_: &mut GenContext, _: &mut Operation) -> Option<openapi_types::Response> {
-        let content = std::iter::once(("application/openmetrics-text".to_owned(), MediaType::default())).collect();
-        let description = "One metric a line.".to_owned();
-        Some(openapi_types::Response { description, content, ..openapi_types::Response::default() })
+    fn inferred_responses(_: &mut GenContext, _: &mut Operation) -> Responses {
+        media_answer("application/openmetrics-text", "One metric a line.")
     }
 }
 

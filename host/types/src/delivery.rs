@@ -242,7 +242,7 @@ pub struct HookReceipt {
 }
 
 /// Which deliveries to show. Every field that is set must match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[allow(missing_docs, reason = "the names are those of the delivery's fields")]
 pub struct DeliveryFilter {

@@ -140,7 +140,7 @@ pub struct Event {
 }
 
 /// Which events to show. Every field that is set must match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[allow(missing_docs, reason = "the names are those of the event's fields")]
 pub struct EventFilter {
@@ -149,9 +149,9 @@ pub struct EventFilter {
     pub tool_id: Option<String>,
     pub r#type: Option<EventType>,
     pub agent_kind: Option<String>,
-    /// Came in at this moment or later.
+    /// Received at this moment or later.
     pub since: Option<Timestamp>,
-    /// Came in before this moment.
+    /// Received before this moment.
     pub until: Option<Timestamp>,
 }
 

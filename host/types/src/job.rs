@@ -99,7 +99,7 @@ impl JobStatus {
 }
 
 /// Which jobs to show. Every field that is set must match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[allow(missing_docs, reason = "the names are those of the job's fields")]
 pub struct JobFilter {

@@ -277,7 +277,7 @@ pub struct PayloadSnapshot {
 }
 
 /// Which operations to show. Every field that is set must match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[allow(missing_docs, reason = "the names are those of the operation's fields")]
 pub struct OperationFilter {
@@ -301,10 +301,10 @@ pub struct OperationFilter {
     pub outcome: Option<Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
-    /// Not before this moment.
+    /// Began at this moment or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Before this moment.
+    /// Began before this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }

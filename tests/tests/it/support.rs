@@ -1,11 +1,40 @@
 //! Helpers to call a host's routes.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use memhost_server::{InProcess, Method, Request};
+use axum::body::HttpBody as _;
+use memhost_server::{InProcess, Method, Request, openapi};
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
+
+/// The documented statuses of every route: its method, the parts of its path, and the statuses.
+static STATUSES: LazyLock<Vec<(String, Vec<String>, BTreeSet<u16>)>> = LazyLock::new(|| {
+    let document = openapi();
+    let paths = document["paths"].as_object().unwrap().iter();
+    let routes = paths.flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |route| (path, route)));
+    let routes = routes.map(|(path, (method, operation))| {
+        let statuses = operation["responses"].as_object().unwrap().keys().filter_map(|status| status.parse().ok());
+        (method.to_uppercase(), path.split('/').map(str::to_owned).collect(), statuses.collect())
+    });
+    routes.collect()
+});
+
+/// Fails if a documented route answers with a status that the document does not list. 405 is no route's own.
+fn check_status(method: Method, path: &str, status: u16) {
+    let parts: Vec<&str> = path.split('?').next().unwrap().split('/').collect();
+    let is_same = |known: &[String]| {
+        let is_part = |(known, part): (&String, &&str)| known == part || (known.starts_with('{') && !part.is_empty());
+        known.len() == parts.len() && known.iter().zip(&parts).all(is_part)
+    };
+    let method = format!("{method:?}").to_uppercase();
+    let mut routes = STATUSES.iter().filter(|(known, path, _)| *known == method && is_same(path)).peekable();
+    let is_listed = routes.peek().is_none() || routes.any(|(.., statuses)| statuses.contains(&status));
+    assert!(is_listed || status == 405, "{method} {path} answers {status}, which the document does not list");
+}
 
 /// The routes of a host, as one caller sees them.
 pub(crate) struct Api {
@@ -57,9 +86,19 @@ impl Api {
         }
         let request = Request { method, path: path.to_owned(), body, headers: all };
         let (parts, body) = self.http.respond(request).await.into_parts();
+        check_status(method, path, parts.status.as_u16());
         let text = String::from_utf8_lossy(&body).into_owned();
         let json = serde_json::from_str(&text).unwrap_or(Value::Null);
         Answer { status: parts.status.as_u16(), json, headers: parts.headers, text }
+    }
+
+    /// The answer of a stream of events, whose body is read as it comes.
+    pub(crate) async fn stream(&self, path: &str, headers: &[(&'static str, &str)]) -> EventStream {
+        let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let request = Request { method: Method::Get, path: path.to_owned(), body: None, headers };
+        let (parts, body) = self.http.stream(request).await.into_parts();
+        assert_eq!(parts.status, 200, "{path}");
+        EventStream { headers: parts.headers, body, text: String::new() }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
@@ -115,6 +154,28 @@ impl Api {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         panic!("the condition did not hold within two minutes: {}", self.get(path).await);
+    }
+}
+
+/// A stream of events, and what it has sent so far.
+pub(crate) struct EventStream {
+    pub(crate) headers: http::HeaderMap,
+    body: axum::body::Body,
+    pub(crate) text: String,
+}
+
+impl EventStream {
+    /// Reads until the text is there, for at most twenty seconds; without a text, until the stream ends.
+    pub(crate) async fn read_until(&mut self, wanted: Option<&str>) {
+        while wanted.is_none_or(|wanted| !self.text.contains(wanted)) {
+            let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
+            let frame = tokio::time::timeout(Duration::from_secs(20), frame).await;
+            match frame.unwrap_or_else(|_| panic!("{wanted:?} did not come: {}", self.text)) {
+                Some(frame) => self.text.push_str(&String::from_utf8_lossy(&frame.unwrap().into_data().unwrap())),
+                None if wanted.is_none() => return,
+                None => panic!("the stream ended without {wanted:?}: {}", self.text),
+            }
+        }
     }
 }
 

@@ -142,8 +142,9 @@ mod tests {
 
     #[test]
     fn only_what_is_different_is_shown() {
-        let before = json!({"enabled": true, "revision": 1, "limits": {"callTimeoutMs": 5, "logBytes": 1024}, "agents": ["a", "b"]});
-        let after = json!({"enabled": false, "revision": 2, "limits": {"callTimeoutMs": 5, "logBytes": 2048}, "agents": ["a"], "note": "x"});
+        let limits = |log: u32| json!({"callTimeoutMs": 5, "logBytes": log});
+        let before = json!({"enabled": true, "revision": 1, "limits": limits(1024), "agents": ["a", "b"]});
+        let after = json!({"enabled": false, "revision": 2, "limits": limits(2048), "agents": ["a"], "note": "x"});
         let changes = changes(Some(&before), Some(&after));
         assert_eq!(
             rows(&changes),

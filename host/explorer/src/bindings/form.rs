@@ -1,25 +1,23 @@
 //! Creating and editing a binding. A refused form is shown again, with each error beside its field.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::components::{
-    CsrfForm, Field, Page, QueryParams, View, checkbox, form, select_field, unix_lines, unprocessable,
+    CompanyView, CsrfForm, Field, Page, QueryParams, View, checkbox, form, select_field, submit_or_cancel, unix_lines,
+    unprocessable,
 };
-use crate::guard::see;
-use memhost_core::{Act, CreateBinding, Service, ServiceError, UpdateBinding};
-use memhost_http::{Authorized, Problem, parse, permission};
+use crate::guard::redirect;
+use memhost_core::{Act, CreateBinding, ServiceError, UpdateBinding};
+use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{BindingKey, BindingLimits, BindingPolicy, JsonObject, VersionChoice};
 
 /// The fields as they were sent, or as they are shown at first.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(crate) struct Given {
+pub(crate) struct BindingFields {
     key: String,
     provider_key: String,
     version: String,
@@ -32,9 +30,9 @@ pub(crate) struct Given {
 
 /// What is wrong: a field, or a place in it, and a message each.
 #[derive(Default)]
-struct Wrong(Vec<(String, String)>);
+struct FormErrors(Vec<(String, String)>);
 
-impl Wrong {
+impl FormErrors {
     fn at(&mut self, field: &str, message: &impl ToString) {
         self.0.push((field.to_owned(), message.to_string()));
     }
@@ -54,21 +52,19 @@ impl Wrong {
 
     /// The errors of the service that belong to a field. Any other error is returned as it is.
     fn from(error: ServiceError) -> Result<Self, Problem> {
-        let mut wrong = Self::default();
+        let mut errors = Self::default();
         match error {
-            ServiceError::Config { errors } => {
-                wrong.0 = errors
-                    .into_iter()
-                    .map(|(at, message)| (if at.is_empty() { "config".to_owned() } else { at }, message))
-                    .collect();
+            ServiceError::Config { errors: found } => {
+                let field = |at: String| if at.is_empty() { "config".to_owned() } else { at };
+                errors.0 = found.into_iter().map(|(at, message)| (field(at), message)).collect();
             }
-            ServiceError::Field(error) => wrong.at(&error.field, &error.message),
-            ServiceError::NoVersion { .. } => wrong.at("version", &error),
-            ServiceError::NoProvider { .. } => wrong.at("providerKey", &error),
-            ServiceError::Binding(memhost_core::BindingError::Exists { .. }) => wrong.at("key", &error),
+            ServiceError::Field(error) => errors.at(&error.field, &error.message),
+            ServiceError::NoVersion { .. } => errors.at("version", &error),
+            ServiceError::NoProvider { .. } => errors.at("providerKey", &error),
+            ServiceError::Binding(memhost_core::BindingError::Exists { .. }) => errors.at("key", &error),
             error => return Err(error.into()),
         }
-        Ok(wrong)
+        Ok(errors)
     }
 }
 
@@ -81,21 +77,21 @@ fn place(at: &str) -> &str {
     if ["key", "providerKey", "version", "config", "policy", "limits"].contains(&first) { first } else { "" }
 }
 
-fn json<T: DeserializeOwned>(wrong: &mut Wrong, field: &str, text: &str) -> Option<T> {
+fn json<T: DeserializeOwned>(errors: &mut FormErrors, field: &str, text: &str) -> Option<T> {
     if text.trim().is_empty() {
         return None;
     }
-    serde_json::from_str(text).map_err(|error| wrong.at(field, &format!("is not valid here: {error}"))).ok()
+    serde_json::from_str(text).map_err(|error| errors.at(field, &format!("is not valid here: {error}"))).ok()
 }
 
-fn version(wrong: &mut Wrong, text: &str) -> Option<VersionChoice> {
+fn version(errors: &mut FormErrors, text: &str) -> Option<VersionChoice> {
     let text = text.trim();
     let choice = match text.starts_with("sha256:") {
         _ if text.is_empty() => return None,
         true => text.parse().map(VersionChoice::Pin).map_err(|error: memhost_types::DigestError| error.to_string()),
         false => text.parse().map(VersionChoice::Follow).map_err(|error: semver::Error| error.to_string()),
     };
-    choice.map_err(|message| wrong.at("version", &message)).ok()
+    choice.map_err(|message| errors.at("version", &message)).ok()
 }
 
 #[derive(Deserialize)]
@@ -104,18 +100,13 @@ pub(crate) struct NewQuery {
     provider: Option<String>,
 }
 
-pub(crate) async fn new(
-    State(service): State<Arc<Service>>,
-    view: View,
-    _: Authorized<permission::Administer>,
-    params: QueryParams<NewQuery>,
-) -> Markup {
-    let given = Given { provider_key: params.query.provider.unwrap_or_default(), ..Given::default() };
-    fresh(&service, &view, &given, &Wrong::default())
+pub(crate) async fn new(view: CompanyView<permission::Administer>, params: QueryParams<NewQuery>) -> Markup {
+    let given = BindingFields { provider_key: params.query.provider.unwrap_or_default(), ..BindingFields::default() };
+    create_page(&view, &given, &FormErrors::default())
 }
 
-fn fresh(service: &Service, view: &View, given: &Given, wrong: &Wrong) -> Markup {
-    let plugins = service.plugins().admitted;
+fn create_page(view: &View, given: &BindingFields, errors: &FormErrors) -> Markup {
+    let plugins = view.service.plugins().admitted;
     let mut providers: Vec<(String, String)> = Vec::new();
     for plugin in &plugins {
         let description = &plugin.inspection.description;
@@ -130,15 +121,16 @@ fn fresh(service: &Service, view: &View, given: &Given, wrong: &Wrong) -> Markup
         }
     }
     let body = html! {
-        (general(wrong))
+        (general_errors(errors))
         (form(view, &view.at(&["bindings"]), &html! {
-            (Field::new("key", "Key", &given.key).required().help("Lowercase letters, digits, dots and dashes. It cannot be changed later."))
-            (wrong.under("key"))
+            (Field::new("key", "Key", &given.key).required()
+                .help("Lowercase letters, digits, dots and dashes. It cannot be changed later."))
+            (errors.under("key"))
             (select_field("providerKey", "Provider", &given.provider_key, providers))
-            (wrong.under("providerKey"))
-            (common(view, given, wrong))
+            (errors.under("providerKey"))
+            (common_fields(view, given, errors))
             (checkbox("default", "Make it the company's default binding", given.default.is_some()))
-            div.actions { button.primary { "Create binding" } a.quiet href=(view.at(&["bindings"])) { "Cancel" } }
+            (submit_or_cancel("Create binding", &view.at(&["bindings"])))
         }))
     };
     Page::new(
@@ -150,36 +142,40 @@ fn fresh(service: &Service, view: &View, given: &Given, wrong: &Wrong) -> Markup
     .render(&body)
 }
 
-fn general(wrong: &Wrong) -> Markup {
+fn general_errors(errors: &FormErrors) -> Markup {
     html! {
-        @if !wrong.0.is_empty() {
+        @if !errors.0.is_empty() {
             p.wrong role="alert" {
-                "Not saved. " @for (at, message) in wrong.of("") { code { (at) } " " (message) " " }
+                "Not saved. " @for (at, message) in errors.of("") { code { (at) } " " (message) " " }
             }
         }
     }
 }
 
-fn common(view: &View, given: &Given, wrong: &Wrong) -> Markup {
+fn common_fields(view: &View, given: &BindingFields, errors: &FormErrors) -> Markup {
     html! {
-        (Field::new("version", "Version", &given.version).help("A range such as ^1.2, or the digest of one build. Empty: the newest version."))
-        (wrong.under("version"))
+        (Field::new("version", "Version", &given.version)
+            .help("A range such as ^1.2, or the digest of one build. Empty: the newest version."))
+        (errors.under("version"))
         div.json {
-            (Field::new("config", "Configuration (JSON)", &given.config).lines(6).help("Empty: the provider's defaults."))
+            (Field::new("config", "Configuration (JSON)", &given.config).lines(6)
+                .help("Empty: the provider's defaults."))
         }
-        (wrong.under("config"))
-        details.more open[wrong.of("policy").next().is_some() || wrong.of("limits").next().is_some()] {
+        (errors.under("config"))
+        details.more open[errors.of("policy").next().is_some() || errors.of("limits").next().is_some()] {
             summary { "Policy and limits" }
             div.stack {
                 div.json {
-                    (Field::new("policy", "Policy (JSON)", &given.policy).lines(8).help("Hooks, review, personal data, budgets, retention. Missing fields have their defaults."))
+                    (Field::new("policy", "Policy (JSON)", &given.policy).lines(8)
+                        .help("Hooks, review, personal data, budgets, retention. Missing fields have their defaults."))
                 }
-                (wrong.under("policy"))
+                (errors.under("policy"))
                 @if view.allows(Act::Grant) {
                     div.json {
-                        (Field::new("limits", "Limits (JSON)", &given.limits).lines(8).help("Missing fields have their defaults."))
+                        (Field::new("limits", "Limits (JSON)", &given.limits).lines(8)
+                            .help("Missing fields have their defaults."))
                     }
-                    (wrong.under("limits"))
+                    (errors.under("limits"))
                 }
             }
         }
@@ -187,20 +183,18 @@ fn common(view: &View, given: &Given, wrong: &Wrong) -> Markup {
 }
 
 pub(crate) async fn create(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::Administer>,
-    CsrfForm(given): CsrfForm<Given>,
+    view: CompanyView<permission::Administer>,
+    CsrfForm(given): CsrfForm<BindingFields>,
 ) -> Result<Response, Problem> {
-    let mut wrong = Wrong::default();
-    let key = given.key.trim().parse().map_err(|error| wrong.at("key", &error)).ok();
-    let provider = given.provider_key.parse().map_err(|error| wrong.at("providerKey", &error)).ok();
-    let choice = version(&mut wrong, &given.version).unwrap_or_default();
-    let config: JsonObject = json(&mut wrong, "config", &given.config).unwrap_or_default();
-    let policy: BindingPolicy = json(&mut wrong, "policy", &given.policy).unwrap_or_default();
-    let limits: BindingLimits = json(&mut wrong, "limits", &given.limits).unwrap_or_default();
-    let (Some(key), Some(provider_key), true) = (key, provider, wrong.0.is_empty()) else {
-        return Ok(unprocessable(&fresh(&service, &view, &given, &wrong)));
+    let mut errors = FormErrors::default();
+    let key = given.key.trim().parse().map_err(|error| errors.at("key", &error)).ok();
+    let provider = given.provider_key.parse().map_err(|error| errors.at("providerKey", &error)).ok();
+    let choice = version(&mut errors, &given.version).unwrap_or_default();
+    let config: JsonObject = json(&mut errors, "config", &given.config).unwrap_or_default();
+    let policy: BindingPolicy = json(&mut errors, "policy", &given.policy).unwrap_or_default();
+    let limits: BindingLimits = json(&mut errors, "limits", &given.limits).unwrap_or_default();
+    let (Some(key), Some(provider_key), true) = (key, provider, errors.0.is_empty()) else {
+        return Ok(unprocessable(&create_page(&view, &given, &errors)));
     };
     let request = CreateBinding {
         key,
@@ -212,24 +206,21 @@ pub(crate) async fn create(
         policy,
         default: given.default.is_some(),
     };
-    match service.create_binding(&allowed.caller, &allowed.company, request).await {
+    match view.service.create_binding(&view.caller, &view.company, request).await {
         Ok(made) => {
-            view.say("The binding is created. Its requested permissions are below.");
-            Ok(see(&view.at(&["bindings", made.binding.key.as_str()])))
+            view.flash("The binding is created. Its requested permissions are below.");
+            Ok(redirect(&view.at(&["bindings", made.binding.key.as_str()])))
         }
-        Err(error) => Ok(unprocessable(&fresh(&service, &view, &given, &Wrong::from(error)?))),
+        Err(error) => Ok(unprocessable(&create_page(&view, &given, &FormErrors::from(error)?))),
     }
 }
 
 pub(crate) async fn edit(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, key)): Path<(String, String)>,
-    allowed: Authorized<permission::Administer>,
+    view: CompanyView<permission::Administer>,
+    PathParam(key): PathParam<BindingKey>,
 ) -> Result<Markup, Problem> {
-    let key: BindingKey = parse("bindingKey", &key)?;
-    let binding = service.binding(&allowed.company, &key).await?.binding;
-    let given = Given {
+    let binding = view.service.binding(&view.company, &key).await?.binding;
+    let given = BindingFields {
         version: match &binding.version {
             VersionChoice::Follow(range) => range.to_string(),
             VersionChoice::Pin(digest) => digest.to_string(),
@@ -238,23 +229,23 @@ pub(crate) async fn edit(
         policy: pretty(&binding.policy),
         limits: pretty(&binding.limits),
         revision: Some(binding.revision),
-        ..Given::default()
+        ..BindingFields::default()
     };
-    Ok(changed(&view, &key, &given, &Wrong::default()))
+    Ok(edit_page(&view, &key, &given, &FormErrors::default()))
 }
 
 fn pretty(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-fn changed(view: &View, key: &BindingKey, given: &Given, wrong: &Wrong) -> Markup {
+fn edit_page(view: &View, key: &BindingKey, given: &BindingFields, errors: &FormErrors) -> Markup {
     let here = view.at(&["bindings", key.as_str()]);
     let body = html! {
-        (general(wrong))
+        (general_errors(errors))
         (form(view, &format!("{here}/edit"), &html! {
             @if let Some(revision) = given.revision { input type="hidden" name="revision" value=(revision); }
-            (common(view, given, wrong))
-            div.actions { button.primary { "Save" } a.quiet href=(here) { "Cancel" } }
+            (common_fields(view, given, errors))
+            (submit_or_cancel("Save", &here))
         }))
     };
     let title = format!("Edit {key}");
@@ -265,38 +256,35 @@ fn changed(view: &View, key: &BindingKey, given: &Given, wrong: &Wrong) -> Marku
 }
 
 pub(crate) async fn update(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, key)): Path<(String, String)>,
-    allowed: Authorized<permission::Administer>,
-    CsrfForm(given): CsrfForm<Given>,
+    view: CompanyView<permission::Administer>,
+    PathParam(key): PathParam<BindingKey>,
+    CsrfForm(given): CsrfForm<BindingFields>,
 ) -> Result<Response, Problem> {
-    let key: BindingKey = parse("bindingKey", &key)?;
-    let given = Given {
+    let given = BindingFields {
         config: unix_lines(&given.config),
         policy: unix_lines(&given.policy),
         limits: unix_lines(&given.limits),
         ..given
     };
-    let mut wrong = Wrong::default();
+    let mut errors = FormErrors::default();
     let request = UpdateBinding {
         revision: given.revision,
-        version: Some(version(&mut wrong, &given.version).unwrap_or_default()),
-        config: Some(json(&mut wrong, "config", &given.config).unwrap_or_default()),
-        policy: Some(json(&mut wrong, "policy", &given.policy).unwrap_or_default()),
+        version: Some(version(&mut errors, &given.version).unwrap_or_default()),
+        config: Some(json(&mut errors, "config", &given.config).unwrap_or_default()),
+        policy: Some(json(&mut errors, "policy", &given.policy).unwrap_or_default()),
         // Without permission to set limits the form has no such field, and the limits stay as they are.
-        limits: json(&mut wrong, "limits", &given.limits),
+        limits: json(&mut errors, "limits", &given.limits),
         enabled: None,
     };
-    if !wrong.0.is_empty() {
-        return Ok(unprocessable(&changed(&view, &key, &given, &wrong)));
+    if !errors.0.is_empty() {
+        return Ok(unprocessable(&edit_page(&view, &key, &given, &errors)));
     }
-    match service.update_binding(&allowed.caller, &allowed.company, &key, request).await {
+    match view.service.update_binding(&view.caller, &view.company, &key, request).await {
         Ok(_) => {
-            view.say("Saved.");
-            Ok(see(&view.at(&["bindings", key.as_str()])))
+            view.flash("Saved.");
+            Ok(redirect(&view.at(&["bindings", key.as_str()])))
         }
-        Err(error) => Ok(unprocessable(&changed(&view, &key, &given, &Wrong::from(error)?))),
+        Err(error) => Ok(unprocessable(&edit_page(&view, &key, &given, &FormErrors::from(error)?))),
     }
 }
 
@@ -307,13 +295,13 @@ mod tests {
     #[test]
     fn what_is_wrong_stands_beside_its_field() {
         let errors = vec![("/ranking/b".to_owned(), "is too large".to_owned()), (String::new(), "is odd".to_owned())];
-        let wrong = Wrong::from(ServiceError::Config { errors }).ok().unwrap();
-        assert_eq!(wrong.of("config").count(), 2);
-        assert!(wrong.under("config").into_string().contains("<code>/ranking/b</code> is too large"));
+        let errors = FormErrors::from(ServiceError::Config { errors }).ok().unwrap();
+        assert_eq!(errors.of("config").count(), 2);
+        assert!(errors.under("config").into_string().contains("<code>/ranking/b</code> is too large"));
         assert_eq!(place("policy.review.threshold"), "policy");
         assert_eq!(place("grants.http.0"), "");
-        let mut wrong = Wrong::default();
-        assert!(version(&mut wrong, "sha256:00").is_none() && version(&mut wrong, "soon").is_none());
-        assert_eq!(wrong.of("version").count(), 2);
+        let mut errors = FormErrors::default();
+        assert!(version(&mut errors, "sha256:00").is_none() && version(&mut errors, "soon").is_none());
+        assert_eq!(errors.of("version").count(), 2);
     }
 }

@@ -1,16 +1,14 @@
 //! The permissions that a provider requests and has, and granting or revoking them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::components::{Column, CsrfForm, Row, Tone, View, badge, bytes, form, table};
-use crate::guard::see;
-use memhost_core::{Act, AskedView, GrantsView, Service};
-use memhost_http::{Authorized, Problem, ProblemCode, parse, permission};
+use crate::components::{CompanyView, CsrfForm, Row, Tone, View, badge, bytes, form, long, table, wide};
+use crate::guard::redirect;
+use memhost_core::{Act, AskedView, GrantsView};
+use memhost_http::{PathParam, Problem, ProblemCode, parse, permission};
 use memhost_types::{Binding, BindingKey, Grants, HttpGrant, Permission, PermissionRequest};
 
 /// A permission as a person reads it.
@@ -46,7 +44,7 @@ fn coverage(granted: &Grants, request: &PermissionRequest) -> Coverage {
     }
 }
 
-/// What is granted in the place of what is asked, where that is something else.
+/// What is granted instead of the request, if it differs.
 fn instead(granted: &Grants, request: &PermissionRequest) -> Option<String> {
     match &request.permission {
         Permission::Storage(asked) if ![0, *asked].contains(&granted.storage_bytes) => {
@@ -112,42 +110,36 @@ pub(super) fn shown(view: &View, binding: &Binding, asks: &GrantsView) -> Markup
         };
     }
     let may = view.allows(Act::Grant);
-    let columns = [
-        Column::text("Permission"),
-        Column::text("Status"),
-        Column::text("Required").wide(),
-        Column::text("Reason").long(),
-        Column::text("Decision"),
-    ];
-    let columns = if may { &columns[..] } else { &columns[..4] };
     let asked = asks.asked.iter().map(|asked| {
         let now = coverage(&asks.granted, &asked.request);
-        Row::new()
+        let row = Row::new()
             .key(&asked.summary)
-            .cell(permission_text(&asked.request.permission))
-            .cell(state(now, asked.is_reviewed))
-            .cell(if asked.request.optional { "no" } else { "yes" })
-            .cell(asked.request.reason.as_str())
-            .cell(choice(asked, now, instead(&asks.granted, &asked.request).as_deref()))
+            .cell("Permission", permission_text(&asked.request.permission))
+            .cell("Status", state(now, asked.is_reviewed))
+            .cell(wide("Required"), if asked.request.optional { "no" } else { "yes" })
+            .cell(long("Reason"), asked.request.reason.as_str());
+        let choice = || choice(asked, now, instead(&asks.granted, &asked.request).as_deref());
+        if may { row.cell("Decision", choice()) } else { row }
     });
     let rows = asked.chain(others.iter().map(|(name, what)| {
-        Row::new()
+        let row = Row::new()
             .key(what)
-            .cell(what.as_str())
-            .cell(badge(Tone::Warning, "granted, not requested"))
-            .cell("no")
-            .cell("")
-            .cell(html! {
-                select name={ "other " (name) } aria-label={ "Decision about " (what) } {
-                    option value="now" { "Keep" }
-                    option value="no" { "Revoke" }
-                }
-            })
+            .cell("Permission", what.as_str())
+            .cell("Status", badge(Tone::Warning, "granted, not requested"))
+            .cell(wide("Required"), "no")
+            .cell(long("Reason"), "");
+        let choice = html! {
+            select name={ "other " (name) } aria-label={ "Decision about " (what) } {
+                option value="now" { "Keep" }
+                option value="no" { "Revoke" }
+            }
+        };
+        if may { row.cell("Decision", choice) } else { row }
     }));
     let asker = asks.version.as_ref().map_or_else(|| "No build".to_owned(), |version| format!("Version {version}"));
     let body = html! {
         p.soft { (asker) " requests these permissions. The provider cannot use anything that is not granted." }
-        (table("Permissions", columns, rows))
+        (table("Permissions", rows))
         @if may {
             input type="hidden" name="revision" value=(binding.revision);
             div.actions { button.primary { "Save permissions" } }
@@ -174,7 +166,8 @@ fn state(now: Coverage, is_reviewed: bool) -> Markup {
 
 fn choice(asked: &AskedView, now: Coverage, instead: Option<&str>) -> Markup {
     html! {
-        select name={ "asked " (asked.summary) } aria-label={ "Decision about " (permission_text(&asked.request.permission)) } {
+        @let permission = permission_text(&asked.request.permission);
+        select name={ "asked " (asked.summary) } aria-label={ "Decision about " (permission) } {
             option value="no" selected[now == Coverage::No] { "Deny" }
             option value="asked" selected[now == Coverage::Yes && instead.is_none()] { "Grant" }
             @if let Some(instead) = instead { option value="now" selected { "Keep " (instead) } }
@@ -183,7 +176,7 @@ fn choice(asked: &AskedView, now: Coverage, instead: Option<&str>) -> Markup {
     }
 }
 
-/// What is granted after a decision; none where it was made about something else than what is asked now.
+/// The grants after a decision. None: the provider now requests something else than the form showed.
 fn decided(given: &BTreeMap<String, String>, view: &GrantsView) -> Option<Grants> {
     let before = &view.granted;
     let mut after = Grants::default();
@@ -226,23 +219,20 @@ fn decided(given: &BTreeMap<String, String>, view: &GrantsView) -> Option<Grants
 }
 
 pub(crate) async fn set(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, key)): Path<(String, String)>,
-    allowed: Authorized<permission::Grant>,
+    view: CompanyView<permission::Grant>,
+    PathParam(key): PathParam<BindingKey>,
     CsrfForm(given): CsrfForm<BTreeMap<String, String>>,
 ) -> Result<Response, Problem> {
-    let key: BindingKey = parse("bindingKey", &key)?;
     let revision = parse("revision", given.get("revision").map_or("", String::as_str))?;
-    let asks = service.grants(&allowed.company, &key)?;
+    let asks = view.service.grants(&view.company, &key)?;
     let changed = || {
         let detail = "the provider now requests other permissions; reload the page of the binding and decide again";
         Problem::new(ProblemCode::Conflict, detail)
     };
     let grants = decided(&given, &asks).ok_or_else(changed)?;
-    service.set_grants(&allowed.caller, &allowed.company, &key, Some(revision), grants).await?;
-    view.say("The permissions are saved. They apply to the next call.");
-    Ok(see(&format!("{}#grants", view.at(&["bindings", key.as_str()]))))
+    view.service.set_grants(&view.caller, &view.company, &key, Some(revision), grants).await?;
+    view.flash("The permissions are saved. They apply to the next call.");
+    Ok(redirect(&format!("{}#grants", view.at(&["bindings", key.as_str()]))))
 }
 
 #[cfg(test)]

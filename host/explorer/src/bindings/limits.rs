@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::components::{Details, Tone, View, badge, bytes, count, money, time, usage_meter};
-use memhost_core::{Act, BindingView, Service};
+use crate::components::{CompanyView, Details, Tone, View, badge, bytes, count, money, time, usage_meter};
+use memhost_core::{Act, BindingView};
 use memhost_http::Problem;
-use memhost_types::{BindingKey, BindingLimits, BudgetState, BudgetView, CompanyId};
+use memhost_types::{BindingKey, BindingLimits, BudgetState, BudgetView};
 
 /// Bars for the limits that have a usage, and the other limits as a list.
 pub(super) fn used(shown: &BindingView) -> Markup {
@@ -30,8 +30,10 @@ pub(super) fn used(shown: &BindingView) -> Markup {
                 (usage_meter("Concurrent calls", number(use_.calls_at_work), number(limits.concurrent_calls), count))
                 (usage_meter("Queued calls", number(use_.calls_waiting), number(limits.queued_calls), count))
                 @if !grants.http.is_empty() {
-                    (usage_meter("Requests per minute", number(use_.outgoing_requests_per_minute), number(limits.outgoing_requests_per_minute), count))
-                    (usage_meter("Connections", number(use_.outgoing_connections), number(limits.outgoing_connections), count))
+                    @let (used, limit) = (use_.outgoing_requests_per_minute, limits.outgoing_requests_per_minute);
+                    (usage_meter("Requests per minute", number(used), number(limit), count))
+                    @let (used, limit) = (use_.outgoing_connections, limits.outgoing_connections);
+                    (usage_meter("Connections", number(used), number(limit), count))
                 }
             },
         }
@@ -40,13 +42,8 @@ pub(super) fn used(shown: &BindingView) -> Markup {
 }
 
 /// The budgets that apply to the binding.
-pub(super) async fn budgets(
-    service: &Service,
-    view: &View,
-    company: &CompanyId,
-    key: &BindingKey,
-) -> Result<Markup, Problem> {
-    let all = service.budgets(company).await?;
+pub(super) async fn budgets<P>(view: &CompanyView<P>, key: &BindingKey) -> Result<Markup, Problem> {
+    let all = view.service.budgets(&view.company).await?;
     let mine: Vec<_> =
         all.iter().filter(|found| found.budget.binding_key.as_ref().is_none_or(|binding| binding == key)).collect();
     Ok(html! {

@@ -1,34 +1,28 @@
 //! One binding: its status, versions, users, limits, permissions, configuration and policy.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use maud::{Markup, html};
 
 use super::{grants, health, limits, used_by};
 use crate::components::{
-    Column, Details, Field, Page, Row, Tone, View, badge, duration_us, exact, form, panel, percent, sentence, table,
-    time, words,
+    CompanyView, Details, Field, Page, Row, Tone, View, badge, duration_us, form, long, panel, percent, sentence,
+    table, words,
 };
-use memhost_core::{Act, BindingView, BreakerState, Service};
-use memhost_http::{Authorized, Problem, parse, permission};
-use memhost_types::{Binding, BindingKey, CompanyId, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen};
+use memhost_core::{Act, BindingView, BreakerState};
+use memhost_http::{PathParam, Problem, permission};
+use memhost_types::{Binding, BindingKey, OnBudget, PiiPolicy, ReviewPolicy, Snapshots, SubscribedWhen};
 
 pub(crate) async fn show(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, key)): Path<(String, String)>,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
+    PathParam(key): PathParam<BindingKey>,
 ) -> Result<Markup, Problem> {
-    let key: BindingKey = parse("bindingKey", &key)?;
-    let shown = service.binding(&allowed.company, &key).await?;
-    let asks = service.grants(&allowed.company, &key)?;
+    let shown = view.service.binding(&view.company, &key).await?;
+    let asks = view.service.grants(&view.company, &key)?;
     let body = html! {
         @for warning in &shown.warnings { p.wrong { (sentence(warning)) } }
         @if let BreakerState::Open { retry_after_ms } = shown.breaker {
             p.wrong {
-                "The circuit is open because the provider kept failing. The next attempt is in " (duration_us(retry_after_ms.saturating_mul(1_000)))
-                ". Reset the binding to try now."
+                "The circuit is open because the provider kept failing. The next attempt is in "
+                (duration_us(retry_after_ms.saturating_mul(1_000))) ". Reset the binding to try now."
             }
         }
         div.two {
@@ -39,12 +33,12 @@ pub(crate) async fn show(
             }
             div.stack {
                 (panel("limits", "Limits and usage", &limits::used(&shown)))
-                (panel("budgets", "Budgets", &limits::budgets(&service, &view, &allowed.company, &key).await?))
-                (panel("secrets", "Secrets", &secrets(&service, &allowed.company, &shown.binding).await?))
+                (panel("budgets", "Budgets", &limits::budgets(&view, &key).await?))
+                (panel("secrets", "Secrets", &secrets(&view, &shown.binding).await?))
             }
         }
         (panel("grants", "Permissions", &grants::shown(&view, &shown.binding, &asks)))
-        (panel("versions", "Versions", &versions(&service, &shown)))
+        (panel("versions", "Versions", &versions(&view, &shown)))
         (panel("config", "Configuration", &config(&shown.binding)))
     };
     Ok(Page::new(
@@ -80,7 +74,7 @@ fn state(view: &View, shown: &BindingView) -> Details {
     let build = |build: &memhost_core::BuildView| {
         html! { (build.version) " " code.soft title=(build.digest) { (build.digest.short()) } }
     };
-    let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
+    let moment = |at| view.moment(at);
     let breaker = match shown.breaker {
         BreakerState::Closed => badge(Tone::Good, "closed"),
         BreakerState::Open { .. } => badge(Tone::Bad, "open: calls are refused"),
@@ -123,7 +117,8 @@ fn targets(view: &View, shown: &BindingView) -> Markup {
                     span { "Agent " strong { (name) } }
                     @if may {
                         (form(view, &agent, &html! {
-                            input type="hidden" name="agentId" value=(name); input type="hidden" name="on" value="false";
+                            input type="hidden" name="agentId" value=(name);
+                            input type="hidden" name="on" value="false";
                             button { "Remove" span.vh { " from " (name) } }
                         }))
                     }
@@ -190,8 +185,8 @@ fn review(review: &ReviewPolicy) -> String {
     )
 }
 
-async fn secrets(service: &Service, company: &CompanyId, binding: &Binding) -> Result<Markup, Problem> {
-    let set = service.secrets(company).await?;
+async fn secrets<P>(view: &CompanyView<P>, binding: &Binding) -> Result<Markup, Problem> {
+    let set = view.service.secrets(&view.company).await?;
     Ok(html! {
         @if binding.grants.secrets.is_empty() { p.soft { "No secrets granted." } }
         ul.list {
@@ -212,12 +207,10 @@ async fn secrets(service: &Service, company: &CompanyId, binding: &Binding) -> R
     })
 }
 
-fn versions(service: &Service, shown: &BindingView) -> Markup {
+fn versions(view: &View, shown: &BindingView) -> Markup {
     let key = &shown.binding.provider_key;
-    let builds = service.plugins().admitted;
+    let builds = view.service.plugins().admitted;
     let builds = builds.iter().filter(|build| build.inspection.description.provider_key == *key);
-    let columns =
-        [Column::text("Version"), Column::text("Digest"), Column::text("Status"), Column::text("Reason").long()];
     let rows = builds.map(|build| {
         let digest = build.inspection.digest;
         let version = &build.inspection.description.version;
@@ -236,12 +229,12 @@ fn versions(service: &Service, shown: &BindingView) -> Markup {
         };
         Row::new()
             .key(digest)
-            .cell(version.to_string())
-            .cell(html! { code title=(digest) { (digest.short()) } })
-            .cell(state)
-            .maybe(why)
+            .cell("Version", version.to_string())
+            .cell("Digest", html! { code title=(digest) { (digest.short()) } })
+            .cell("Status", state)
+            .maybe(long("Reason"), why)
     });
-    table("Versions", &columns, rows)
+    table("Versions", rows)
 }
 
 fn config(binding: &Binding) -> Markup {

@@ -1,5 +1,5 @@
-//! Charts as SVG, without scripts or style attributes, and with a text alternative. The drawing stretches to the width of
-//! the page; the labels are text and do not.
+//! Charts as SVG, without scripts or style attributes, and with a text alternative. The drawing stretches to the width
+//! of the page; the labels are text and do not.
 
 use std::fmt::Write as _;
 
@@ -34,17 +34,21 @@ impl<'a> Chart<'a> {
         let total = |at: usize| self.series.iter().filter_map(|(_, _, values)| values.get(at)).sum::<f64>();
         let top = nice((0..self.labels.len()).map(total).fold(0.0, f64::max));
         let step = WIDTH / self.labels.len().max(1) as f64;
-        self.figure(top, &html! {
-            @for (at, label) in self.labels.iter().enumerate() {
-                g {
-                    title { (self.said(at, label)) }
-                    rect.hit x=(num(step * at as f64)) y="0" width=(num(step)) height=(num(HEIGHT)) {}
-                    @for (class, y, height) in self.stack(at, top) {
-                        rect class=(class) x=(num(step * at as f64 + step * 0.12)) y=(num(y)) width=(num(step * 0.76)) height=(num(height)) {}
+        self.figure(
+            top,
+            &html! {
+                @for (at, label) in self.labels.iter().enumerate() {
+                    g {
+                        title { (self.said(at, label)) }
+                        rect.hit x=(num(step * at as f64)) y="0" width=(num(step)) height=(num(HEIGHT)) {}
+                        @for (class, y, height) in self.stack(at, top) {
+                            @let x = step * (at as f64 + 0.12);
+                            rect class=(class) x=(num(x)) y=(num(y)) width=(num(step * 0.76)) height=(num(height)) {}
+                        }
                     }
                 }
-            }
-        })
+            },
+        )
     }
 
     /// Lines. A value that is not a number leaves a gap.
@@ -104,12 +108,13 @@ impl<'a> Chart<'a> {
                 }
                 div.area {
                     span.top aria-hidden="true" { ((self.show)(top)) }
-                    svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-labelledby={ (self.id) "-t " (self.id) "-d" } {
+                    svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
+                        aria-labelledby={ (self.id) "-t " (self.id) "-d" } {
                         title #{ (self.id) "-t" } { (self.title) }
                         desc #{ (self.id) "-d" } { (about) }
-                        path.grid d={ "M0 0.5H" (WIDTH) "M0 " (HEIGHT / 2.0) "H" (WIDTH) "M0 " (HEIGHT - 0.5) "H" (WIDTH) } {
-
-                        }
+                        path.grid d={
+                            "M0 0.5H" (WIDTH) "M0 " (HEIGHT / 2.0) "H" (WIDTH) "M0 " (HEIGHT - 0.5) "H" (WIDTH)
+                        } {}
                         (drawn)
                     }
                 }

@@ -51,7 +51,9 @@ pub(crate) trait ListFilter: Default + 'static {
 macro_rules! filter_fields {
     ($filter:ty {
         $($name:literal, $label:literal, $control:expr, $read:ident($($field:ident).+);)+
-        $(advanced: $($more_name:literal, $more_label:literal, $more_control:expr, $more_read:ident($($more_field:ident).+);)+)?
+        $(advanced:
+            $($more_name:literal, $more_label:literal, $more_control:expr, $more_read:ident($($more_field:ident).+);)+
+        )?
     }) => {
         impl $crate::components::ListFilter for $filter {
             const FIELDS: &'static [$crate::components::FilterField<Self>] = &[
@@ -70,6 +72,12 @@ macro_rules! filter_fields {
                     read: |filter, value| $crate::components::$more_read(&mut filter.$($more_field).+, value),
                 },)+)?
             ];
+        }
+
+        #[cfg(test)]
+        #[test]
+        fn every_filter_reads_its_own_values() {
+            $crate::components::check_fields::<$filter>();
         }
     };
 }
@@ -201,7 +209,7 @@ mod tests {
     filter_fields! {
         Few {
             "name", "Name", Control::Text, read_text(name);
-            "level", "Level", Control::Text, read_number(level);
+            "level", "Level", Control::Select(|| choices([1, 2])), read_number(level);
             advanced:
             "since", "From", Control::Day, read_since(since);
             "until", "Until", Control::Day, read_until(until);

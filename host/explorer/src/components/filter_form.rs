@@ -54,7 +54,8 @@ impl<'a, T> FilterForm<'a, T> {
     pub(crate) fn wide_text(self, name: &'static str, label: &str) -> Self {
         let field = html! {
             label.f.whole {
-                span { (label) } input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off";
+                span { (label) }
+                input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off";
             }
         };
         self.add(name, field)
@@ -64,7 +65,9 @@ impl<'a, T> FilterForm<'a, T> {
     pub(crate) fn text(self, name: &'static str, label: &str) -> Self {
         let field = html! {
             label.f {
-                span { (label) } input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off" spellcheck="false";
+                span { (label) }
+                input name=(name) value=(self.params.value(name)) data-control="text" autocomplete="off"
+                    spellcheck="false";
             }
         };
         self.add(name, field)

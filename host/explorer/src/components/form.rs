@@ -6,6 +6,7 @@ use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, Render, html};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::query::{join, pairs};
@@ -15,6 +16,10 @@ use memhost_http::{Problem, ProblemCode};
 
 /// The fields of a form, after its CSRF token is checked.
 pub(crate) struct CsrfForm<T>(pub(crate) T);
+
+/// A form that has a CSRF token only.
+#[derive(Deserialize)]
+pub(crate) struct NoFields {}
 
 impl<T: DeserializeOwned + 'static, S: Send + Sync> FromRequest<S> for CsrfForm<T> {
     type Rejection = Problem;
@@ -93,6 +98,11 @@ pub(crate) fn confirm(view: &View, action: &str, does: &str, hidden: &[(&str, &s
     form(view, action, &body)
 }
 
+/// The buttons at the end of a form: the one that sends it, and a link back.
+pub(crate) fn submit_or_cancel(submit: &str, back: &str) -> Markup {
+    html! { div.actions { button.primary { (submit) } a.quiet href=(back) { "Cancel" } } }
+}
+
 /// A text field.
 pub(crate) struct Field<'a> {
     name: &'a str,
@@ -135,11 +145,11 @@ impl Render for Field<'_> {
             div.field {
                 label for={ "in-" (self.name) } { (self.label) }
                 @if self.rows > 0 {
-                    textarea #{ "in-" (self.name) } name=(self.name) rows=(self.rows) required[self.is_required] aria-describedby=[&described] {
-                        (self.value)
-                    }
+                    textarea #{ "in-" (self.name) } name=(self.name) rows=(self.rows) required[self.is_required]
+                        aria-describedby=[&described] { (self.value) }
                 } @else {
-                    input #{ "in-" (self.name) } name=(self.name) value=(self.value) required[self.is_required] aria-describedby=[&described];
+                    input #{ "in-" (self.name) } name=(self.name) value=(self.value) required[self.is_required]
+                        aria-describedby=[&described];
                 }
                 @if let (Some(help), Some(id)) = (self.help, &described) { p.help #(id) { (help) } }
             }

@@ -1,6 +1,6 @@
 //! The frame of every page: head, navigation, title and description.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
 use super::view::{Theme, View};
 use crate::assets;
@@ -9,7 +9,7 @@ use memhost_types::OperationKind;
 
 /// Who sees a page in the navigation.
 #[derive(Clone, Copy)]
-enum For {
+enum Audience {
     /// Callers who may do this in the company.
     Act(Act),
     /// Operators of the host.
@@ -17,9 +17,9 @@ enum For {
 }
 
 /// A group of the navigation: its name, and for each page the label, the path and who sees it.
-type Group = (&'static str, &'static [(&'static str, &'static str, For)]);
+type Group = (&'static str, &'static [(&'static str, &'static str, Audience)]);
 
-const VIEW: For = For::Act(Act::View);
+const VIEW: Audience = Audience::Act(Act::View);
 
 /// The pages of a company. A path is below the company's own.
 const COMPANY: &[Group] = &[
@@ -28,9 +28,9 @@ const COMPANY: &[Group] = &[
         &[
             ("Overview", "", VIEW),
             ("Operations", "operations", VIEW),
-            ("Records", "records", For::Act(Act::Operate(OperationKind::List))),
-            ("Query", "query", For::Act(Act::Operate(OperationKind::Query))),
-            ("Browse", "browse", For::Act(Act::Operate(OperationKind::Browse))),
+            ("Records", "records", Audience::Act(Act::Operate(OperationKind::List))),
+            ("Query", "query", Audience::Act(Act::Operate(OperationKind::Query))),
+            ("Browse", "browse", Audience::Act(Act::Operate(OperationKind::Browse))),
         ],
     ),
     ("Work", &[("Jobs", "jobs", VIEW), ("Review queue", "reviews", VIEW), ("Hooks", "hooks", VIEW)]),
@@ -41,7 +41,11 @@ const COMPANY: &[Group] = &[
 /// The pages of the host.
 const HOST: &[Group] = &[(
     "Host",
-    &[("Companies", "/", For::Host), ("Plugins", "/plugins", For::Host), ("Operator tokens", "/tokens", For::Host)],
+    &[
+        ("Companies", "/", Audience::Host),
+        ("Plugins", "/plugins", Audience::Host),
+        ("Operator tokens", "/tokens", Audience::Host),
+    ],
 )];
 
 /// A page behind the sign-in.
@@ -82,7 +86,7 @@ impl<'a> Page<'a> {
     /// The HTML of the page.
     pub(crate) fn render(self, body: &Markup) -> Markup {
         let view = self.view;
-        let said = view.explorer.sessions.said(view.session);
+        let said = view.explorer.sessions.take_flash(view.session);
         let main = html! {
             header.bar {
                 a.brand href="/" { (mark()) "memhost" }
@@ -151,9 +155,9 @@ fn document(theme: Theme, title: &str, company: Option<&str>, body: &Markup) -> 
 }
 
 fn groups(view: &View, groups: &[Group]) -> Markup {
-    let may = |who: &For| match who {
-        For::Act(act) => view.allows(*act),
-        For::Host => view.caller.may(Act::Host, None).is_ok(),
+    let may = |who: &Audience| match who {
+        Audience::Act(act) => view.allows(*act),
+        Audience::Host => view.caller.may(Act::Host, None).is_ok(),
     };
     html! {
         @for (name, pages) in groups {
@@ -163,8 +167,10 @@ fn groups(view: &View, groups: &[Group]) -> Markup {
                     p { (name) }
                     ul {
                         @for (name, path, _) in pages {
-                            @let href = if path.starts_with('/') { (*path).to_owned() } else if path.is_empty() { view.at(&[]) } else {
-                                view.at(&[path])
+                            @let href = match *path {
+                                "" => view.at(&[]),
+                                path if path.starts_with('/') => path.to_owned(),
+                                path => view.at(&[path]),
                             };
                             li { a href=(href) aria-current=[current(view, &href)] { (name) } }
                         }
@@ -204,7 +210,7 @@ fn who(view: &View) -> Markup {
             }
             form.out method="post" action="/sign-out" {
                 input type="hidden" name="csrf" value=(view.csrf);
-                span.name title={ "CsrfForm in as " (view.caller.principal()) } { (view.caller.principal()) }
+                span.name title={ "Signed in as " (view.caller.principal()) } { (view.caller.principal()) }
                 button { "Sign out" }
             }
         }
@@ -213,7 +219,12 @@ fn who(view: &View) -> Markup {
 
 /// The logo.
 fn mark() -> Markup {
-    PreEscaped(r#"<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><rect x="1" y="1" width="14" height="14" rx="4" fill="none" stroke="currentColor" stroke-width="1.5"/><rect x="5" y="5" width="6" height="6" rx="1.5" fill="currentColor"/></svg>"#.to_owned())
+    html! {
+        svg.mark viewBox="0 0 16 16" aria-hidden="true" {
+            rect x="1" y="1" width="14" height="14" rx="4" fill="none" stroke="currentColor" stroke-width="1.5" {}
+            rect x="5" y="5" width="6" height="6" rx="1.5" fill="currentColor" {}
+        }
+    }
 }
 
 /// Tabs. `here` is the path of the current page below the company.

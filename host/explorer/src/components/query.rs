@@ -54,8 +54,8 @@ impl<T> QueryParams<T> {
         self.pairs.iter().any(|(name, _)| name != "cursor")
     }
 
-    /// The address of this page with another value of one field. It drops the cursor, because a new filter starts at the
-    /// first page.
+    /// The address of this page with another value of one field. It drops the cursor, because a new filter starts at
+    /// the first page.
     pub(crate) fn with(&self, view: &View, name: &str, value: Option<&str>) -> String {
         let mut pairs: Vec<_> =
             self.pairs.iter().filter(|(known, _)| known != name && known != "cursor").cloned().collect();

@@ -2,38 +2,46 @@
 
 use maud::{Markup, Render, html};
 
+use super::details::empty;
 use super::query::QueryParams;
 use super::view::View;
 
 /// The number of rows on one page of a list.
 pub(crate) const PAGE_SIZE: Option<u32> = Some(50);
 
-/// A column.
+/// A column: the text of its head, and how it is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     name: &'static str,
     class: &'static str,
 }
 
-impl Column {
-    /// Text, at the left.
-    pub(crate) const fn text(name: &'static str) -> Self {
+/// Text, at the left.
+impl From<&'static str> for Column {
+    fn from(name: &'static str) -> Self {
         Self { name, class: "" }
     }
+}
 
-    /// A number, at the right.
-    pub(crate) const fn number(name: &'static str) -> Self {
-        Self { name, class: "n" }
-    }
+/// Text that is shown on wide screens only. The page of the row must have the value, too.
+pub(crate) const fn wide(name: &'static str) -> Column {
+    Column { name, class: "w" }
+}
 
-    /// Shown on wide screens only. The page of the row must have the value, too.
+/// Text that takes the remaining width. It is cut if it is longer.
+pub(crate) const fn long(name: &'static str) -> Column {
+    Column { name, class: "l" }
+}
+
+/// A number, at the right.
+pub(crate) const fn number(name: &'static str) -> Column {
+    Column { name, class: "n" }
+}
+
+impl Column {
+    /// A number that is shown on wide screens only.
     pub(crate) const fn wide(self) -> Self {
-        Self { name: self.name, class: if self.class.is_empty() { "w" } else { "n w" } }
-    }
-
-    /// Takes the remaining width. Long text is cut.
-    pub(crate) const fn long(self) -> Self {
-        Self { name: self.name, class: "l" }
+        Self { class: "n w", ..self }
     }
 }
 
@@ -42,7 +50,7 @@ impl Column {
 pub(crate) struct Row {
     key: Option<String>,
     href: Option<String>,
-    cells: Vec<Markup>,
+    cells: Vec<(Column, Markup)>,
 }
 
 impl Row {
@@ -64,39 +72,47 @@ impl Row {
     }
 
     /// The next cell.
-    pub(crate) fn cell(mut self, value: impl Render) -> Self {
-        self.cells.push(html! { (value) });
+    pub(crate) fn cell(mut self, column: impl Into<Column>, value: impl Render) -> Self {
+        self.cells.push((column.into(), html! { (value) }));
         self
     }
 
     /// The next cell, or a dash.
-    pub(crate) fn maybe<T: Render>(self, value: Option<T>) -> Self {
+    pub(crate) fn maybe<T: Render>(self, column: impl Into<Column>, value: Option<T>) -> Self {
         match value {
-            Some(value) => self.cell(value),
-            None => self.cell(html! { span.none { "–" } }),
+            Some(value) => self.cell(column, value),
+            None => self.cell(column, html! { span.none { "–" } }),
         }
     }
 }
 
-/// A table. Screen readers read `caption`.
-pub(crate) fn table(caption: &str, columns: &[Column], rows: impl IntoIterator<Item = Row>) -> Markup {
+/// A table of rows that have the same columns. Screen readers read `caption`.
+pub(crate) fn table(caption: &str, rows: impl IntoIterator<Item = Row>) -> Markup {
     let rows: Vec<Row> = rows.into_iter().collect();
     // A table that is wider than the screen must be scrollable by keys. Without links it needs its own focus.
     let is_still = rows.iter().all(|row| row.href.is_none());
+    let class = |column: &Column| Some(column.class).filter(|class| !class.is_empty());
     html! {
-        div.scroll tabindex=[is_still.then_some("0")] role=[is_still.then_some("region")] aria-label=[is_still.then_some(caption)] {
+        div.scroll tabindex=[is_still.then_some("0")] role=[is_still.then_some("region")]
+            aria-label=[is_still.then_some(caption)] {
             table {
                 caption.vh { (caption) }
-                thead { tr { @for column in columns { th scope="col" class=[some(column.class)] { (column.name) } } } }
+                thead {
+                    tr {
+                        @for (column, _) in rows.first().into_iter().flat_map(|row| &row.cells) {
+                            th scope="col" class=[class(column)] { (column.name) }
+                        }
+                    }
+                }
                 tbody {
                     @for row in &rows {
                         tr data-key=[&row.key] {
-                            @for (index, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
+                            @for (index, (column, cell)) in row.cells.iter().enumerate() {
                                 @match (&row.href, index) {
-                                    (Some(href), 0) => th scope="row" class=[some(column.class)] {
+                                    (Some(href), 0) => th scope="row" class=[class(column)] {
                                         a.row href=(href) { (cell) }
                                     },
-                                    _ => td class=[some(column.class)] { (cell) },
+                                    _ => td class=[class(column)] { (cell) },
                                 }
                             }
                         }
@@ -107,8 +123,28 @@ pub(crate) fn table(caption: &str, columns: &[Column], rows: impl IntoIterator<I
     }
 }
 
-fn some(class: &str) -> Option<&str> {
-    (!class.is_empty()).then_some(class)
+/// The rows of a list and its pager, or why there are no rows. `name` is the plural of the rows, such as `operations`.
+/// `none` is the title and the text of a list that is empty without a filter.
+pub(crate) fn listing<Q, T>(
+    view: &View,
+    params: &QueryParams<Q>,
+    name: &str,
+    (items, next_cursor): (&[T], Option<&str>),
+    none: (&str, &Markup),
+    rows: &Markup,
+) -> Markup {
+    html! {
+        div #rows data-live {
+            @if !items.is_empty() {
+                (rows)
+                (pager(view, params, next_cursor, name))
+            } @else if params.is_filtered() {
+                (empty(&format!("No matching {name}"), &html! { a href=(view.path) { "Show all " (name) } }))
+            } @else {
+                (empty(none.0, none.1))
+            }
+        }
+    }
 }
 
 /// Links to the next and the first page. `name` is the plural of the rows, such as `operations`.

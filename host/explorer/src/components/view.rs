@@ -1,16 +1,20 @@
 //! The context of a request: the caller, the company and the theme.
 
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use jiff::Timestamp;
+use maud::{Markup, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::format::{exact, time};
 use crate::Explorer;
 use crate::session::SessionKey;
 use memhost_core::{Act, Caller, Service};
-use memhost_http::{Problem, ProblemCode};
+use memhost_http::{Authorized, Permission, Problem, ProblemCode};
 use memhost_types::CompanyId;
 
 /// The characters that are not escaped in a part of an address.
@@ -29,7 +33,7 @@ pub(crate) enum Theme {
 }
 
 impl Theme {
-    /// Of the cookie.
+    /// The theme of a cookie.
     pub(crate) fn of(name: &str) -> Self {
         match name {
             "light" => Self::Light,
@@ -38,7 +42,7 @@ impl Theme {
         }
     }
 
-    /// As the cookie has it.
+    /// The value of the cookie.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -98,8 +102,39 @@ impl View {
     }
 
     /// Shows a message on the next page.
-    pub(crate) fn say(&self, text: impl Into<String>) {
-        self.explorer.sessions.say(self.session, text.into());
+    pub(crate) fn flash(&self, text: impl Into<String>) {
+        self.explorer.sessions.set_flash(self.session, text.into());
+    }
+
+    /// A time as its age, and exactly.
+    pub(crate) fn moment(&self, at: Timestamp) -> Markup {
+        html! { (time(at, self.now)) " " span.soft { (exact(at)) } }
+    }
+}
+
+/// The context of a request whose caller has the permission `P` in the company of the address.
+pub(crate) struct CompanyView<P> {
+    /// The company of the address.
+    pub(crate) company: CompanyId,
+    view: View,
+    permission: PhantomData<P>,
+}
+
+impl<P: Permission> FromRequestParts<Arc<Service>> for CompanyView<P> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+        let view = View::from_request_parts(parts, service).await?;
+        let Authorized { company, .. } = Authorized::<P>::from_request_parts(parts, service).await?;
+        Ok(Self { company, view, permission: PhantomData })
+    }
+}
+
+impl<P> Deref for CompanyView<P> {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
     }
 }
 

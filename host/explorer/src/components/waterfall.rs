@@ -28,9 +28,8 @@ pub(crate) fn waterfall(bars: &[Bar], whole: u64) -> Markup {
                     span.what { (bar.name) }
                     svg viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true" {
                         rect.rail width="1000" height="8" {}
-                        rect class=(bar.class) x=(format!("{:.1}", x.min(1_000.0 - width))) width=(format!("{width:.1}")) height="8" {
-
-                        }
+                        @let x = format!("{:.1}", x.min(1_000.0 - width));
+                        rect class=(bar.class) x=(x) width=(format!("{width:.1}")) height="8" {}
                     }
                     span.took { (duration_us(bar.took)) }
                 }

@@ -1,8 +1,5 @@
 //! Budgets: their usage, setting and removing them.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,38 +7,28 @@ use serde::Deserialize;
 use super::TABS;
 use crate::bindings::budget;
 use crate::components::{
-    CsrfForm, Field, Page, View, binding_choices, empty, form, panel, select_field, tabs, unprocessable,
+    CompanyView, CsrfForm, Field, Page, View, binding_choices, empty, form, panel, select_field, tabs, unprocessable,
 };
-use crate::guard::see;
-use memhost_core::{Act, Service, ServiceError};
-use memhost_http::{Authorized, Problem, permission};
-use memhost_types::{BindingKey, CompanyId, Microcents, Period, SetBudget};
+use crate::guard::redirect;
+use memhost_core::{Act, ServiceError};
+use memhost_http::{Problem, permission};
+use memhost_types::{BindingKey, Microcents, Period, SetBudget};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(crate) struct Given {
+pub(crate) struct BudgetFields {
     binding_key: Option<BindingKey>,
     period: Option<Period>,
     limit: String,
     warn: String,
 }
 
-pub(crate) async fn list(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
-) -> Result<Response, Problem> {
-    Ok(page(&service, &view, &allowed.company, &Given::default(), None).await?.into_response())
+pub(crate) async fn list(view: CompanyView<permission::View>) -> Result<Response, Problem> {
+    Ok(page(&view, &BudgetFields::default(), None).await?.into_response())
 }
 
-async fn page(
-    service: &Service,
-    view: &View,
-    company: &CompanyId,
-    given: &Given,
-    wrong: Option<&str>,
-) -> Result<Markup, Problem> {
-    let all = service.budgets(company).await?;
+async fn page<P>(view: &CompanyView<P>, given: &BudgetFields, wrong: Option<&str>) -> Result<Markup, Problem> {
+    let all = view.service.budgets(&view.company).await?;
     let may = view.allows(Act::Administer);
     let body = html! {
         (tabs(view, "budgets", &TABS))
@@ -69,10 +56,12 @@ async fn page(
         }
         @if may { (set_panel(view, given, wrong)) }
     };
-    Ok(Page::new(view, "Budgets", "Limits on spending per day or month, for the company or one binding. A capture over a limit is refused or waits.").live("budgets").render(&body))
+    let about = "Limits on spending per day or month, for the company or one binding. A capture over a limit is \
+                 refused or waits.";
+    Ok(Page::new(view, "Budgets", about).live("budgets").render(&body))
 }
 
-fn set_panel(view: &View, given: &Given, wrong: Option<&str>) -> Markup {
+fn set_panel(view: &View, given: &BudgetFields, wrong: Option<&str>) -> Markup {
     let whole = std::iter::once((String::new(), "Company".to_owned()));
     let chosen = given.binding_key.as_ref().map_or("", BindingKey::as_str);
     let period = given.period.map_or("month", Period::as_str);
@@ -111,13 +100,11 @@ fn dollars(text: &str) -> Option<Microcents> {
 }
 
 pub(crate) async fn set(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::Administer>,
-    CsrfForm(given): CsrfForm<Given>,
+    view: CompanyView<permission::Administer>,
+    CsrfForm(given): CsrfForm<BudgetFields>,
 ) -> Result<Response, Problem> {
     let wrong = async |wrong: &str| {
-        let page = page(&service, &view, &allowed.company, &given, Some(wrong)).await;
+        let page = page(&view, &given, Some(wrong)).await;
         page.map(|page| unprocessable(&page))
     };
     let Some(limit) = dollars(&given.limit) else {
@@ -125,19 +112,19 @@ pub(crate) async fn set(
     };
     let warn = if given.warn.is_empty() { "80" } else { given.warn.trim().trim_end_matches('%').trim_end() };
     let Ok(percent) = warn.parse::<f64>() else {
-        return wrong("The warning threshold is not a percentage. Enter a number, such as 80.").await;
+        return wrong("The warning threshold is not a percentage. Enter a such as 80.").await;
     };
     let set = SetBudget { limit, warn_share: percent / 100.0 };
     let (binding, period) = (given.binding_key.as_ref(), given.period.unwrap_or(Period::Month));
-    match service.set_budget(&allowed.caller, &allowed.company, binding, period, Some(set)).await {
+    match view.service.set_budget(&view.caller, &view.company, binding, period, Some(set)).await {
         Ok(_) => {}
         Err(ServiceError::Ledger(memhost_core::LedgerError::Field(error))) => {
             return wrong(&error.to_string()).await;
         }
         Err(error) => return Err(error.into()),
     }
-    view.say("The budget is set. Captures that waited for it are retried.");
-    Ok(see(&view.at(&["budgets"])))
+    view.flash("The budget is set. Captures that waited for it are retried.");
+    Ok(redirect(&view.at(&["budgets"])))
 }
 
 #[derive(Deserialize)]
@@ -148,14 +135,12 @@ pub(crate) struct Removed {
 }
 
 pub(crate) async fn remove(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::Administer>,
+    view: CompanyView<permission::Administer>,
     CsrfForm(Removed { binding_key, period }): CsrfForm<Removed>,
 ) -> Result<Response, Problem> {
-    service.set_budget(&allowed.caller, &allowed.company, binding_key.as_ref(), period, None).await?;
-    view.say("The budget is removed. This spending is not limited any more.");
-    Ok(see(&view.at(&["budgets"])))
+    view.service.set_budget(&view.caller, &view.company, binding_key.as_ref(), period, None).await?;
+    view.flash("The budget is removed. This spending is not limited any more.");
+    Ok(redirect(&view.at(&["budgets"])))
 }
 
 #[cfg(test)]

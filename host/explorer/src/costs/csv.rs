@@ -1,6 +1,6 @@
-//! Sums as CSV (RFC 4180) that a spreadsheet takes for data: no cell is read as a formula.
+//! Sums as CSV (RFC 4180). A spreadsheet reads no cell as a formula.
 
-use super::{name, of};
+use super::{counted, dimension_label, dimension_value};
 use memhost_core::{GroupBy, Sums, SumsRow};
 use memhost_types::Microcents;
 
@@ -26,7 +26,7 @@ const COUNTS: [&str; 15] = [
 /// A header and a row for each group. Lines end with CR LF.
 pub(super) fn of_sums(sums: &Sums, group_by: &[GroupBy]) -> String {
     let mut text = String::new();
-    let head = group_by.iter().map(|by| name(*by).to_lowercase());
+    let head = group_by.iter().map(|by| dimension_label(*by).to_lowercase());
     let head = head.chain(COUNTS.iter().map(|name| (*name).to_owned()));
     let last = ["costCents", "reportedCostCents", "latencyP50Us", "latencyP99Us"].map(str::to_owned);
     line(&mut text, head.chain(last));
@@ -39,8 +39,8 @@ pub(super) fn of_sums(sums: &Sums, group_by: &[GroupBy]) -> String {
 fn cells(row: &SumsRow, group_by: &[GroupBy]) -> Vec<String> {
     let sums = &row.sums;
     let latency = |us: Option<u64>| us.map(|us| us.to_string()).unwrap_or_default();
-    let mut cells: Vec<String> = group_by.iter().map(|by| of(row, *by)).collect();
-    cells.extend(COUNTS.iter().map(|field| super::counted(sums, field).to_string()));
+    let mut cells: Vec<String> = group_by.iter().map(|by| dimension_value(row, *by)).collect();
+    cells.extend(COUNTS.iter().map(|field| counted(sums, field).to_string()));
     cells.extend([cents(sums.cost), cents(sums.reported_cost)]);
     cells.extend([latency(sums.latency_p50_us), latency(sums.latency_p99_us)]);
     cells
@@ -56,7 +56,7 @@ fn line(text: &mut String, cells: impl Iterator<Item = String>) {
     text.push_str("\r\n");
 }
 
-/// What begins like a formula gets an apostrophe in front; what has a comma, a quote or a line's end is quoted.
+/// Puts an apostrophe before a formula, and quotes a cell that has a comma, a quote or a line end.
 fn cell(value: &str) -> String {
     let is_formula = value.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
     let value = if is_formula { format!("'{value}") } else { value.to_owned() };

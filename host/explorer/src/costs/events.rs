@@ -1,18 +1,14 @@
 //! Cost events, one for each usage that is billed directly, and flat charges.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::TABS;
 use crate::components::{
-    Column, PAGE_SIZE, Page, QueryParams, Row, Tone, View, badge, count, empty, money, pager, short_id, table, tabs,
-    time, words,
+    CompanyView, PAGE_SIZE, Page, QueryParams, Row, Tone, badge, count, listing, long, money, number, short_id, table,
+    tabs, time, wide, words,
 };
-use memhost_core::Service;
-use memhost_http::{Authorized, Problem, permission};
+use memhost_http::{Problem, permission};
 use memhost_types::{BillingType, CostStatus, Direction, FinanceEvent};
 
 #[derive(Deserialize)]
@@ -21,7 +17,8 @@ pub(crate) struct EventsQuery {
     cursor: Option<String>,
 }
 
-fn billing(r#type: BillingType) -> &'static str {
+/// How a call is billed, in words.
+pub(crate) fn billing_type(r#type: BillingType) -> &'static str {
     match r#type {
         BillingType::MeteredApi => "metered",
         BillingType::SubscriptionIncluded => "subscription",
@@ -31,24 +28,10 @@ fn billing(r#type: BillingType) -> &'static str {
 }
 
 pub(crate) async fn events(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: QueryParams<EventsQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.cost_events(&allowed.company, params.query.cursor.as_deref(), PAGE_SIZE).await?;
-    let columns = [
-        Column::text("Operation"),
-        Column::text("Time"),
-        Column::text("Binding"),
-        Column::text("Agent").wide(),
-        Column::text("Provider"),
-        Column::text("Model").long(),
-        Column::text("Billing").wide(),
-        Column::number("Tokens in").wide(),
-        Column::number("Tokens out").wide(),
-        Column::number("Cost"),
-    ];
+    let page = view.service.cost_events(&view.company, params.query.cursor.as_deref(), PAGE_SIZE).await?;
     let rows = page.items.iter().map(|event| {
         let cost = match event.cost_status {
             CostStatus::Reported => html! { (money(event.cost)) },
@@ -56,27 +39,25 @@ pub(crate) async fn events(
         };
         Row::to(view.at(&["operations", &event.operation_id.to_string()]))
             .key(event.id)
-            .cell(short_id(event.operation_id))
-            .cell(time(event.occurred_at, view.now))
-            .maybe(event.binding_key.as_ref().map(|key| key.as_str()))
-            .maybe(event.agent_id.as_ref().map(|agent| agent.as_str()))
-            .cell(event.provider.as_str())
-            .maybe(event.model.as_deref())
-            .cell(billing(event.billing_type))
-            .cell(count(event.input_tokens))
-            .cell(count(event.output_tokens))
-            .cell(cost)
+            .cell("Operation", short_id(event.operation_id))
+            .cell("Time", time(event.occurred_at, view.now))
+            .maybe("Binding", event.binding_key.as_ref().map(|key| key.as_str()))
+            .maybe(wide("Agent"), event.agent_id.as_ref().map(|agent| agent.as_str()))
+            .cell("Provider", event.provider.as_str())
+            .maybe(long("Model"), event.model.as_deref())
+            .cell(wide("Billing"), billing_type(event.billing_type))
+            .cell(number("Tokens in").wide(), count(event.input_tokens))
+            .cell(number("Tokens out").wide(), count(event.output_tokens))
+            .cell(number("Cost"), cost)
     });
+    let none = html! {
+        "A call that its provider reports as billed by usage creates one. Usage that a run already accounts "
+        "for creates none."
+    };
+    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (tabs(&view, "cost-events", &TABS))
-        @if page.items.is_empty() {
-            (empty("No cost events yet", &html! {
-                "A call that its provider reports as billed by usage creates one. Usage that a run already accounts for creates none."
-            }))
-        } @else {
-            (table("Cost events", &columns, rows))
-            (pager(&view, &params, page.next_cursor.as_deref(), "cost events"))
-        }
+        (listing(&view, &params, "cost events", page_of, ("No cost events yet", &none), &table("Cost events", rows)))
     };
     Ok(Page::new(&view, "Cost events", "Usage that is billed directly, newest first.").render(&body))
 }
@@ -95,49 +76,34 @@ fn amount(event: &FinanceEvent) -> Markup {
 }
 
 pub(crate) async fn charges(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
     params: QueryParams<EventsQuery>,
 ) -> Result<Markup, Problem> {
-    let page = service.finance_events(&allowed.company, params.query.cursor.as_deref(), PAGE_SIZE).await?;
-    let columns = [
-        Column::text("Type"),
-        Column::text("Time"),
-        Column::text("Biller"),
-        Column::text("Applies to").wide(),
-        Column::text("Description").long(),
-        Column::text("Invoice").wide(),
-        Column::text("Entered by").wide(),
-        Column::number("Amount"),
-    ];
+    let page = view.service.finance_events(&view.company, params.query.cursor.as_deref(), PAGE_SIZE).await?;
     let rows = page.items.iter().map(|event| {
         let entered = &event.entered;
         let whose = entered.binding_key.as_ref().map(|key| key.to_string());
         let whose = whose.or_else(|| entered.agent_id.as_ref().map(|agent| format!("agent {agent}")));
         Row::new()
             .key(event.id)
-            .cell(html! { (words(&entered.event_kind)) @if entered.estimated { " " span.tag { "estimated" } } })
-            .cell(time(entered.occurred_at, view.now))
-            .cell(entered.biller.as_str())
-            .maybe(whose)
-            .maybe(entered.description.as_deref())
-            .maybe(entered.external_invoice_id.as_deref())
-            .cell(event.created_by.as_str())
-            .cell(amount(event))
+            .cell("Type", html! { (words(&entered.event_kind)) @if entered.estimated { " " span.tag { "estimated" } } })
+            .cell("Time", time(entered.occurred_at, view.now))
+            .cell("Biller", entered.biller.as_str())
+            .maybe(wide("Applies to"), whose)
+            .maybe(long("Description"), entered.description.as_deref())
+            .maybe(wide("Invoice"), entered.external_invoice_id.as_deref())
+            .cell(wide("Entered by"), event.created_by.as_str())
+            .cell(number("Amount"), amount(event))
     });
+    let none = html! {
+        "Add subscriptions and invoices with " code {
+            "POST /control/v1/companies/" (view.company) "/finance-events"
+        }
+    };
+    let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {
         (tabs(&view, "charges", &TABS))
-        @if page.items.is_empty() {
-            (empty("No flat charges yet", &html! {
-                "Add subscriptions and invoices with " code {
-                    "POST /control/v1/companies/" (allowed.company) "/finance-events"
-                }
-            }))
-        } @else {
-            (table("Flat charges", &columns, rows))
-            (pager(&view, &params, page.next_cursor.as_deref(), "charges"))
-        }
+        (listing(&view, &params, "charges", page_of, ("No flat charges yet", &none), &table("Flat charges", rows)))
     };
     Ok(Page::new(
         &view,

@@ -1,32 +1,26 @@
 //! One operation: a summary sentence, then its whole record.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::cost;
 use crate::components::{
-    Bar, Column, Details, Page, Row, View, binding_link, bytes, count, duration_us, exact, issue_link, job_status,
-    money, outcome, panel, record_link, run_link, sentence, source_link, table, time, waterfall, words,
+    Bar, CompanyView, Details, Page, Row, View, binding_link, bytes, count, duration_us, exact, issue_link, job_status,
+    money, number, outcome, panel, record_link, run_link, sentence, source_link, table, time, waterfall, wide, words,
 };
-use memhost_core::Service;
-use memhost_http::{Authorized, Problem, parse, permission};
+use crate::costs::billing_type;
+use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{
-    AttributionMode, BillingType, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode,
-    OperationId, OperationKind, Outcome, Usage,
+    AttributionMode, CostEvent, Job, JobFilter, LogLine, Operation, OperationError, OperationErrorCode, OperationId,
+    OperationKind, Outcome, Usage,
 };
 
 pub(crate) async fn show(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, id)): Path<(String, String)>,
-    allowed: Authorized<permission::View>,
+    view: CompanyView<permission::View>,
+    PathParam(id): PathParam<OperationId>,
 ) -> Result<Markup, Problem> {
-    let id: OperationId = parse("operationId", &id)?;
-    let found = service.operation(&allowed.company, id).await?;
-    let jobs = jobs(&service, &found).await?;
+    let found = view.service.operation(&view.company, id).await?;
+    let jobs = jobs(&view, &found).await?;
     let body = html! {
         div.stack #operation data-live data-outcome=(found.outcome.as_str()) {
             p.lead { (summary(&found)) " " (outcome(found.outcome)) }
@@ -48,7 +42,8 @@ pub(crate) async fn show(
                     pre tabindex="0" { (pretty(&payload.text)) }
                     @if payload.bytes > payload.text.len() as u64 {
                         p.help {
-                            "The binding's policy stores only the first " (bytes(payload.text.len() as u64)) " of " (bytes(payload.bytes)) "."
+                            "The binding's policy stores only the first " (bytes(payload.text.len() as u64)) " of "
+                            (bytes(payload.bytes)) "."
                         }
                     }
                 }))
@@ -62,7 +57,7 @@ pub(crate) async fn show(
     let mut title = words(found.kind.as_str());
     title[..1].make_ascii_uppercase();
     let page = Page::new(&view, &title, "").crumb("Operations", view.at(&["operations"]));
-    // What has ended stays as it is.
+    // An operation that has ended does not change.
     Ok(if found.outcome == Outcome::InProgress { page.live("operations") } else { page }.render(&body))
 }
 
@@ -98,7 +93,7 @@ fn summary(operation: &Operation) -> String {
     }
 }
 
-/// What went wrong, and the page on which one may do something about it.
+/// The error, and a link to the page where it can be solved.
 fn wrong(view: &View, operation: &Operation, error: &OperationError) -> Markup {
     use OperationErrorCode as Code;
     let binding = || operation.binding_key.as_ref().map(|key| (view.at(&["bindings", key.as_str()]), "Binding"));
@@ -125,7 +120,7 @@ fn wrong(view: &View, operation: &Operation, error: &OperationError) -> Markup {
 
 fn provenance(view: &View, operation: &Operation) -> Details {
     let scope = &operation.scope;
-    let moment = |moment: Timestamp| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
+    let moment = |at| view.moment(at);
     let version = operation.provider_version.as_deref().unwrap_or_default();
     let details = Details::default()
         .row("Started", moment(operation.started_at))
@@ -133,11 +128,23 @@ fn provenance(view: &View, operation: &Operation) -> Details {
         .maybe("Binding", operation.binding_key.as_ref().map(|key| binding_link(view, key.as_str())))
         .maybe("Provider", operation.provider_key.as_ref().map(|key| html! { (key) " " span.soft { (version) } }))
         .maybe("Source", operation.source.as_ref().map(|source| source_link(view, source)))
-        .maybe("Agent", scope.agent_id.as_ref().map(|id| here(view, "agentId", id.as_str(), &html! { (id) })))
-        .maybe("Project", scope.project_id.as_deref().map(|id| here(view, "projectId", id, &html! { (id) })))
-        .maybe("Issue", scope.issue_id.as_deref().map(|id| here(view, "issueId", id, &issue_link(view, id))))
-        .maybe("Run", scope.run_id.as_deref().map(|id| here(view, "runId", id, &run_link(view, id))))
-        .maybe("Session", scope.session_key.as_deref().map(|id| here(view, "sessionKey", id, &html! { (id) })))
+        .maybe(
+            "Agent",
+            scope.agent_id.as_ref().map(|id| with_operations_link(view, "agentId", id.as_str(), &html! { (id) })),
+        )
+        .maybe(
+            "Project",
+            scope.project_id.as_deref().map(|id| with_operations_link(view, "projectId", id, &html! { (id) })),
+        )
+        .maybe(
+            "Issue",
+            scope.issue_id.as_deref().map(|id| with_operations_link(view, "issueId", id, &issue_link(view, id))),
+        )
+        .maybe("Run", scope.run_id.as_deref().map(|id| with_operations_link(view, "runId", id, &run_link(view, id))))
+        .maybe(
+            "Session",
+            scope.session_key.as_deref().map(|id| with_operations_link(view, "sessionKey", id, &html! { (id) })),
+        )
         .maybe("Subject", scope.subject_id.as_deref())
         .maybe("Namespace", scope.namespace.as_deref());
     let details = match &operation.hook {
@@ -158,8 +165,8 @@ fn provenance(view: &View, operation: &Operation) -> Details {
     details.row("ID", html! { code { (operation.id) } })
 }
 
-/// Something that an operation is about, and the operations that are about the same.
-fn here(view: &View, field: &str, id: &str, shown: &Markup) -> Markup {
+/// A field of the scope, with a link to the operations that have the same value.
+fn with_operations_link(view: &View, field: &str, id: &str, shown: &Markup) -> Markup {
     let all = format!("{}?{field}={}", view.at(&["operations"]), crate::components::escape(id));
     html! { (shown) " · " a.quiet href=(all) { "Show operations" } }
 }
@@ -208,8 +215,8 @@ fn records(view: &View, operation: &Operation) -> Markup {
     }
 }
 
-/// The jobs that it left: where it left any.
-async fn jobs(service: &Service, operation: &Operation) -> Result<Vec<Job>, Problem> {
+/// The jobs that the operation left.
+async fn jobs(view: &View, operation: &Operation) -> Result<Vec<Job>, Problem> {
     if operation.jobs.is_empty() {
         return Ok(Vec::new());
     }
@@ -220,7 +227,7 @@ async fn jobs(service: &Service, operation: &Operation) -> Result<Vec<Job>, Prob
         until: end.checked_add(jiff::SignedDuration::from_secs(60)).ok(),
         ..JobFilter::default()
     };
-    let page = service.jobs(&operation.company_id, &filter, None, Some(100)).await?;
+    let page = view.service.jobs(&operation.company_id, &filter, None, Some(100)).await?;
     Ok(page.items.into_iter().filter(|job| job.operation_id == operation.id).collect())
 }
 
@@ -244,34 +251,23 @@ fn jobs_of(view: &View, operation: &Operation, known: &[Job]) -> Markup {
 }
 
 fn usage(view: &View, operation: &Operation) -> Markup {
-    let columns = [
-        Column::text("Provider"),
-        Column::text("Model"),
-        Column::text("Billing").wide(),
-        Column::text("Accounting").wide(),
-        Column::number("Tokens in"),
-        Column::number("Cached").wide(),
-        Column::number("Tokens out"),
-        Column::number("Embedded").wide(),
-        Column::number("Cost"),
-    ];
     let row = |usage: &Usage| {
         Row::new()
-            .cell(usage.provider.as_str())
-            .maybe(usage.model.as_deref())
-            .maybe(usage.billing_type.map(billing))
-            .cell(attribution(usage.attribution()))
-            .maybe(usage.input_tokens.map(count))
-            .maybe(usage.cached_input_tokens.map(count))
-            .maybe(usage.output_tokens.map(count))
-            .maybe(usage.embedding_tokens.map(count))
-            .maybe(usage.cost.map(money))
+            .cell("Provider", usage.provider.as_str())
+            .maybe("Model", usage.model.as_deref())
+            .maybe(wide("Billing"), usage.billing_type.map(billing_type))
+            .cell(wide("Accounting"), attribution(usage.attribution()))
+            .maybe(number("Tokens in"), usage.input_tokens.map(count))
+            .maybe(number("Cached").wide(), usage.cached_input_tokens.map(count))
+            .maybe(number("Tokens out"), usage.output_tokens.map(count))
+            .maybe(number("Embedded").wide(), usage.embedding_tokens.map(count))
+            .maybe(number("Cost"), usage.cost.map(money))
     };
     html! {
         @if operation.usage.is_empty() {
             p.soft { "The provider reported no usage." }
         } @else {
-            (table("Usage", &columns, operation.usage.iter().map(row)))
+            (table("Usage", operation.usage.iter().map(row)))
             (Details::default()
                 .maybe("Total cost", cost(operation).map(money))
                 .maybe("Cost events", (!operation.cost_event_ids.is_empty()).then(|| cost_events(view, operation))))
@@ -279,7 +275,7 @@ fn usage(view: &View, operation: &Operation) -> Markup {
     }
 }
 
-/// The events that stand in the ledger for it.
+/// Its cost events.
 fn cost_events(view: &View, operation: &Operation) -> Markup {
     let events = CostEvent::of(operation);
     html! {
@@ -290,15 +286,6 @@ fn cost_events(view: &View, operation: &Operation) -> Markup {
                 }
             }
         }
-    }
-}
-
-fn billing(kind: BillingType) -> &'static str {
-    match kind {
-        BillingType::MeteredApi => "metered",
-        BillingType::SubscriptionIncluded => "subscription",
-        BillingType::SubscriptionOverage => "subscription overage",
-        BillingType::Unknown => "unknown",
     }
 }
 
@@ -317,7 +304,7 @@ fn log(lines: &[LogLine]) -> Markup {
     }
 }
 
-/// JSON with its lines, where it is whole.
+/// JSON with line breaks. A text that was cut off stays as it is.
 fn pretty(text: &str) -> String {
     let value = serde_json::from_str::<serde_json::Value>(text).ok();
     value.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| text.to_owned())

@@ -2,12 +2,10 @@
 
 use maud::{Markup, html};
 
-use crate::components::{Tone, View, badge, duration_us, panel, sentence};
-use memhost_core::{Act, BindingView, BreakerState, Page, Service};
+use crate::components::{CompanyView, Tone, View, badge, duration_us, panel, sentence};
+use memhost_core::{Act, BindingView, BreakerState, Page};
 use memhost_http::Problem;
-use memhost_types::{
-    BudgetState, CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, ReviewFilter, ReviewStatus,
-};
+use memhost_types::{BudgetState, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, ReviewFilter, ReviewStatus};
 
 /// Counting stops at this number.
 const COUNTED: u32 = 100;
@@ -21,18 +19,13 @@ struct Item {
 }
 
 /// The list of problems.
-pub(super) async fn list(
-    service: &Service,
-    view: &View,
-    company: &CompanyId,
-    bindings: &[BindingView],
-) -> Result<Markup, Problem> {
+pub(super) async fn list<P>(view: &CompanyView<P>, bindings: &[BindingView]) -> Result<Markup, Problem> {
     let mut all = Vec::new();
     for shown in bindings {
         of_binding(view, shown, &mut all);
     }
-    of_work(service, view, company, &mut all).await?;
-    for found in service.budgets(company).await? {
+    of_work(view, &mut all).await?;
+    for found in view.service.budgets(&view.company).await? {
         let (tone, word) = match found.state {
             BudgetState::Open => continue,
             BudgetState::Warning => (Tone::Warning, "near limit"),
@@ -43,7 +36,7 @@ pub(super) async fn list(
         all.push(Item { tone, word, text, href: view.at(&["budgets"]) });
     }
     if view.caller.may(Act::Host, None).is_ok() {
-        let refused = service.plugins().refused.len();
+        let refused = view.service.plugins().refused.len();
         if refused > 0 {
             let text = html! { (refused) @if refused == 1 { " file" } @else { " files" } " in the plugins directory" };
             all.push(Item { tone: Tone::Warning, word: "rejected", text, href: "/plugins#refused".to_owned() });
@@ -94,7 +87,8 @@ fn of_binding(view: &View, shown: &BindingView, all: &mut Vec<Item>) {
 }
 
 /// Pending reviews, dead letters and failed jobs.
-async fn of_work(service: &Service, view: &View, company: &CompanyId, all: &mut Vec<Item>) -> Result<(), Problem> {
+async fn of_work<P>(view: &CompanyView<P>, all: &mut Vec<Item>) -> Result<(), Problem> {
+    let (service, company) = (&view.service, &view.company);
     let pending = ReviewFilter { status: Some(ReviewStatus::Pending), ..ReviewFilter::default() };
     let dead = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
     let failed = JobFilter { status: Some(JobStatus::Failed), ..JobFilter::default() };

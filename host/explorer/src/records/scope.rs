@@ -72,7 +72,8 @@ pub(crate) fn address(href: &str, binding: Option<&BindingKey>, scope: &Scope) -
     if named.is_empty() { href.to_owned() } else { format!("{href}?{}", named.join("&")) }
 }
 
-/// The fields of a filter that name a binding and a scope. An agent has no field for the agent, and gets no list of bindings.
+/// The fields of a filter that name a binding and a scope. An agent has no field for the agent, and gets no list of
+/// bindings.
 pub(crate) fn fields<'a, T>(view: &View, form: FilterForm<'a, T>) -> FilterForm<'a, T> {
     let form = match view.allows(Act::View) {
         true => form.select("bindingKey", "Binding", binding_choices(view)),
@@ -123,7 +124,7 @@ impl std::str::FromStr for Object {
 }
 
 /// The message of an error that the caller can correct in the form. Any other error is returned as it is.
-pub(crate) fn wrong(error: ServiceError) -> Result<String, Problem> {
+pub(crate) fn correctable(error: ServiceError) -> Result<String, Problem> {
     use memhost_types::OperationErrorCode as Code;
     match &error {
         ServiceError::Field(_) => Ok(error.to_string()),

@@ -1,24 +1,26 @@
 //! One record: its text, metadata, source, and the operations that wrote, returned or cited it.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::scope::ScopeQuery;
-use super::{address, place};
+use super::{address, record_path};
 use crate::components::{
-    Details, Page, QueryParams, View, binding_link, empty, exact, issue_link, panel, run_link, scope_details, short_id,
-    source_link, time, words,
+    CompanyView, Details, Page, QueryParams, View, binding_link, empty, issue_link, panel, run_link, scope_details,
+    short_id, source_link, time, words,
 };
-use memhost_core::{Abilities, Act, Caller, Service};
-use memhost_http::{Authorized, Problem, ProblemCode, parse, permission};
+use memhost_core::{Abilities, Act, Service};
+use memhost_http::{Permission, Problem, ProblemCode, parse, permission};
 use memhost_types::{
-    BindingKey, CompanyId, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId,
-    Scope, Snippet, SourceRef,
+    BindingKey, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId, Scope,
+    Snippet, SourceRef,
 };
 
 /// How many of the latest operations of a binding are looked at for a record.
@@ -26,87 +28,92 @@ const LOOKED_AT: u32 = 300;
 /// How many of them are shown.
 const SHOWN: usize = 12;
 
-/// The record that an address names.
-pub(super) struct Named {
+/// The context of a page about one record, whose caller has the permission `P` in the company of the address.
+pub(crate) struct RecordView<P> {
     pub(super) binding: BindingKey,
     pub(super) id: RecordId,
     pub(super) scope: Scope,
-    pub(super) abilities: Abilities,
     pub(super) handle: RecordHandle,
+    abilities: Abilities,
+    view: CompanyView<P>,
 }
 
-impl Named {
-    /// Reads an address. The binding decides the provider.
-    pub(super) async fn of(
-        service: &Service,
-        caller: &Caller,
-        kind: OperationKind,
-        (company, binding, id): (&CompanyId, &str, &str),
-        within: &ScopeQuery,
-    ) -> Result<Self, Problem> {
-        let binding: BindingKey = parse("bindingKey", binding)?;
-        let id: RecordId = parse("providerRecordId", id)?;
-        let scope = within.of(company);
-        let abilities = service.abilities(caller, kind, &mut scope.clone(), Some(&binding)).await?;
+impl<P: Permission> FromRequestParts<Arc<Service>> for RecordView<P> {
+    type Rejection = Problem;
+
+    /// The binding in the address decides the provider.
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
+        let view = CompanyView::<P>::from_request_parts(parts, service).await?;
+        let names = Path::<(String, String, String)>::from_request_parts(parts, service).await;
+        let Path((_, binding, id)) = names.map_err(|rejection| Problem::invalid(rejection.to_string()))?;
+        let query = QueryParams::<ScopeQuery>::from_request_parts(parts, service).await?.query;
+        let binding: BindingKey = parse("bindingKey", &binding)?;
+        let id: RecordId = parse("providerRecordId", &id)?;
+        let scope = query.of(&view.company);
+        let kind = if let Act::Operate(kind) = P::ACT { kind } else { OperationKind::Get };
+        let abilities = service.abilities(&view.caller, kind, &mut scope.clone(), Some(&binding)).await?;
         let Some(provider_key) = abilities.provider_key.clone() else {
-            let detail = format!("the company {company} has no binding `{binding}`; its bindings are in its list");
+            let detail = format!("the company {} has no binding `{binding}`; see its list of bindings", view.company);
             return Err(Problem::new(ProblemCode::NoBinding, detail));
         };
         let handle = RecordHandle { provider_key, provider_record_id: id.clone() };
-        Ok(Self { binding, id, scope, abilities, handle })
+        Ok(Self { binding, id, scope, handle, abilities, view })
+    }
+}
+
+impl<P> Deref for RecordView<P> {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
+    }
+}
+
+impl<P> RecordView<P> {
+    /// The address of a page about the record: `records`, `correct` or `forget`.
+    pub(super) fn path(&self, page: &str) -> String {
+        address(&self.at(&[page, self.binding.as_str(), self.id.as_str()]), None, &self.scope)
     }
 
-    /// The address of its page, or of what is done to it: `forget`, `correct`.
-    pub(super) fn at(&self, view: &View, what: &str) -> String {
-        match what {
-            "" => place(view, &self.binding, &self.id, &self.scope),
-            what => address(&view.at(&[what, self.binding.as_str(), self.id.as_str()]), None, &self.scope),
-        }
+    /// The address of the list that the record is in.
+    pub(super) fn list(&self) -> String {
+        address(&self.at(&["records"]), Some(&self.binding), &self.scope)
     }
 
-    /// The list that it is in.
-    pub(super) fn list(&self, view: &View) -> String {
-        address(&view.at(&["records"]), Some(&self.binding), &self.scope)
+    /// A page below the list.
+    pub(super) fn page<'a>(&'a self, title: &'a str, about: &'a str) -> Page<'a> {
+        Page::new(self, title, about).crumb("Records", self.list())
     }
 
     /// The record, if this scope sees it.
-    pub(super) async fn get(&self, service: &Service, caller: &Caller) -> Result<Option<Snippet>, Problem> {
+    pub(super) async fn get(&self) -> Result<Option<Snippet>, Problem> {
         let request = GetRequest {
             binding_key: Some(self.binding.clone()),
             scope: self.scope.clone(),
             handle: self.handle.clone(),
         };
-        Ok(service.get(caller, request).await?.record)
+        Ok(self.service.get(&self.caller, request).await?.record)
     }
 
-    /// The record's page where there is none.
-    pub(super) async fn gone(&self, service: &Service, view: &View) -> Response {
-        let operations = operations(service, view, self).await;
+    /// The page for a record that this scope does not see.
+    pub(super) async fn gone(&self) -> Response {
+        let operations = operations(self).await;
         let body = html! {
             (empty("This scope has no such record", &html! {
                 "It was forgotten, waits for review, or belongs to another agent, subject or namespace. "
-                a href=(self.list(view)) { "Show the records of this scope" }
+                a href=(self.list()) { "Show the records of this scope" }
             }))
-            (related_operations(view, self, &operations))
+            (related_operations(self, &operations))
         };
-        let page = Page::new(view, "Record not found", "").crumb("Records", self.list(view)).render(&body);
-        (StatusCode::NOT_FOUND, page).into_response()
+        (StatusCode::NOT_FOUND, self.page("Record not found", "").render(&body)).into_response()
     }
 }
 
-pub(crate) async fn show(
-    State(service): State<Arc<Service>>,
-    view: View,
-    Path((_, binding, record)): Path<(String, String, String)>,
-    allowed: Authorized<permission::Get>,
-    params: QueryParams<ScopeQuery>,
-) -> Result<Response, Problem> {
-    let address = (&allowed.company, binding.as_str(), record.as_str());
-    let named = Named::of(&service, &allowed.caller, OperationKind::Get, address, &params.query).await?;
-    let Some(found) = named.get(&service, &allowed.caller).await? else { return Ok(named.gone(&service, &view).await) };
-    let operations = operations(&service, &view, &named).await;
+pub(crate) async fn show(record: RecordView<permission::Get>) -> Result<Response, Problem> {
+    let Some(found) = record.get().await? else { return Ok(record.gone().await) };
+    let operations = operations(&record).await;
     let body = html! {
-        div.two #record data-key=(named.id) {
+        div.two #record data-key=(record.id) {
             div.stack {
                 (panel("text", "Text", &html! { p.text { (found.text) } }))
                 @if let Some(summary) = &found.summary {
@@ -117,46 +124,43 @@ pub(crate) async fn show(
                 }
             }
             div.stack {
-                (panel("about", "Details", &html! { (about(&view, &named, &found)) }))
-                (panel("source", "Source", &came(&view, found.source.as_ref())))
-                (related_operations(&view, &named, &operations))
+                (panel("about", "Details", &html! { (about(&record, &found)) }))
+                (panel("source", "Source", &source_details(&record, found.source.as_ref())))
+                (related_operations(&record, &operations))
             }
         }
     };
-    let page = Page::new(&view, "Record", "As its provider stores it now.")
-        .crumb("Records", named.list(&view))
-        .action(actions(&view, &named))
-        .render(&body);
-    Ok(page.into_response())
+    let page = record.page("Record", "As its provider stores it now.").action(actions(&record));
+    Ok(page.render(&body).into_response())
 }
 
-fn actions(view: &View, named: &Named) -> Markup {
-    let may = |kind| view.allows(Act::Operate(kind));
+fn actions<P>(record: &RecordView<P>) -> Markup {
+    let may = |kind| record.allows(Act::Operate(kind));
     html! {
-        @if named.abilities.capabilities.correction && may(OperationKind::Correct) {
-            a.button href=(named.at(view, "correct")) { "Correct" }
+        @if record.abilities.capabilities.correction && may(OperationKind::Correct) {
+            a.button href=(record.path("correct")) { "Correct" }
         }
-        @if may(OperationKind::Forget) { a.button href=(named.at(view, "forget")) { "Forget" } }
+        @if may(OperationKind::Forget) { a.button href=(record.path("forget")) { "Forget" } }
     }
 }
 
-fn about(view: &View, named: &Named, found: &Snippet) -> Details {
-    let moment = |moment| html! { (time(moment, view.now)) " " span.soft { (exact(moment)) } };
-    let key = named.binding.as_str();
-    let binding = match view.allows(Act::View) {
-        true => binding_link(view, key),
+fn about<P>(record: &RecordView<P>, found: &Snippet) -> Details {
+    let moment = |at| record.moment(at);
+    let key = record.binding.as_str();
+    let binding = match record.allows(Act::View) {
+        true => binding_link(record, key),
         false => html! { (key) },
     };
     let details = Details::default()
         .row("Binding", binding)
-        .row("Provider", named.handle.provider_key.as_str())
-        .row("Record ID", html! { code { (named.id) } })
+        .row("Provider", record.handle.provider_key.as_str())
+        .row("Record ID", html! { code { (record.id) } })
         .maybe("Created", found.created_at.map(moment))
         .maybe("Updated", found.updated_at.map(moment));
-    scope_details(details, &named.scope)
+    scope_details(details, &record.scope)
 }
 
-fn came(view: &View, source: Option<&SourceRef>) -> Markup {
+fn source_details(view: &View, source: Option<&SourceRef>) -> Markup {
     let Some(source) = source else { return html! { p.soft { "No source." } } };
     let details = Details::default()
         .row("Source", source_link(view, source))
@@ -170,7 +174,7 @@ fn came(view: &View, source: Option<&SourceRef>) -> Markup {
     html! { (details) }
 }
 
-/// Metadata as it is, one line a name.
+/// Metadata as it is, one line for each name.
 fn listed(metadata: &JsonObject) -> Markup {
     html! {
         dl.details {
@@ -184,21 +188,24 @@ fn listed(metadata: &JsonObject) -> Markup {
     }
 }
 
-/// The latest operations that wrote a record, gave it out in answer to a question, or say that they build on it.
-async fn operations(service: &Service, view: &View, named: &Named) -> Vec<Operation> {
-    let Some(company) = view.company.as_ref().filter(|_| view.allows(Act::View)) else { return Vec::new() };
-    let filter = OperationFilter { binding_key: Some(named.binding.clone()), ..OperationFilter::default() };
-    let latest = service.operations(company, &filter, None, LOOKED_AT).await.map(|page| page.items).unwrap_or_default();
+/// The latest operations that wrote a record, returned it for a query, or cite it.
+async fn operations<P>(record: &RecordView<P>) -> Vec<Operation> {
+    if !record.allows(Act::View) {
+        return Vec::new();
+    }
+    let filter = OperationFilter { binding_key: Some(record.binding.clone()), ..OperationFilter::default() };
+    let latest = record.service.operations(&record.view.company, &filter, None, LOOKED_AT).await;
+    let latest = latest.map(|page| page.items).unwrap_or_default();
     // Lists and reads of a record are not worth showing here.
     let tells = |operation: &Operation| operation.kind.is_write() || operation.kind == OperationKind::Query;
-    let has = |handles: &[RecordHandle]| handles.contains(&named.handle);
+    let has = |handles: &[RecordHandle]| handles.contains(&record.handle);
     let mut latest: Vec<_> = latest.into_iter().filter(tells).filter(|o| has(&o.records) || has(&o.cited)).collect();
     latest.truncate(SHOWN);
     latest
 }
 
-fn related_operations(view: &View, named: &Named, operations: &[Operation]) -> Markup {
-    if !view.allows(Act::View) {
+fn related_operations<P>(record: &RecordView<P>, operations: &[Operation]) -> Markup {
+    if !record.allows(Act::View) {
         return html! {};
     }
     panel(
@@ -212,17 +219,18 @@ fn related_operations(view: &View, named: &Named, operations: &[Operation]) -> M
                     @for operation in operations {
                         li.between data-key=(operation.id) {
                             span {
-                                a href=(view.at(&["operations", &operation.id.to_string()])) {
+                                a href=(record.at(&["operations", &operation.id.to_string()])) {
                                     (words(operation.kind.as_str()))
                                 }
-                                @if operation.cited.contains(&named.handle) { " that cites it" }
+                                @if operation.cited.contains(&record.handle) { " that cites it" }
                                 " " span.soft { (operation.principal) " " (short_id(operation.id)) }
                             }
                             span.soft {
-                                @if operation.scope != named.scope {
-                                    a href=(place(view, &named.binding, &named.id, &operation.scope)) { "view in its scope" } " · "
+                                @if operation.scope != record.scope {
+                                    @let href = record_path(record, &record.binding, &record.id, &operation.scope);
+                                    a href=(href) { "view in its scope" } " · "
                                 }
-                                (time(operation.started_at, view.now))
+                                (time(operation.started_at, record.now))
                             }
                         }
                     }

@@ -1,26 +1,22 @@
 //! Creating a record.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::scope::{inputs, wrong};
-use super::{object, place, scope_query};
+use super::scope::{correctable, inputs};
+use super::{object, record_path, scope_query};
 use crate::components::{
-    CsrfForm, Field, Page, View, binding_choices, form, select_field, sentence, unix_lines, unprocessable,
+    CompanyView, CsrfForm, Field, Page, binding_choices, form, select_field, sentence, submit_or_cancel, unix_lines,
+    unprocessable,
 };
-use crate::guard::see;
-use memhost_core::{Act, Service};
-use memhost_http::{Authorized, Problem, permission};
-use memhost_types::{
-    BindingKey, CompanyId, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest,
-};
+use crate::guard::redirect;
+use memhost_core::Act;
+use memhost_http::{Problem, permission};
+use memhost_types::{BindingKey, OperationKind, RecordId, RecordWrite, SourceKind, SourceRef, UpsertRequest};
 
 scope_query! {
     /// The fields of the form.
-    Written {
+    RecordFields {
         binding_key: Option<BindingKey>,
         text: Option<String>,
         summary: Option<String>,
@@ -30,11 +26,11 @@ scope_query! {
     }
 }
 
-pub(crate) async fn new(view: View, allowed: Authorized<permission::Upsert>) -> Markup {
-    page(&view, &allowed.company, &Written::default(), None)
+pub(crate) async fn new(view: CompanyView<permission::Upsert>) -> Markup {
+    page(&view, &RecordFields::default(), None)
 }
 
-fn page(view: &View, company: &CompanyId, given: &Written, error: Option<&str>) -> Markup {
+fn page<P>(view: &CompanyView<P>, given: &RecordFields, error: Option<&str>) -> Markup {
     let value = |field: &Option<String>| field.clone().unwrap_or_default();
     let id = given.id.as_ref().map(ToString::to_string).unwrap_or_default();
     let key = given.binding_key.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -46,18 +42,20 @@ fn page(view: &View, company: &CompanyId, given: &Written, error: Option<&str>) 
         } @else { (Field::new("bindingKey", "Binding", &key).help("Empty: the default for the scope.")) }
         fieldset.field {
             legend { "Scope (empty: visible to all agents)" }
-            (inputs(view, &given.scope(company)))
+            (inputs(view, &given.scope(&view.company)))
         }
         details.more open[error.is_some()] {
             summary { "Summary, metadata and source" }
             div.stack {
                 (Field::new("summary", "Summary", &value(&given.summary)).lines(2))
                 div.json { (Field::new("metadata", "Metadata (JSON)", &value(&given.metadata)).lines(4)) }
-                (Field::new("externalRef", "External reference", &value(&given.external_ref)).help("For example the address of a page. The issue and the run above are part of the source, too."))
-                (Field::new("id", "Record ID", &id).help("Empty: the provider chooses one. A record that has this ID is replaced."))
+                (Field::new("externalRef", "External reference", &value(&given.external_ref))
+                    .help("For example the address of a page. The source also has the issue and the run above."))
+                (Field::new("id", "Record ID", &id)
+                    .help("Empty: the provider chooses one. A record that has this ID is replaced."))
             }
         }
-        div.actions { button.primary { "Save" } a.quiet href=(view.at(&["records"])) { "Cancel" } }
+        (submit_or_cancel("Save", &view.at(&["records"])))
     };
     let body = html! {
         @if let Some(error) = error { p.wrong role="alert" { "Not saved. " (sentence(error)) } }
@@ -69,19 +67,17 @@ fn page(view: &View, company: &CompanyId, given: &Written, error: Option<&str>) 
 }
 
 pub(crate) async fn create(
-    State(service): State<Arc<Service>>,
-    view: View,
-    allowed: Authorized<permission::Upsert>,
-    CsrfForm(given): CsrfForm<Written>,
+    view: CompanyView<permission::Upsert>,
+    CsrfForm(given): CsrfForm<RecordFields>,
 ) -> Result<Response, Problem> {
-    let company = &allowed.company;
-    let refuse = |error: &str| Ok(unprocessable(&page(&view, company, &given, Some(error))));
+    let company = &view.company;
+    let refuse = |error: &str| Ok(unprocessable(&page(&view, &given, Some(error))));
     let Some(text) = given.text.as_deref().map(unix_lines) else { return refuse("the text is missing") };
     let metadata = match object("metadata", given.metadata.as_deref()) {
         Ok(metadata) => metadata,
         Err(problem) => return refuse(&format!("metadata: {}", problem.detail())),
     };
-    let scope = given.scope(company);
+    let scope = given.scope(&view.company);
     let source = SourceRef {
         issue_id: scope.issue_id.clone(),
         run_id: scope.run_id.clone(),
@@ -95,16 +91,18 @@ pub(crate) async fn create(
         source: Some(source),
         records: vec![RecordWrite { id: given.id.clone(), text, summary, metadata }],
     };
-    let written = match service.upsert(&allowed.caller, request).await {
+    let written = match view.service.upsert(&view.caller, request).await {
         Ok(written) => written,
-        Err(error) => return refuse(&wrong(error)?),
+        Err(error) => return refuse(&correctable(error)?),
     };
-    view.say("Record created.");
+    view.flash("Record created.");
     // The answer does not name the binding, so it is resolved once more from the scope.
     let (mut within, named) = (scope.clone(), given.binding_key.as_ref());
-    let abilities = service.abilities(&allowed.caller, OperationKind::RecordUpsert, &mut within, named).await?;
+    let abilities = view.service.abilities(&view.caller, OperationKind::RecordUpsert, &mut within, named).await?;
     match (abilities.binding_key, written.records.first()) {
-        (Some(binding), Some(record)) => Ok(see(&place(&view, &binding, &record.provider_record_id, &scope))),
-        _ => Ok(see(&super::address(&view.at(&["records"]), None, &scope))),
+        (Some(binding), Some(record)) => {
+            Ok(redirect(&record_path(&view, &binding, &record.provider_record_id, &scope)))
+        }
+        _ => Ok(redirect(&super::address(&view.at(&["records"]), None, &scope))),
     }
 }

@@ -1,17 +1,15 @@
 //! Creating a token.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::owner::TokenOwner;
 use super::value_page;
-use crate::components::{CsrfForm, Field, View, checkbox, form, select_field, unprocessable, words};
-use memhost_core::{CreateToken, Service, ServiceError};
+use crate::components::{CsrfForm, Field, checkbox, form, select_field, submit_or_cancel, unprocessable, words};
+use memhost_core::{CreateToken, ServiceError};
 use memhost_http::{Problem, permission};
 use memhost_types::{IdError, OperationKind, Role};
 
@@ -34,25 +32,28 @@ const ROLES: [(&str, &str); 3] = [
 ];
 
 /// The fields as the browser sent them.
-type Given = BTreeMap<String, String>;
+type FormFields = BTreeMap<String, String>;
 
-pub(crate) async fn new(view: View, owner: TokenOwner<permission::Administer>) -> Markup {
-    page(&view, &owner, &Given::new(), None)
+pub(crate) async fn new(owner: TokenOwner<permission::Administer>) -> Markup {
+    page(&owner, &FormFields::new(), None)
 }
 
-fn page(view: &View, owner: &TokenOwner<permission::Administer>, given: &Given, error: Option<&str>) -> Markup {
+fn page(owner: &TokenOwner<permission::Administer>, given: &FormFields, error: Option<&str>) -> Markup {
     let value = |name: &str| given.get(name).map_or("", String::as_str);
-    let is_company = owner.company().is_some();
+    let is_company = owner.company.is_some();
     let expires = if value("expires").is_empty() { DEFAULT_LIFETIME } else { value("expires") };
     let kinds = OperationKind::ALL.iter().filter(|kind| **kind != OperationKind::Control);
     let body = html! {
         @if let Some(error) = error { p.wrong role="alert" { (error) } }
-        (form(view, &owner.path(""), &html! {
-            (Field::new("name", "Name", value("name")).required().help("The program or person that uses the token, such as paperclip or ada's laptop."))
+        (form(owner, &owner.path(""), &html! {
+            (Field::new("name", "Name", value("name")).required()
+                .help("The program or person that uses the token, such as paperclip or ada's laptop."))
             @if is_company {
                 (select_field("role", "Role", value("role"), ROLES))
-                (Field::new("agentId", "Agent", value("agentId")).help("Required for the role Agent, and only allowed there."))
-                (Field::new("runId", "Run", value("runId")).help("Limits an agent's token to one run. Leave empty for any run."))
+                (Field::new("agentId", "Agent", value("agentId"))
+                    .help("Required for the role Agent, and only allowed there."))
+                (Field::new("runId", "Run", value("runId"))
+                    .help("Limits an agent's token to one run. Leave empty for any run."))
             }
             (select_field("expires", "Expires", expires, LIFETIMES.map(|(value, label, _)| (value, label))))
             @if is_company {
@@ -60,36 +61,35 @@ fn page(view: &View, owner: &TokenOwner<permission::Administer>, given: &Given, 
                     legend { "Allowed operations (none selected: all operations of the role)" }
                     div.ticks {
                         @for kind in kinds {
-                            @let name = format!("op.{}", kind.as_str()); (checkbox(&name, &words(kind.as_str()), given.contains_key(&name)))
+                            @let name = format!("op.{}", kind.as_str());
+                            (checkbox(&name, &words(kind.as_str()), given.contains_key(&name)))
                         }
                     }
                 }
             }
-            div.actions { button.primary { "Create token" } a.quiet href=(owner.path("")) { "Cancel" } }
+            (submit_or_cancel("Create token", &owner.path("")))
         }))
     };
-    owner.page(view, "Create token", "The next page shows the token's value, once.").render(&body)
+    owner.page("Create token", "The next page shows the token's value, once.").render(&body)
 }
 
 pub(crate) async fn create(
-    State(service): State<Arc<Service>>,
-    view: View,
     owner: TokenOwner<permission::Administer>,
-    CsrfForm(given): CsrfForm<Given>,
+    CsrfForm(given): CsrfForm<FormFields>,
 ) -> Result<Response, Problem> {
-    let refuse = |error: &str| Ok(unprocessable(&page(&view, &owner, &given, Some(error))));
-    let request = match request(&given, owner.company().is_none(), view.now) {
+    let refuse = |error: &str| Ok(unprocessable(&page(&owner, &given, Some(error))));
+    let request = match request(&given, owner.company.is_none(), owner.now) {
         Ok(request) => request,
         Err(error) => return refuse(&error),
     };
-    match service.create_token(owner.caller(), owner.company(), request).await {
-        Ok(made) => Ok(value_page(&view, &owner, &made, "Token created").into_response()),
+    match owner.service.create_token(&owner.caller, owner.company.as_ref(), request).await {
+        Ok(made) => Ok(value_page(&owner, &made, "Token created").into_response()),
         Err(ServiceError::Access(error)) => refuse(&error.to_string()),
         Err(error) => Err(error.into()),
     }
 }
 
-fn request(given: &Given, is_host: bool, now: Timestamp) -> Result<CreateToken, String> {
+fn request(given: &FormFields, is_host: bool, now: Timestamp) -> Result<CreateToken, String> {
     let value = |name: &str| given.get(name).cloned();
     let message = |error: IdError| error.to_string();
     let expires = LIFETIMES.iter().find(|(name, _, _)| given.get("expires").is_some_and(|wanted| wanted == name));

@@ -1,24 +1,20 @@
 //! Whose tokens a page shows: a company's, or the host's.
 
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::components::{Page, View};
-use memhost_core::{Act, Caller, Service};
-use memhost_http::{Authorized, HostAuthorized, Permission, Problem};
-use memhost_types::CompanyId;
+use crate::components::{CompanyView, Page, View};
+use memhost_core::{Act, Service};
+use memhost_http::{HostAuthorized, Permission, Problem};
 
-/// Whose tokens a page shows, and who asks. `P` is what the caller needs in the company of the address. The host's own
-/// tokens are for operators only, whatever `P` is.
+/// The context of a page of tokens: those of the company in the address, or the host's own if there is none. `P` is
+/// what the caller needs in the company. The host's own tokens are for operators only, whatever `P` is.
 pub(crate) struct TokenOwner<P> {
-    caller: Caller,
-    /// None: the tokens are the host's.
-    company: Option<CompanyId>,
-    /// The address of the list.
-    list: String,
+    view: View,
     permission: PhantomData<P>,
 }
 
@@ -29,27 +25,26 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for TokenOwner<P> {
         let view = View::from_request_parts(parts, service).await?;
         // By the path and not by `view.company`: an address with a bad company id is not one of the host.
         if view.path.starts_with("/c/") {
-            let Authorized { caller, company, .. } = Authorized::<P>::from_request_parts(parts, service).await?;
-            let list = View::company_at(&company, &["tokens"]);
-            return Ok(Self { caller, company: Some(company), list, permission: PhantomData });
+            CompanyView::<P>::from_request_parts(parts, service).await?;
+        } else {
+            HostAuthorized::from_request_parts(parts, service).await?;
         }
-        let HostAuthorized { caller, .. } = HostAuthorized::from_request_parts(parts, service).await?;
-        Ok(Self { caller, company: None, list: "/tokens".to_owned(), permission: PhantomData })
+        Ok(Self { view, permission: PhantomData })
+    }
+}
+
+impl<P> Deref for TokenOwner<P> {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
     }
 }
 
 impl<P> TokenOwner<P> {
-    pub(super) fn caller(&self) -> &Caller {
-        &self.caller
-    }
-
-    pub(super) fn company(&self) -> Option<&CompanyId> {
-        self.company.as_ref()
-    }
-
     /// Whether the caller may create, rotate and revoke these tokens. Used to hide buttons; each action checks again.
-    pub(super) fn may_change(&self, view: &View) -> bool {
-        view.allows(if self.company.is_some() { Act::Administer } else { Act::Host })
+    pub(super) fn may_change(&self) -> bool {
+        self.allows(if self.company.is_some() { Act::Administer } else { Act::Host })
     }
 
     /// The title of the list.
@@ -59,11 +54,12 @@ impl<P> TokenOwner<P> {
 
     /// An address below the list. An empty `below` is the list itself.
     pub(super) fn path(&self, below: &str) -> String {
-        if below.is_empty() { self.list.clone() } else { format!("{}/{below}", self.list) }
+        let list = self.company.as_ref().map_or_else(|| "/tokens".to_owned(), |_| self.at(&["tokens"]));
+        if below.is_empty() { list } else { format!("{list}/{below}") }
     }
 
     /// A page below the list.
-    pub(super) fn page<'a>(&self, view: &'a View, title: &'a str, about: &'a str) -> Page<'a> {
-        Page::new(view, title, about).crumb(self.title(), self.path(""))
+    pub(super) fn page<'a>(&'a self, title: &'a str, about: &'a str) -> Page<'a> {
+        Page::new(self, title, about).crumb(self.title(), self.path(""))
     }
 }

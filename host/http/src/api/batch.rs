@@ -4,14 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::post_with;
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::describe;
+use super::routes;
 use super::runtime::same_company;
 use crate::{Authorized, Ndjson, NdjsonAnswer, Problem, ProblemCode, permission, read_json};
 use memhost_core::{Caller, Service};
@@ -22,17 +18,13 @@ const MAX_IN_FLIGHT: usize = 8;
 
 /// The route below `/runtime/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    let known = "A capture a line, at most 1,000; a result a line, in their order: `line` and `status`, with the `answer` \
-                 of a capture or its `problem`.";
-    ApiRouter::new()
-        .api_route(
-            "/capture/batch",
-            post_with(capture, |operation| {
-                describe("captureBatch", "Take in many things that happened", known)(operation)
-                    .response::<200, NdjsonAnswer>()
-            }),
-        )
-        .with_path_items(|item| item.tag("memory"))
+    routes! { "memory":
+        "/capture/batch" {
+            post capture => "captureBatch", "Capture many things in one request",
+                "One capture a line, at most 1,000. The answer has one result a line, in the same order: `line`, \
+                 `status`, and the `answer` of the capture or its `problem`.";
+        }
+    }
 }
 
 /// The result of one line.
@@ -54,11 +46,7 @@ enum Outcome {
     Problem(Problem),
 }
 
-async fn capture(
-    State(service): State<Arc<Service>>,
-    allowed: Authorized<permission::Capture>,
-    Ndjson(body): Ndjson,
-) -> Result<Response, Problem> {
+async fn capture(allowed: Authorized<permission::Capture>, Ndjson(body): Ndjson) -> Result<NdjsonAnswer, Problem> {
     let lines = body.lines().zip(1_usize..).filter(|(line, _)| !line.trim().is_empty());
     let lines: Vec<(String, usize)> = lines.map(|(line, number)| (line.to_owned(), number)).collect();
     if lines.is_empty() || lines.len() > limits::MAX_ITEMS {
@@ -72,7 +60,8 @@ async fn capture(
         while in_flight.len() < MAX_IN_FLIGHT
             && let Some((line, number)) = waiting.next()
         {
-            let (service, caller, company) = (Arc::clone(&service), allowed.caller.clone(), allowed.company.clone());
+            let (service, caller, company) =
+                (Arc::clone(&allowed.service), allowed.caller.clone(), allowed.company.clone());
             in_flight.push_back((number, tokio::spawn(async move { one(&service, &caller, &company, &line).await })));
         }
         // Results are in the order of the lines.
@@ -89,7 +78,7 @@ async fn capture(
         results.push_str(&serde_json::to_string(&result).unwrap_or_default());
         results.push('\n');
     }
-    Ok(([(CONTENT_TYPE, "application/x-ndjson")], results).into_response())
+    Ok(NdjsonAnswer(results.into()))
 }
 
 async fn one(service: &Service, caller: &Caller, company: &CompanyId, line: &str) -> Result<CaptureResponse, Problem> {

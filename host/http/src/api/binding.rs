@@ -5,18 +5,16 @@ use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::axum::ApiRouter;
-use aide::axum::routing::{get_with, post_with, put_with};
 use aide::generate::GenContext;
 use aide::openapi::Operation;
 use axum::Json;
-use axum::extract::{FromRequestParts, State};
+use axum::extract::FromRequestParts;
 use axum::http::header::IF_MATCH;
 use axum::http::request::Parts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::control::Items;
-use super::describe;
+use super::{Items, routes};
 use crate::failure::{BindingCodes, BindingStateCodes, GrantCodes, ResolveCodes, TargetCodes};
 use crate::{
     Authorized, Body, EntityTagged, Failure, NoContent, PathParam, Problem, ProblemCode, Query, document, permission,
@@ -28,67 +26,32 @@ use memhost_types::{AgentId, BindingKey, Grants, ProviderKey};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    let keep = "What is absent stays as it is. `If-Match` makes it a change of exactly what you have seen.";
-    ApiRouter::new()
-        .api_route(
-            "/bindings",
-            get_with(list, describe("listBindings", "List the bindings of a company", "")).post_with(
-                create,
-                describe("createBinding", "Make a binding", "Its configuration is checked by its provider."),
-            ),
-        )
-        .api_route(
-            "/bindings/{key}",
-            get_with(show, describe("getBinding", "Show a binding", "Its revision is the entity tag."))
-                .patch_with(update, describe("updateBinding", "Change a binding", keep))
-                .delete_with(
-                    remove,
-                    describe(
-                        "deleteBinding",
-                        "Delete a binding",
-                        "With what its provider has stored through the host.",
-                    ),
-                ),
-        )
-        .api_route(
-            "/bindings/{key}/grants",
-            get_with(grants, describe("getGrants", "Show what a provider was granted, and what it asks for", ""))
-                .put_with(
-                    set_grants,
-                    describe(
-                        "setGrants",
-                        "Decide what a provider may reach",
-                        "As a whole: what is left out is taken away.",
-                    ),
-                ),
-        )
-        .api_route(
-            "/bindings/{key}/reset",
-            post_with(
-                reset,
-                describe(
-                    "resetBinding",
-                    "Close a binding's circuit breaker",
-                    "Versions that were kept from it may be tried again.",
-                ),
-            ),
-        )
-        .api_route(
-            "/resolve",
-            get_with(
-                resolve,
-                describe(
-                    "resolveBinding",
-                    "Tell which binding answers, and which rule says so",
-                    "For an agent: for itself, and without what the binding is made of.",
-                ),
-            ),
-        )
-        .api_route(
-            "/targets",
-            put_with(set_target, describe("setTarget", "Point the company or an agent at a binding", "")),
-        )
-        .with_path_items(|item| item.tag("bindings"))
+    routes! { "bindings":
+        "/bindings" {
+            get list => "listBindings", "List the bindings of a company";
+            post create => "createBinding", "Create a binding", "Its provider checks the configuration.";
+        }
+        "/bindings/{key}" {
+            get show => "getBinding", "Show a binding", "Its revision is the entity tag.";
+            patch update => "updateBinding", "Change a binding",
+                "Absent fields stay as they are. With `If-Match`, the change applies only to that revision.";
+            delete remove => "deleteBinding", "Delete a binding and what its provider stored on this host";
+        }
+        "/bindings/{key}/grants" {
+            get grants => "getGrants", "Show the permissions that a provider has, and those that it requests";
+            put set_grants => "setGrants", "Set what a provider may reach",
+                "Replaces all grants: what is absent is revoked.";
+        }
+        "/bindings/{key}/reset" {
+            post reset => "resetBinding", "Close a binding's circuit breaker",
+                "Versions that were rejected for it may be tried again.";
+        }
+        "/resolve" {
+            get resolve => "resolveBinding", "Show which binding answers, and by which rule",
+                "An agent may ask for itself only, and the answer omits the binding's configuration.";
+        }
+        "/targets" { put set_target => "setTarget", "Assign a binding to an agent, or make it the company's default"; }
+    }
 }
 
 /// The revision that the caller has seen. None without the header, and for `*`.
@@ -130,75 +93,65 @@ impl OperationInput for IfMatch {
 #[expect(dead_code, reason = "it describes a header")]
 struct EntityTag(#[schemars(length(min = 1), regex(pattern = "^(\\*|\"[0-9]+\")$"))] String);
 
-async fn list(
-    State(service): State<Arc<Service>>,
-    allowed: Authorized<permission::View>,
-) -> Result<Json<Items<BindingView>>, Problem> {
-    Ok(Json(Items { items: service.bindings(&allowed.company).await? }))
+async fn list(allowed: Authorized<permission::View>) -> Result<Json<Items<BindingView>>, Problem> {
+    Ok(Json(Items { items: allowed.service.bindings(&allowed.company).await? }))
 }
 
 async fn create(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::Administer>,
     Body(request): Body<CreateBinding>,
 ) -> Result<EntityTagged<201>, Failure<BindingCodes>> {
-    let made = service.create_binding(&allowed.caller, &allowed.company, request).await?;
+    let made = allowed.service.create_binding(&allowed.caller, &allowed.company, request).await?;
     Ok(EntityTagged(made))
 }
 
 async fn show(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::View>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<EntityTagged<200>, Problem> {
-    Ok(EntityTagged(service.binding(&allowed.company, &key).await?))
+    Ok(EntityTagged(allowed.service.binding(&allowed.company, &key).await?))
 }
 
 async fn update(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
     Body(mut request): Body<UpdateBinding>,
 ) -> Result<EntityTagged<200>, Failure<BindingCodes>> {
     request.revision = request.revision.or(seen);
-    Ok(EntityTagged(service.update_binding(&allowed.caller, &allowed.company, &key, request).await?))
+    Ok(EntityTagged(allowed.service.update_binding(&allowed.caller, &allowed.company, &key, request).await?))
 }
 
 async fn remove(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
 ) -> Result<NoContent, Failure<BindingStateCodes>> {
-    service.delete_binding(&allowed.caller, &allowed.company, &key, seen).await?;
+    allowed.service.delete_binding(&allowed.caller, &allowed.company, &key, seen).await?;
     Ok(NoContent)
 }
 
 async fn grants(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::View>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<Json<GrantsView>, Problem> {
-    Ok(Json(service.grants(&allowed.company, &key)?))
+    Ok(Json(allowed.service.grants(&allowed.company, &key)?))
 }
 
 async fn set_grants(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::Grant>,
     PathParam(key): PathParam<BindingKey>,
     IfMatch(seen): IfMatch,
     Body(grants): Body<Grants>,
 ) -> Result<Json<GrantsView>, Failure<GrantCodes>> {
-    Ok(Json(service.set_grants(&allowed.caller, &allowed.company, &key, seen, grants).await?))
+    Ok(Json(allowed.service.set_grants(&allowed.caller, &allowed.company, &key, seen, grants).await?))
 }
 
 async fn reset(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::Administer>,
     PathParam(key): PathParam<BindingKey>,
 ) -> Result<EntityTagged<200>, Failure<BindingStateCodes>> {
-    Ok(EntityTagged(service.reset_binding(&allowed.caller, &allowed.company, &key).await?))
+    Ok(EntityTagged(allowed.service.reset_binding(&allowed.caller, &allowed.company, &key).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -246,13 +199,13 @@ enum ResolvedOrBrief {
 
 /// An agent resolves only for itself. The whole binding is shown only to callers who may view bindings.
 async fn resolve(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::Resolve>,
     Query(query): Query<ResolveQuery>,
 ) -> Result<Json<ResolvedOrBrief>, Failure<ResolveCodes>> {
-    let agent = service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
-    let resolved = service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref()).await?;
-    if service.allows(&allowed.caller, Act::View, &allowed.company) {
+    let agent = allowed.service.own_agent(&allowed.caller, &allowed.company, query.agent_id).await?;
+    let resolved =
+        allowed.service.resolve_binding(&allowed.company, agent.as_ref(), query.binding_key.as_ref()).await?;
+    if allowed.service.allows(&allowed.caller, Act::View, &allowed.company) {
         return Ok(Json(ResolvedOrBrief::Whole(Box::new(resolved))));
     }
     let ResolvedView { binding: BindingView { binding, .. }, why, steps } = resolved;
@@ -261,10 +214,9 @@ async fn resolve(
 }
 
 async fn set_target(
-    State(service): State<Arc<Service>>,
     allowed: Authorized<permission::Administer>,
     Body(request): Body<SetTarget>,
 ) -> Result<NoContent, Failure<TargetCodes>> {
-    service.set_target(&allowed.caller, &allowed.company, request).await?;
+    allowed.service.set_target(&allowed.caller, &allowed.company, request).await?;
     Ok(NoContent)
 }

@@ -4,11 +4,8 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::post_with;
-use aide::transform::TransformOperation;
-use axum::extract::State;
 
-use super::describe;
+use super::routes;
 use crate::failure::OperationCodes;
 use crate::{AuthorizedByCore, Body, Failure, Problem, WithRateLimit, permission};
 use memhost_core::Service;
@@ -18,26 +15,23 @@ use memhost_types::{
     ImportRequest, ImportResponse, ListPage, ListRequest, QueryRequest, Scope, UpsertRequest, UpsertResponse,
 };
 
+const RECORDED: &str = "The operation log has a record of it, also if it is refused.";
+
 /// The routes below `/runtime/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    ApiRouter::new()
-        .api_route("/capture", post_with(capture, recorded("capture", "Take in something that happened")))
-        .api_route("/records", post_with(upsert, recorded("upsertRecords", "Write curated records")))
-        .api_route("/query", post_with(query, recorded("query", "Find what fits, best first")))
-        .api_route("/list", post_with(list, recorded("listRecords", "List records, page by page")))
-        .api_route("/get", post_with(get, recorded("getRecord", "Read one record")))
-        .api_route("/forget", post_with(forget, recorded("forget", "Make records unreachable")))
-        .api_route("/correct", post_with(correct, recorded("correct", "Say that a record is wrong")))
-        .api_route("/explain", post_with(explain, recorded("explainQuery", "Tell how a query is answered")))
-        .api_route("/browse", post_with(browse, recorded("browse", "Look at the provider's own tree")))
-        .api_route("/export", post_with(export_records, recorded("exportRecords", "Read everything, part by part")))
-        .api_route("/import", post_with(import_records, recorded("importRecords", "Take an export's lines in")))
-        .with_path_items(|item| item.tag("memory"))
-}
-
-/// Describes a memory operation.
-fn recorded(id: &'static str, summary: &'static str) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
-    describe(id, summary, "Leaves a record in the operation log, also where it is refused.")
+    routes! { "memory":
+        "/capture" { post capture => "capture", "Hand something that happened to the provider", RECORDED; }
+        "/records" { post upsert => "upsertRecords", "Write curated records", RECORDED; }
+        "/query" { post query => "query", "Find the records that fit, best first", RECORDED; }
+        "/list" { post list => "listRecords", "List records, page by page", RECORDED; }
+        "/get" { post get => "getRecord", "Read one record", RECORDED; }
+        "/forget" { post forget => "forget", "Make records unreachable", RECORDED; }
+        "/correct" { post correct => "correct", "Correct a record", RECORDED; }
+        "/explain" { post explain => "explainQuery", "Explain how a query is answered", RECORDED; }
+        "/browse" { post browse => "browse", "Read the provider's own tree of records", RECORDED; }
+        "/export" { post export_records => "exportRecords", "Export all records, page by page", RECORDED; }
+        "/import" { post import_records => "importRecords", "Import the lines of an export", RECORDED; }
+    }
 }
 
 /// The company of a scope must be the company of the address.
@@ -52,8 +46,7 @@ pub(super) fn same_company(company: &CompanyId, scope: &Scope) -> Result<(), Pro
 macro_rules! operation {
     ($name:ident, $permission:ident, $request:ty, $response:ty) => {
         async fn $name(
-            State(service): State<Arc<Service>>,
-            AuthorizedByCore { caller, company, .. }: AuthorizedByCore<permission::$permission>,
+            AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::$permission>,
             Body(request): Body<$request>,
         ) -> Result<WithRateLimit<$response>, Failure<OperationCodes>> {
             same_company(&company, &request.scope)?;

@@ -1,115 +1,90 @@
-//! Tokens: a company's, and the operators'.
+//! Tokens: a company's, and the operators'. The same handlers serve both.
 
 use std::sync::Arc;
 
+use aide::OperationInput;
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, post_with};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::FromRequestParts;
 
-use super::control::Items;
-use super::describe;
+use super::{Items, routes};
 use crate::failure::TokenCodes;
-use crate::{Authorized, Body, Created, Failure, HostAuthorized, PathParam, Problem, permission};
-use memhost_core::{CreateToken, Service};
-use memhost_types::{NewToken, Token, TokenId};
+use crate::permission::{Administer, View};
+use crate::{Authorized, Body, Created, Failure, HostAuthorized, PathParam, Permission, Problem};
+use memhost_core::{Caller, CreateToken, Service};
+use memhost_types::{CompanyId, NewToken, Token, TokenId};
 
-const SHOWN_ONCE: &str = "The answer has its value, this once: it is kept as a digest only.";
+const NO_VALUES: &str = "Without their values.";
+const SHOWN_ONCE: &str = "Only this answer has the token's value: the host stores a digest.";
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
-    ApiRouter::new()
-        .api_route(
-            "/tokens",
-            get_with(list, describe("listTokens", "List a company's tokens", "Without their values."))
-                .post_with(create, describe("createToken", "Make a token of a company", SHOWN_ONCE)),
-        )
-        .api_route(
-            "/tokens/{id}/rotate",
-            post_with(rotate, describe("rotateToken", "Make a token's value anew", SHOWN_ONCE)),
-        )
-        .api_route("/tokens/{id}", delete_with(revoke, describe("revokeToken", "Take a token back", "")))
-        .with_path_items(|item| item.tag("tokens"))
+    routes! { "tokens":
+        "/tokens" {
+            get list::<Authorized<View>> => "listTokens", "List a company's tokens", NO_VALUES;
+            post create::<Authorized<Administer>> => "createToken", "Create a token of a company", SHOWN_ONCE;
+        }
+        "/tokens/{id}/rotate" {
+            post rotate::<Authorized<Administer>> => "rotateToken", "Give a token a new value", SHOWN_ONCE;
+        }
+        "/tokens/{id}" { delete revoke::<Authorized<Administer>> => "revokeToken", "Revoke a token"; }
+    }
 }
 
 /// The routes below `/control/v1`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
-    ApiRouter::new()
-        .api_route(
-            "/tokens",
-            get_with(
-                list_operators,
-                describe("listOperatorTokens", "List the operators' tokens", "Without their values."),
-            )
-            .post_with(create_operator, describe("createOperatorToken", "Make a token of an operator", SHOWN_ONCE)),
-        )
-        .api_route(
-            "/tokens/{id}/rotate",
-            post_with(
-                rotate_operator,
-                describe("rotateOperatorToken", "Make an operator's token's value anew", SHOWN_ONCE),
-            ),
-        )
-        .api_route(
-            "/tokens/{id}",
-            delete_with(revoke_operator, describe("revokeOperatorToken", "Take an operator's token back", "")),
-        )
-        .with_path_items(|item| item.tag("tokens"))
+    routes! { "tokens":
+        "/tokens" {
+            get list::<HostAuthorized> => "listOperatorTokens", "List the operators' tokens", NO_VALUES;
+            post create::<HostAuthorized> => "createOperatorToken", "Create a token of an operator", SHOWN_ONCE;
+        }
+        "/tokens/{id}/rotate" {
+            post rotate::<HostAuthorized> => "rotateOperatorToken", "Give an operator's token a new value", SHOWN_ONCE;
+        }
+        "/tokens/{id}" { delete revoke::<HostAuthorized> => "revokeOperatorToken", "Revoke an operator's token"; }
+    }
 }
 
-async fn list(State(service): State<Arc<Service>>, allowed: Authorized<permission::View>) -> Json<Items<Token>> {
-    Json(Items { items: service.tokens(Some(&allowed.company)) })
+/// Whose tokens a route is about: those of the company in the address, or those of the operators.
+trait TokenOwner: FromRequestParts<Arc<Service>, Rejection = Problem> + OperationInput + Send {
+    /// The host, the caller, and the company; None: the operators' tokens.
+    fn parts(&self) -> (&Service, &Caller, Option<&CompanyId>);
 }
 
-async fn create(
-    State(service): State<Arc<Service>>,
-    allowed: Authorized<permission::Administer>,
-    Body(request): Body<CreateToken>,
-) -> Result<Created<NewToken>, Problem> {
-    let made = service.create_token(&allowed.caller, Some(&allowed.company), request).await?;
-    Ok(Created(made))
+impl<P: Permission> TokenOwner for Authorized<P> {
+    fn parts(&self) -> (&Service, &Caller, Option<&CompanyId>) {
+        (&self.service, &self.caller, Some(&self.company))
+    }
 }
 
-async fn rotate(
-    State(service): State<Arc<Service>>,
-    allowed: Authorized<permission::Administer>,
+impl TokenOwner for HostAuthorized {
+    fn parts(&self) -> (&Service, &Caller, Option<&CompanyId>) {
+        (&self.service, &self.caller, None)
+    }
+}
+
+async fn list<O: TokenOwner>(owner: O) -> Json<Items<Token>> {
+    let (service, _, company) = owner.parts();
+    Json(Items { items: service.tokens(company) })
+}
+
+async fn create<O: TokenOwner>(owner: O, Body(request): Body<CreateToken>) -> Result<Created<NewToken>, Problem> {
+    let (service, caller, company) = owner.parts();
+    Ok(Created(service.create_token(caller, company, request).await?))
+}
+
+async fn rotate<O: TokenOwner>(
+    owner: O,
     PathParam(token): PathParam<TokenId>,
 ) -> Result<Json<NewToken>, Failure<TokenCodes>> {
-    Ok(Json(service.rotate_token(&allowed.caller, Some(&allowed.company), token).await?))
+    let (service, caller, company) = owner.parts();
+    Ok(Json(service.rotate_token(caller, company, token).await?))
 }
 
-async fn revoke(
-    State(service): State<Arc<Service>>,
-    allowed: Authorized<permission::Administer>,
+async fn revoke<O: TokenOwner>(
+    owner: O,
     PathParam(token): PathParam<TokenId>,
 ) -> Result<Json<Token>, Failure<TokenCodes>> {
-    Ok(Json(service.revoke_token(&allowed.caller, Some(&allowed.company), token).await?))
-}
-
-async fn list_operators(State(service): State<Arc<Service>>, _: HostAuthorized) -> Json<Items<Token>> {
-    Json(Items { items: service.tokens(None) })
-}
-
-async fn create_operator(
-    State(service): State<Arc<Service>>,
-    allowed: HostAuthorized,
-    Body(request): Body<CreateToken>,
-) -> Result<Created<NewToken>, Problem> {
-    Ok(Created(service.create_token(&allowed.caller, None, request).await?))
-}
-
-async fn rotate_operator(
-    State(service): State<Arc<Service>>,
-    allowed: HostAuthorized,
-    PathParam(token): PathParam<TokenId>,
-) -> Result<Json<NewToken>, Failure<TokenCodes>> {
-    Ok(Json(service.rotate_token(&allowed.caller, None, token).await?))
-}
-
-async fn revoke_operator(
-    State(service): State<Arc<Service>>,
-    allowed: HostAuthorized,
-    PathParam(token): PathParam<TokenId>,
-) -> Result<Json<Token>, Failure<TokenCodes>> {
-    Ok(Json(service.revoke_token(&allowed.caller, None, token).await?))
+    let (service, caller, company) = owner.parts();
+    Ok(Json(service.revoke_token(caller, company, token).await?))
 }

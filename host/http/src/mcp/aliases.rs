@@ -1,34 +1,34 @@
-//! `save_memory` and `remove_memory`: the tools of a page space, for agents whose instructions name those. `user` and
-//! `drive` choose between what the client's configuration names; neither can name anything else.
+//! `save_memory` and `remove_memory`: PageSpace's tools, for agents whose instructions name those. `user` and `drive`
+//! choose between the subject and the namespace of the client's configuration.
 
 use rmcp::model::CallToolResult;
 
-use super::arguments::{MAX_FACT, RemoveMemory, SaveMemory, Whose};
-use super::asking::Asking;
+use super::arguments::{FactScope, MAX_FACT, RemoveMemory, SaveMemory};
 use super::call::{Call, answered};
 use super::error::McpError;
-use super::results::{Effect, Removed, Saved};
+use super::request_scope::RequestScope;
+use super::results::{RemoveResult, SaveResult};
 use super::schema::check_text;
 use super::text;
-use memhost_types::{JsonObject, RecordWrite};
+use memhost_types::{ForgetEffect, JsonObject, RecordWrite};
 
 /// `save_memory`.
 pub(super) async fn save(mut call: Call<'_>, wanted: SaveMemory) -> Result<CallToolResult, McpError> {
     check_text("fact", &wanted.fact, MAX_FACT)?;
-    narrow(&mut call.asking, wanted.scope)?;
-    let metadata = Some(metadata(&call.asking, wanted.scope));
+    narrow(&mut call.request, wanted.scope)?;
+    let metadata = Some(metadata(&call.request, wanted.scope));
     let record = RecordWrite { id: None, text: wanted.fact, summary: None, metadata };
     let (operation_id, record) = call.write(record).await?;
-    let answer = Saved { operation_id, fact_id: record.provider_record_id.as_str().to_owned() };
+    let answer = SaveResult { operation_id, fact_id: record.provider_record_id.as_str().to_owned() };
     Ok(answered(text::saved(&answer), &answer))
 }
 
-/// What the page space's own routes look for in a fact: without it a person would not see there what a model has saved.
-fn metadata(asking: &Asking, whose: Whose) -> JsonObject {
-    let agent = || asking.caller.agent().or(asking.scope.agent_id.as_ref()).map(ToString::to_string);
+/// The metadata that PageSpace's own routes look for in a fact.
+fn metadata(from: &RequestScope, whose: FactScope) -> JsonObject {
+    let agent = || from.caller.agent().or(from.scope.agent_id.as_ref()).map(ToString::to_string);
     let (kind, name, owner) = match whose {
-        Whose::User => ("user", "userId", asking.scope.subject_id.clone().or_else(agent)),
-        Whose::Drive => ("drive", "driveId", asking.scope.namespace.clone()),
+        FactScope::User => ("user", "userId", from.scope.subject_id.clone().or_else(agent)),
+        FactScope::Drive => ("drive", "driveId", from.scope.namespace.clone()),
     };
     let members = [("scope", Some(kind.to_owned())), ("source", Some("ai".to_owned())), (name, owner)];
     members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
@@ -36,27 +36,27 @@ fn metadata(asking: &Asking, whose: Whose) -> JsonObject {
 
 /// `remove_memory`.
 pub(super) async fn remove(call: Call<'_>, wanted: RemoveMemory) -> Result<CallToolResult, McpError> {
-    // In the whole scope of the client: a field that is left out of a scope is one that fits everything.
-    check(&call.asking, wanted.scope)?;
+    // In the whole scope of the client: an absent field of a scope matches everything.
+    check(&call.request, wanted.scope)?;
     let forgotten = call.forget_all("factId", std::slice::from_ref(&wanted.fact_id)).await?;
-    let is_removed = forgotten.outcomes.iter().any(|outcome| outcome.effect != Effect::NotFound);
-    let answer = Removed { operation_id: forgotten.operation_id, fact_id: wanted.fact_id, is_removed };
+    let is_removed = forgotten.outcomes.iter().any(|outcome| outcome.effect != ForgetEffect::NotFound);
+    let answer = RemoveResult { operation_id: forgotten.operation_id, fact_id: wanted.fact_id, is_removed };
     Ok(answered(text::removed(&answer), &answer))
 }
 
-/// The user's memory is that of the subject, or the agent's own where no subject is named; the workspace's is that of the
-/// namespace.
-fn narrow(asking: &mut Asking, whose: Whose) -> Result<(), McpError> {
-    check(asking, whose)?;
+/// The user's memory is that of the subject, or the agent's own where no subject is named; the workspace's is that of
+/// the namespace.
+fn narrow(from: &mut RequestScope, whose: FactScope) -> Result<(), McpError> {
+    check(from, whose)?;
     match whose {
-        Whose::User => asking.scope.namespace = None,
-        Whose::Drive => asking.scope.subject_id = None,
+        FactScope::User => from.scope.namespace = None,
+        FactScope::Drive => from.scope.subject_id = None,
     }
     Ok(())
 }
 
-fn check(asking: &Asking, whose: Whose) -> Result<(), McpError> {
-    if whose == Whose::Drive && asking.scope.namespace.is_none() {
+fn check(from: &RequestScope, whose: FactScope) -> Result<(), McpError> {
+    if whose == FactScope::Drive && from.scope.namespace.is_none() {
         let message = "is `drive`, and the client's configuration names no workspace (header `memhost-namespace`); \
                        `user` is there";
         return Err(McpError::arguments("scope", message));

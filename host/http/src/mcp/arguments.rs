@@ -1,13 +1,13 @@
-//! What a model may say in a call. None of it is a scope.
+//! The arguments of the tools. None of them is a scope.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use memhost_types::JsonObject;
 
-/// The most answers that one search gives.
+/// The most records that one search returns.
 pub(super) const MAX_TOP_K: u32 = 50;
-/// Where each text is cut unless the model says otherwise, in characters.
+/// The default length at which each text is cut, in characters.
 pub(super) const DEFAULT_CHARS: u32 = 2_000;
 /// The least and the most characters that a model may ask for of each text.
 pub(super) const CHARS: (u32, u32) = (100, 20_000);
@@ -23,7 +23,7 @@ pub(super) const MAX_IDS: usize = 100;
 pub(super) const MAX_PATH: usize = 4_096;
 /// The most nodes of one page.
 pub(super) const MAX_NODES: u32 = 200;
-/// The longest fact of `save_memory`, in characters: the limit of the system whose tool it is.
+/// The longest fact of `save_memory`, in characters: PageSpace's own limit.
 pub(super) const MAX_FACT: usize = 200;
 
 /// `memory.search`.
@@ -34,16 +34,12 @@ pub(super) struct Search {
     #[schemars(length(min = 1, max = MAX_QUERY))]
     pub(super) query: String,
     /// At most this many records; 10 where absent.
-    #[serde(default)]
-    #[schemars(with = "u32", range(min = 1, max = MAX_TOP_K))]
+    #[schemars(range(min = 1, max = MAX_TOP_K))]
     pub(super) top_k: Option<u32>,
     /// Each text is cut after this many characters; 2000 where absent.
-    #[serde(default)]
-    #[schemars(with = "u32", range(min = CHARS.0, max = CHARS.1))]
+    #[schemars(range(min = CHARS.0, max = CHARS.1))]
     pub(super) max_chars: Option<u32>,
     /// Only records whose metadata has these members.
-    #[serde(default)]
-    #[schemars(with = "JsonObject")]
     pub(super) metadata_filter: Option<JsonObject>,
 }
 
@@ -55,12 +51,9 @@ pub(super) struct Note {
     #[schemars(length(min = 1, max = MAX_TEXT))]
     pub(super) text: String,
     /// A short form.
-    #[serde(default)]
-    #[schemars(with = "String", length(min = 1, max = MAX_SUMMARY))]
+    #[schemars(length(min = 1, max = MAX_SUMMARY))]
     pub(super) summary: Option<String>,
     /// Free-form, such as {"kind": "decision"}.
-    #[serde(default)]
-    #[schemars(with = "JsonObject")]
     pub(super) metadata: Option<JsonObject>,
     /// Ids of the records that this one builds on.
     #[serde(default)]
@@ -76,20 +69,15 @@ pub(super) struct Correct {
     #[schemars(length(min = 1, max = 2_048))]
     pub(super) id: String,
     /// The whole text as it should be. Either this or `instruction`.
-    #[serde(default)]
-    #[schemars(with = "String", length(min = 1, max = MAX_TEXT))]
+    #[schemars(length(min = 1, max = MAX_TEXT))]
     pub(super) text: Option<String>,
     /// With `text`: its short form.
-    #[serde(default)]
-    #[schemars(with = "String", length(min = 1, max = MAX_SUMMARY))]
+    #[schemars(length(min = 1, max = MAX_SUMMARY))]
     pub(super) summary: Option<String>,
     /// With `text`: its metadata.
-    #[serde(default)]
-    #[schemars(with = "JsonObject")]
     pub(super) metadata: Option<JsonObject>,
     /// What is wrong, in words. Not every provider understands that.
-    #[serde(default)]
-    #[schemars(with = "String", length(min = 1, max = MAX_QUERY))]
+    #[schemars(length(min = 1, max = MAX_QUERY))]
     pub(super) instruction: Option<String>,
 }
 
@@ -111,19 +99,17 @@ pub(super) struct Browse {
     #[schemars(length(max = MAX_PATH))]
     pub(super) path: String,
     /// Where the page begins: the `nextCursor` of the page before.
-    #[serde(default)]
-    #[schemars(with = "String", length(min = 1, max = MAX_PATH))]
+    #[schemars(length(min = 1, max = MAX_PATH))]
     pub(super) cursor: Option<String>,
     /// At most this many nodes; 50 where absent.
-    #[serde(default)]
-    #[schemars(with = "u32", range(min = 1, max = MAX_NODES))]
+    #[schemars(range(min = 1, max = MAX_NODES))]
     pub(super) limit: Option<u32>,
 }
 
-/// Whose memory `save_memory` and `remove_memory` mean, of those that the client's configuration names.
+/// Whose memory `save_memory` and `remove_memory` use, of those that the client's configuration names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Whose {
+pub(super) enum FactScope {
     /// The user's.
     User,
     /// The workspace's.
@@ -135,7 +121,7 @@ pub(super) enum Whose {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct SaveMemory {
     /// `user` for what is about the user, `drive` for what is about this workspace.
-    pub(super) scope: Whose,
+    pub(super) scope: FactScope,
     /// One fact, short and specific.
     #[schemars(length(min = 1, max = MAX_FACT))]
     pub(super) fact: String,
@@ -146,7 +132,7 @@ pub(super) struct SaveMemory {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RemoveMemory {
     /// Where the fact was saved.
-    pub(super) scope: Whose,
+    pub(super) scope: FactScope,
     /// The fact, as `save_memory` or a search gave its id.
     #[schemars(length(min = 1, max = 2_048))]
     pub(super) fact_id: String,

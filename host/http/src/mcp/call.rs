@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::arguments::{self, CHARS, DEFAULT_CHARS, MAX_IDS, MAX_NODES, MAX_QUERY, MAX_SUMMARY, MAX_TEXT, MAX_TOP_K};
-use super::asking::Asking;
 use super::error::McpError;
-use super::results::{Browsed, Corrected, Forgotten, Found, Named, Noted, Searched};
+use super::request_scope::RequestScope;
+use super::results::{BrowseResult, CorrectResult, ForgetResult, FoundRecord, NoteResult, RecordRef, SearchResult};
 use super::schema::{check_range, check_text};
 use super::{text, uri};
 use memhost_core::{Abilities, Service};
@@ -19,7 +19,7 @@ use memhost_types::{
 /// A call of a tool, with its caller, its scope and what the binding of that scope can do.
 pub(super) struct Call<'a> {
     pub(super) service: &'a Service,
-    pub(super) asking: Asking,
+    pub(super) request: RequestScope,
     pub(super) abilities: Abilities,
 }
 
@@ -30,16 +30,16 @@ impl Call<'_> {
         let most = wanted.max_chars.unwrap_or(DEFAULT_CHARS);
         check_range("maxChars", most, CHARS.0, CHARS.1)?;
         let request = QueryRequest {
-            binding_key: self.asking.binding,
-            scope: self.asking.scope,
+            binding_key: self.request.binding,
+            scope: self.request.scope,
             query: wanted.query,
             top_k: wanted.top_k,
             intent: Intent::Answer,
             metadata_filter: wanted.metadata_filter,
         };
-        let answer = self.service.query(&self.asking.caller, request).await?;
-        let records = answer.snippets.into_iter().map(|snippet| Found::of(snippet, most as usize));
-        let answer = Searched {
+        let answer = self.service.query(&self.request.caller, request).await?;
+        let records = answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
+        let answer = SearchResult {
             operation_id: answer.operation_id.to_string(),
             records: records.collect(),
             profile_summary: answer.profile_summary,
@@ -60,21 +60,21 @@ impl Call<'_> {
         }
         let record = RecordWrite { id: None, text: wanted.text, summary: wanted.summary, metadata };
         let (operation_id, record) = self.write(record).await?;
-        let answer = Noted { operation_id, record: Named::of(&record) };
+        let answer = NoteResult { operation_id, record: RecordRef::of(&record) };
         Ok(answered(text::noted(&answer), &answer))
     }
 
     /// Writes one record as it is. Answers the operation and the record.
     pub(super) async fn write(self, record: RecordWrite) -> Result<(String, RecordHandle), McpError> {
         let request = UpsertRequest {
-            source: Some(self.asking.source()),
-            binding_key: self.asking.binding,
-            scope: self.asking.scope,
+            source: Some(self.request.source()),
+            binding_key: self.request.binding,
+            scope: self.request.scope,
             records: vec![record],
         };
-        let answer = self.service.upsert(&self.asking.caller, request).await?;
+        let answer = self.service.upsert(&self.request.caller, request).await?;
         let operation_id = answer.operation_id.to_string();
-        // The host has checked that there is one handle a record.
+        // The host has checked that the answer has one handle for each record.
         let record = answer.records.into_iter().next().ok_or_else(|| McpError::NoRecord(operation_id.clone()))?;
         Ok((operation_id, record))
     }
@@ -94,13 +94,13 @@ impl Call<'_> {
             (None, Some(_)) => {
                 return Err(McpError::arguments(
                     "instruction",
-                    "goes without `summary` and `metadata`: say it in words",
+                    "cannot be sent with `summary` or `metadata`; describe the change in words",
                 ));
             }
             _ => return Err(McpError::arguments("", "give exactly one of `text` and `instruction`")),
         };
-        let request = CorrectRequest { binding_key: self.asking.binding, scope: self.asking.scope, handle, patch };
-        let answer = Corrected::from(self.service.correct(&self.asking.caller, request).await?);
+        let request = CorrectRequest { binding_key: self.request.binding, scope: self.request.scope, handle, patch };
+        let answer = CorrectResult::from(self.service.correct(&self.request.caller, request).await?);
         Ok(answered(text::corrected(&answer), &answer))
     }
 
@@ -110,25 +110,25 @@ impl Call<'_> {
     }
 
     /// Forgets records by their ids.
-    pub(super) async fn forget_all(self, field: &str, ids: &[String]) -> Result<Forgotten, McpError> {
+    pub(super) async fn forget_all(self, field: &str, ids: &[String]) -> Result<ForgetResult, McpError> {
         if ids.is_empty() {
             return Err(McpError::arguments(field, "is empty; name at least one record"));
         }
         let handles = self.handles(field, ids)?;
-        let request = ForgetRequest { binding_key: self.asking.binding, scope: self.asking.scope, handles };
-        Ok(self.service.forget(&self.asking.caller, request).await?.into())
+        let request = ForgetRequest { binding_key: self.request.binding, scope: self.request.scope, handles };
+        Ok(self.service.forget(&self.request.caller, request).await?.into())
     }
 
     pub(super) async fn browse(self, wanted: arguments::Browse) -> Result<CallToolResult, McpError> {
         check_range("limit", wanted.limit.unwrap_or(1), 1, MAX_NODES)?;
         let request = BrowseRequest {
-            binding_key: self.asking.binding,
-            scope: self.asking.scope,
+            binding_key: self.request.binding,
+            scope: self.request.scope,
             path: wanted.path,
             cursor: wanted.cursor,
             limit: wanted.limit,
         };
-        let answer = Browsed::from(self.service.browse(&self.asking.caller, request).await?);
+        let answer = BrowseResult::from(self.service.browse(&self.request.caller, request).await?);
         Ok(answered(text::browsed(&answer), &answer))
     }
 
@@ -140,7 +140,8 @@ impl Call<'_> {
         ids.iter().enumerate().map(|(index, id)| self.handle(&format!("{field}.{index}"), id)).collect()
     }
 
-    /// The record of an id, or of an address that a model took for one. Whose record it may be is for the service to say.
+    /// The record of an id, or of an address that a model took for one. Whose record it may be is for the service
+    /// to say.
     fn handle(&self, field: &str, id: &str) -> Result<RecordHandle, McpError> {
         if let Some(handle) = uri::parse(id) {
             return Ok(handle);

@@ -1,4 +1,5 @@
-//! What goes wrong over MCP, and who is told how: a model by the result of its tool, a client by an error of the protocol.
+//! What goes wrong over MCP, and who is told how: a model by the result of its tool, a client by an error of the
+//! protocol.
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -7,10 +8,10 @@ use serde_json::{Value, json};
 use memhost_core::ServiceError;
 use memhost_types::OperationErrorCode;
 
-/// Why a request was not answered as asked.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum McpError {
-    /// The token was not asked for: a fault of the host.
+    /// The token layer is missing: a fault of the host.
     #[error("the request has no caller")]
     NoCaller,
     /// The token is for more than one company, and none was named.
@@ -19,7 +20,7 @@ pub(super) enum McpError {
          configuration, or with --company of `memhost mcp`"
     )]
     NoCompany,
-    /// A header of the configuration will not do.
+    /// A header of the configuration is not valid.
     #[error("the header `{name}` of the client's configuration: {message}")]
     Header {
         /// Which.
@@ -27,21 +28,21 @@ pub(super) enum McpError {
         /// Why.
         message: String,
     },
-    /// There is no such tool, or not for this caller.
-    #[error("there is no tool `{0}` here; `tools/list` has those that there are")]
+    /// The tool does not exist, or not for this caller.
+    #[error("there is no tool `{0}` here; `tools/list` has those that exist")]
     NoTool(String),
-    /// There is no such prompt.
-    #[error("there is no prompt `{0}` here; `prompts/list` has those that there are")]
+    /// The prompt does not exist.
+    #[error("there is no prompt `{0}` here; `prompts/list` has those that exist")]
     NoPrompt(String),
-    /// There is no such record.
-    #[error("there is no record {0} in this scope; `memory.search` finds those that there are")]
+    /// The record does not exist.
+    #[error("there is no record {0} in this scope; `memory.search` finds those that exist")]
     NoRecord(String),
-    /// A tool's arguments will not do.
+    /// A tool's arguments are not valid.
     #[error("{field}{}{message}", if field.is_empty() { "" } else { ": " })]
     Arguments {
         /// Which; empty for all of them.
         field: String,
-        /// Why, and what would do.
+        /// Why, and what is valid.
         message: String,
     },
     /// The service refused or failed.
@@ -54,7 +55,7 @@ impl McpError {
         Self::Arguments { field: field.into(), message: message.into() }
     }
 
-    /// The failure as a name that stays the same.
+    /// A stable name of the failure.
     fn code(&self) -> &'static str {
         match self {
             Self::Service(ServiceError::Operation { error, .. }) => error.code.as_str(),
@@ -69,7 +70,7 @@ impl McpError {
         }
     }
 
-    /// What the failure leaves to do for a model.
+    /// What a model should do about the failure.
     fn advice(&self) -> &'static str {
         use OperationErrorCode as Code;
         match self {

@@ -15,8 +15,8 @@ const MAX_TEXT: usize = 4 << 10;
 /// Refuses pages of other origins, and turns the errors of the protocol's own layer into problem details.
 pub(super) async fn guard(request: Request, next: Next) -> Response {
     if !is_local(request.headers()) {
-        let detail = "a page of another origin may not call this host; a program on this machine or with the token, and a \
-                      page of localhost, may";
+        let detail = "a page of another origin may not call this host; a program on this machine or with the token, \
+                      and a page of localhost, may";
         return Problem::new(ProblemCode::OriginNotAllowed, detail).into_response();
     }
     let response = next.run(request).await;
@@ -61,8 +61,8 @@ fn is_json(response: &Response) -> bool {
     media.starts_with("application/json") || media.starts_with("application/problem+json")
 }
 
-/// Whether the request comes from a program, or from a page of this machine. A page whose name was pointed at this machine
-/// by somebody else's DNS still says its own name.
+/// Whether the request comes from a program, or from a page of this machine. A page whose name was pointed at this
+/// machine by somebody else's DNS still says its own name.
 fn is_local(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
     let Some(origin) = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()) else { return false };

@@ -5,8 +5,8 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::asking::Asking;
 use super::error::McpError;
+use super::request_scope::RequestScope;
 use super::results::Source;
 use super::uri;
 use memhost_core::{Act, Service};
@@ -18,34 +18,29 @@ const PAGE: u32 = 50;
 const MAX_NAME: usize = 80;
 const MEDIA: &str = "text/plain";
 
-/// One page of the records. Whoever may not list them finds none: clients ask for them by themselves.
+/// One page of the records. A caller who may not list records gets an empty page, because clients ask unprompted.
 ///
 /// # Errors
-/// As the service says.
+/// Those of the service.
 pub(super) async fn list(
     service: &Service,
-    asking: Asking,
+    from: RequestScope,
     cursor: Option<String>,
 ) -> Result<ListResourcesResult, McpError> {
-    if !may(service, &asking, OperationKind::List) {
+    if !may(service, &from, OperationKind::List) {
         return Ok(ListResourcesResult::with_all_items(Vec::new()));
     }
-    let request = ListRequest {
-        binding_key: asking.binding,
-        scope: asking.scope,
-        cursor,
-        limit: Some(PAGE),
-        metadata_filter: None,
-    };
-    let page = service.list(&asking.caller, request).await?;
+    let request =
+        ListRequest { binding_key: from.binding, scope: from.scope, cursor, limit: Some(PAGE), metadata_filter: None };
+    let page = service.list(&from.caller, request).await?;
     let mut result = ListResourcesResult::with_all_items(page.items.iter().map(resource).collect());
     result.next_cursor = page.next_cursor;
     Ok(result)
 }
 
-/// The template of a record's address, for whoever may read one.
-pub(super) fn templates(service: &Service, asking: &Asking) -> Vec<ResourceTemplate> {
-    if !may(service, asking, OperationKind::Get) {
+/// The template of a record's address, for callers who may read records.
+pub(super) fn templates(service: &Service, from: &RequestScope) -> Vec<ResourceTemplate> {
+    if !may(service, from, OperationKind::Get) {
         return Vec::new();
     }
     let template = ResourceTemplate::new(uri::TEMPLATE, "record")
@@ -58,19 +53,19 @@ pub(super) fn templates(service: &Service, asking: &Asking) -> Vec<ResourceTempl
 /// A record by its address.
 ///
 /// # Errors
-/// Where there is none in this scope, and as the service says.
-pub(super) async fn read(service: &Service, asking: Asking, address: &str) -> Result<ReadResourceResult, McpError> {
+/// If this scope has no such record, and those of the service.
+pub(super) async fn read(service: &Service, from: RequestScope, address: &str) -> Result<ReadResourceResult, McpError> {
     let none = || McpError::NoRecord(address.to_owned());
     let handle = uri::parse(address).ok_or_else(none)?;
-    let request = GetRequest { binding_key: asking.binding, scope: asking.scope, handle };
-    let record = service.get(&asking.caller, request).await?.record.ok_or_else(none)?;
+    let request = GetRequest { binding_key: from.binding, scope: from.scope, handle };
+    let record = service.get(&from.caller, request).await?.record.ok_or_else(none)?;
     let meta = meta(&record);
     let contents = ResourceContents::text(record.text, uri::uri(&record.handle)).with_mime_type(MEDIA).with_meta(meta);
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-fn may(service: &Service, asking: &Asking, kind: OperationKind) -> bool {
-    service.allows(&asking.caller, Act::Operate(kind), &asking.scope.company_id)
+fn may(service: &Service, from: &RequestScope, kind: OperationKind) -> bool {
+    service.allows(&from.caller, Act::Operate(kind), &from.scope.company_id)
 }
 
 fn resource(record: &Snippet) -> Resource {
@@ -86,7 +81,7 @@ fn resource(record: &Snippet) -> Resource {
     if title.is_empty() { resource } else { resource.with_title(title) }
 }
 
-/// What is known of a record beside its text.
+/// The fields of a record beside its text.
 fn meta(record: &Snippet) -> MetaObject {
     let members = [
         ("summary", json!(record.summary)),

@@ -1,4 +1,4 @@
-//! What a call answers, as structured data.
+//! The results of the tools, as structured data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,14 +11,14 @@ use memhost_types::{
 /// A record by its names.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Named {
+pub(super) struct RecordRef {
     /// What other tools take.
     pub(super) id: String,
     /// The same as a resource.
     pub(super) uri: String,
 }
 
-impl Named {
+impl RecordRef {
     pub(super) fn of(handle: &RecordHandle) -> Self {
         Self { id: handle.provider_record_id.as_str().to_owned(), uri: uri(handle) }
     }
@@ -31,22 +31,16 @@ pub(super) struct Source {
     /// `issue_comment`, `issue_document`, `issue`, `run`, `activity`, `manual_note` or `external_document`.
     pub(super) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) issue_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) comment_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) document_key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) run_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) activity_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) external_ref: Option<String>,
 }
 
@@ -67,7 +61,7 @@ impl From<&SourceRef> for Source {
 /// A record that was found.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Found {
+pub(super) struct FoundRecord {
     /// What other tools take.
     pub(super) id: String,
     /// The same as a resource, whose text is not cut.
@@ -79,31 +73,27 @@ pub(super) struct Found {
     pub(super) is_cut: bool,
     /// The better the higher, within this answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "f64")]
     pub(super) score: Option<f64>,
     /// The record's short form.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) summary: Option<String>,
     /// Where it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Source")]
     pub(super) source: Option<Source>,
     /// Free-form.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "JsonObject")]
     pub(super) metadata: Option<JsonObject>,
     /// RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
+    #[schemars(extend("format" = "date-time"))]
     pub(super) created_at: Option<String>,
     /// RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", extend("format" = "date-time"))]
+    #[schemars(extend("format" = "date-time"))]
     pub(super) updated_at: Option<String>,
 }
 
-impl Found {
+impl FoundRecord {
     /// A record whose text is cut after so many characters.
     pub(super) fn of(snippet: Snippet, most: usize) -> Self {
         let end = snippet.text.char_indices().nth(most).map(|(at, _)| at);
@@ -111,7 +101,7 @@ impl Found {
         if let Some(end) = end {
             text.truncate(end);
         }
-        let Named { id, uri } = Named::of(&snippet.handle);
+        let RecordRef { id, uri } = RecordRef::of(&snippet.handle);
         Self {
             id,
             uri,
@@ -130,72 +120,45 @@ impl Found {
 /// The answer to `memory.search`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Searched {
+pub(super) struct SearchResult {
     /// Where the search is recorded.
     pub(super) operation_id: String,
     /// What fits, best first.
-    pub(super) records: Vec<Found>,
+    pub(super) records: Vec<FoundRecord>,
     /// What the provider knows in general.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) profile_summary: Option<String>,
 }
 
 /// The answer to `memory.note`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Noted {
+pub(super) struct NoteResult {
     /// Where the write is recorded.
     pub(super) operation_id: String,
     /// The record that was written.
-    pub(super) record: Named,
+    pub(super) record: RecordRef,
 }
 
 /// The answer to `memory.correct`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Corrected {
+pub(super) struct CorrectResult {
     /// Where the correction is recorded.
     pub(super) operation_id: String,
     /// The record that now holds.
-    pub(super) record: Named,
+    pub(super) record: RecordRef,
     /// The record that no longer holds, where another took its place.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Named")]
-    pub(super) superseded: Option<Named>,
+    pub(super) superseded: Option<RecordRef>,
 }
 
-impl From<CorrectResponse> for Corrected {
+impl From<CorrectResponse> for CorrectResult {
     fn from(answer: CorrectResponse) -> Self {
         Self {
             operation_id: answer.operation_id.to_string(),
-            record: Named::of(&answer.record),
-            superseded: answer.superseded.as_ref().map(Named::of),
-        }
-    }
-}
-
-/// What became of a record that was to be forgotten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Effect {
-    /// Gone, with whatever was derived from it.
-    Hard,
-    /// Hidden, and still stored.
-    Soft,
-    /// Hidden here, and readable in a history elsewhere.
-    HistoryKept,
-    /// There was no such record in this scope.
-    NotFound,
-}
-
-impl From<ForgetEffect> for Effect {
-    fn from(effect: ForgetEffect) -> Self {
-        match effect {
-            ForgetEffect::Hard => Self::Hard,
-            ForgetEffect::Soft => Self::Soft,
-            ForgetEffect::HistoryKept => Self::HistoryKept,
-            ForgetEffect::NotFound => Self::NotFound,
+            record: RecordRef::of(&answer.record),
+            superseded: answer.superseded.as_ref().map(RecordRef::of),
         }
     }
 }
@@ -203,28 +166,28 @@ impl From<ForgetEffect> for Effect {
 /// The effect on one record.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ForgottenRecord {
+pub(super) struct ForgetOutcome {
     /// Which.
     pub(super) id: String,
     /// What became of it.
-    pub(super) effect: Effect,
+    pub(super) effect: ForgetEffect,
 }
 
 /// The answer to `memory.forget`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Forgotten {
+pub(super) struct ForgetResult {
     /// Where it is recorded.
     pub(super) operation_id: String,
     /// One for each id of the call, in its order.
-    pub(super) outcomes: Vec<ForgottenRecord>,
+    pub(super) outcomes: Vec<ForgetOutcome>,
 }
 
-impl From<ForgetResponse> for Forgotten {
+impl From<ForgetResponse> for ForgetResult {
     fn from(answer: ForgetResponse) -> Self {
-        let outcomes = answer.outcomes.into_iter().map(|outcome| ForgottenRecord {
+        let outcomes = answer.outcomes.into_iter().map(|outcome| ForgetOutcome {
             id: outcome.handle.provider_record_id.as_str().to_owned(),
-            effect: outcome.effect.into(),
+            effect: outcome.effect,
         });
         Self { operation_id: answer.operation_id.to_string(), outcomes: outcomes.collect() }
     }
@@ -242,28 +205,26 @@ pub(super) struct Node {
     pub(super) has_children: bool,
     /// The record behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Named")]
-    pub(super) record: Option<Named>,
+    pub(super) record: Option<RecordRef>,
 }
 
 /// The answer to `memory.browse`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Browsed {
+pub(super) struct BrowseResult {
     /// Where it is recorded.
     pub(super) operation_id: String,
     /// The children, in the provider's own order.
     pub(super) nodes: Vec<Node>,
     /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
     pub(super) next_cursor: Option<String>,
 }
 
-impl From<BrowsePage> for Browsed {
+impl From<BrowsePage> for BrowseResult {
     fn from(page: BrowsePage) -> Self {
         let nodes = page.nodes.into_iter().map(|node| Node {
-            record: node.record.as_ref().map(Named::of),
+            record: node.record.as_ref().map(RecordRef::of),
             path: node.path,
             label: node.label,
             has_children: node.has_children,
@@ -275,7 +236,7 @@ impl From<BrowsePage> for Browsed {
 /// The answer to `save_memory`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Saved {
+pub(super) struct SaveResult {
     /// Where the write is recorded.
     pub(super) operation_id: String,
     /// What `remove_memory` takes.
@@ -285,7 +246,7 @@ pub(super) struct Saved {
 /// The answer to `remove_memory`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Removed {
+pub(super) struct RemoveResult {
     /// Where it is recorded.
     pub(super) operation_id: String,
     /// The fact.

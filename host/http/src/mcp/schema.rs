@@ -1,4 +1,4 @@
-//! JSON Schemas of arguments and results, and reading arguments with errors that teach.
+//! JSON Schemas of arguments and results, and reading arguments with errors that say what is valid.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::McpError;
+use crate::document::without_null;
 use memhost_types::JsonObject;
 
-/// The schema of arguments: nothing else may be in them.
+/// The schema of arguments. It is closed: other members are refused.
 pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
     schema::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
@@ -20,7 +21,7 @@ pub(super) fn of_result<T: JsonSchema>() -> Arc<JsonObject> {
     schema::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
-/// Without what costs a model tokens and tells it nothing.
+/// A schema without members that cost a model tokens and tell it nothing.
 fn schema<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
     let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
@@ -35,9 +36,9 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
 }
 
 fn tidy(schema: &mut Value) {
+    without_null(schema);
     match schema {
         Value::Object(members) => {
-            members.retain(|name, value| !(name == "default" && value.is_null()));
             members.retain(|name, value| name != "format" || value.as_str().is_none_or(|f| !f.starts_with("uint")));
             members.values_mut().for_each(tidy);
         }
@@ -49,7 +50,7 @@ fn tidy(schema: &mut Value) {
 /// A tool's arguments.
 ///
 /// # Errors
-/// Which of them will not do, and what would.
+/// Which argument is not valid, and why.
 pub(super) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, McpError> {
     let value = Value::Object(arguments.unwrap_or_default());
     serde_path_to_error::deserialize(value).map_err(|error| {
@@ -57,18 +58,18 @@ pub(super) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result
         let mut message = error.inner().to_string();
         if message.contains("unknown field") {
             message.push_str(
-                "; company, agent, run, project and issue come from the token and the client's configuration and are no \
-                 arguments",
+                "; company, agent, run, project and issue come from the token and the client's configuration and are \
+                 no arguments",
             );
         }
         McpError::arguments(if path == "." { String::new() } else { path }, message)
     })
 }
 
-/// Whether a text is within its limit, in characters as its schema has it.
+/// Checks that a text is within its limit, in characters as in its schema.
 ///
 /// # Errors
-/// Where it is empty or too long.
+/// If it is empty or too long.
 pub(super) fn check_text(field: &str, text: &str, most: usize) -> Result<(), McpError> {
     if text.trim().is_empty() {
         return Err(McpError::arguments(field, "is empty; give a text"));
@@ -81,10 +82,10 @@ pub(super) fn check_text(field: &str, text: &str, most: usize) -> Result<(), Mcp
     }
 }
 
-/// Whether a number is within its limits.
+/// Checks that a number is within its limits.
 ///
 /// # Errors
-/// Where it is not.
+/// If it is not.
 pub(super) fn check_range(field: &str, number: u32, least: u32, most: u32) -> Result<(), McpError> {
     if (least..=most).contains(&number) {
         return Ok(());
@@ -103,8 +104,7 @@ mod tests {
     struct Sample {
         #[schemars(length(min = 1, max = 5))]
         text: String,
-        #[serde(default)]
-        #[schemars(with = "u32", range(min = 1, max = 3))]
+        #[schemars(range(min = 1, max = 3))]
         top_k: Option<u32>,
     }
 

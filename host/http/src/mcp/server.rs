@@ -11,9 +11,9 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::asking::{Asking, Names};
 use super::call::Call;
 use super::error::McpError;
+use super::request_scope::{RequestScope, ToolNames};
 use super::tools::Tool;
 use super::{dispatch, resources, rules};
 use memhost_core::{Abilities, Service};
@@ -33,21 +33,21 @@ impl MemoryServer {
         Self { service }
     }
 
-    /// Who asks, with the scope filled in, and what the memory of that scope can do.
-    async fn known(&self, context: &Context, kind: OperationKind) -> Result<(Asking, Abilities), McpError> {
-        let mut asking = Asking::of(context)?;
-        let Asking { caller, scope, binding, .. } = &mut asking;
+    /// The caller with the scope filled in, and what the binding of that scope can do.
+    async fn resolve(&self, context: &Context, kind: OperationKind) -> Result<(RequestScope, Abilities), McpError> {
+        let mut from = RequestScope::of(context)?;
+        let RequestScope { caller, scope, binding, .. } = &mut from;
         let abilities = self.service.abilities(caller, kind, scope, binding.as_ref()).await?;
-        Ok((asking, abilities))
+        Ok((from, abilities))
     }
 
-    async fn tools(&self, context: &Context) -> Result<(Vec<Tool>, Names), McpError> {
-        let (asking, abilities) = self.known(context, OperationKind::Control).await?;
-        let tools = Tool::all_for(&self.service, &asking.caller, &asking.scope.company_id, &abilities);
-        Ok((tools, asking.names))
+    async fn tools(&self, context: &Context) -> Result<(Vec<Tool>, ToolNames), McpError> {
+        let (from, abilities) = self.resolve(context, OperationKind::Control).await?;
+        let tools = Tool::all_for(&self.service, &from.caller, &from.scope.company_id, &abilities);
+        Ok((tools, from.names))
     }
 
-    fn info(tools: &[Tool], names: Names) -> ServerConfig {
+    fn info(tools: &[Tool], names: ToolNames) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         let server = Implementation::new("memhost", env!("CARGO_PKG_VERSION"))
             .with_title("Company memory")
@@ -58,7 +58,7 @@ impl MemoryServer {
 
 impl ServerHandler for MemoryServer {
     fn get_info(&self) -> ServerConfig {
-        Self::info(Tool::ALL, Names::default())
+        Self::info(Tool::ALL, ToolNames::default())
     }
 
     async fn initialize(
@@ -92,14 +92,14 @@ impl ServerHandler for MemoryServer {
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
         let none = || McpError::NoTool(request.name.to_string());
         let tool = Tool::named(&request.name).ok_or_else(none)?;
-        let (asking, abilities) = match self.known(&context, tool.kind()).await {
+        let (from, abilities) = match self.resolve(&context, tool.kind()).await {
             Ok(known) => known,
             Err(error) => return Ok(error.into_result().into()),
         };
         if !tool.exists(&abilities) {
             return Err(none().into());
         }
-        let call = Call { service: &self.service, asking, abilities };
+        let call = Call { service: &self.service, request: from, abilities };
         let done = dispatch::run(call, tool, request.arguments).await;
         Ok(done.unwrap_or_else(McpError::into_result).into())
     }
@@ -109,9 +109,9 @@ impl ServerHandler for MemoryServer {
         request: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let asking = Asking::of(&context)?;
+        let from = RequestScope::of(&context)?;
         let cursor = request.and_then(|request| request.cursor);
-        Ok(resources::list(&self.service, asking, cursor).await?)
+        Ok(resources::list(&self.service, from, cursor).await?)
     }
 
     async fn list_resource_templates(
@@ -119,8 +119,8 @@ impl ServerHandler for MemoryServer {
         _: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let asking = Asking::of(&context)?;
-        Ok(ListResourceTemplatesResult::with_all_items(resources::templates(&self.service, &asking)))
+        let from = RequestScope::of(&context)?;
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates(&self.service, &from)))
     }
 
     async fn read_resource(
@@ -128,8 +128,8 @@ impl ServerHandler for MemoryServer {
         request: ReadResourceRequestParams,
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let asking = Asking::of(&context)?;
-        Ok(resources::read(&self.service, asking, &request.uri).await?.into())
+        let from = RequestScope::of(&context)?;
+        Ok(resources::read(&self.service, from, &request.uri).await?.into())
     }
 
     async fn list_prompts(

@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
-use super::results::{Browsed, Corrected, Effect, Forgotten, Found, Noted, Removed, Saved, Searched};
+use super::results::{
+    BrowseResult, CorrectResult, ForgetResult, FoundRecord, NoteResult, RemoveResult, SaveResult, SearchResult,
+};
+use memhost_types::ForgetEffect;
 
-pub(super) fn searched(answer: &Searched) -> String {
+pub(super) fn searched(answer: &SearchResult) -> String {
     let mut text = match answer.records.len() {
         0 => "No record fits. Other words may find more; do not make up what was not found.".to_owned(),
         1 => "1 record:".to_owned(),
@@ -23,7 +26,7 @@ pub(super) fn searched(answer: &Searched) -> String {
 }
 
 /// When, and from where.
-fn provenance(record: &Found) -> String {
+fn provenance(record: &FoundRecord) -> String {
     let when = record.updated_at.as_ref().or(record.created_at.as_ref());
     let mut parts: Vec<String> = when.and_then(|at| at.get(..10)).map(str::to_owned).into_iter().collect();
     if let Some(source) = &record.source {
@@ -41,32 +44,32 @@ fn provenance(record: &Found) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
-pub(super) fn noted(answer: &Noted) -> String {
+pub(super) fn noted(answer: &NoteResult) -> String {
     format!("Noted as [{}].", answer.record.id)
 }
 
-pub(super) fn corrected(answer: &Corrected) -> String {
+pub(super) fn corrected(answer: &CorrectResult) -> String {
     match &answer.superseded {
         Some(old) => format!("Corrected: [{}] holds now, in the place of [{}].", answer.record.id, old.id),
         None => format!("Corrected [{}].", answer.record.id),
     }
 }
 
-pub(super) fn forgotten(answer: &Forgotten) -> String {
+pub(super) fn forgotten(answer: &ForgetResult) -> String {
     let lines = answer.outcomes.iter().map(|outcome| format!("[{}] {}", outcome.id, effect(outcome.effect)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn effect(effect: Effect) -> &'static str {
+fn effect(effect: ForgetEffect) -> &'static str {
     match effect {
-        Effect::Hard => "is forgotten.",
-        Effect::Soft => "is hidden; the provider still stores it.",
-        Effect::HistoryKept => "is hidden here; a history elsewhere still has it.",
-        Effect::NotFound => "was not found in this scope: nothing was forgotten. Search for its id.",
+        ForgetEffect::Hard => "is forgotten.",
+        ForgetEffect::Soft => "is hidden; the provider still stores it.",
+        ForgetEffect::HistoryKept => "is hidden here; a history elsewhere still has it.",
+        ForgetEffect::NotFound => "was not found in this scope: nothing was forgotten. Search for its id.",
     }
 }
 
-pub(super) fn browsed(answer: &Browsed) -> String {
+pub(super) fn browsed(answer: &BrowseResult) -> String {
     if answer.nodes.is_empty() {
         return "There is nothing below this.".to_owned();
     }
@@ -82,11 +85,11 @@ pub(super) fn browsed(answer: &Browsed) -> String {
     lines.join("\n")
 }
 
-pub(super) fn saved(answer: &Saved) -> String {
+pub(super) fn saved(answer: &SaveResult) -> String {
     format!("Saved as [{}].", answer.fact_id)
 }
 
-pub(super) fn removed(answer: &Removed) -> String {
+pub(super) fn removed(answer: &RemoveResult) -> String {
     let id = &answer.fact_id;
     if answer.is_removed {
         format!("Removed [{id}].")
@@ -103,13 +106,14 @@ mod tests {
     #[test]
     fn a_found_record_says_when_and_from_where_and_where_it_was_cut() {
         let snippet: Snippet = serde_json::from_str(
-            r#"{"handle":{"providerKey":"p","providerRecordId":"r 1"},"text":"äöüß and more","createdAt":"2026-11-20T01:02:03Z",
+            r#"{"handle":{"providerKey":"p","providerRecordId":"r 1"},"text":"äöüß and more",
+                "createdAt":"2026-11-20T01:02:03Z",
                 "source":{"kind":"issue_comment","companyId":"acme","issueId":"i7","commentId":"c1"}}"#,
         )
         .unwrap();
-        let found = |most| Searched {
+        let found = |most| SearchResult {
             operation_id: "o".to_owned(),
-            records: vec![Found::of(snippet.clone(), most)],
+            records: vec![FoundRecord::of(snippet.clone(), most)],
             profile_summary: None,
         };
         let text = searched(&found(100));

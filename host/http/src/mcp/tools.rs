@@ -1,10 +1,10 @@
-//! The tools: what each is called, takes, answers and does, and for whom it is there.
+//! The tools: name, arguments, result, description and hints of each, and who gets it.
 
 use std::borrow::Cow;
 
 use rmcp::model::ToolAnnotations;
 
-use super::asking::Names;
+use super::request_scope::ToolNames;
 use super::schema::{of_arguments, of_result};
 use super::{arguments, results};
 use memhost_core::{Abilities, Act, Caller, Service};
@@ -27,8 +27,8 @@ impl Tool {
     pub(super) const ALL: &'static [Self] =
         &[Self::Search, Self::Note, Self::Correct, Self::Forget, Self::Browse, Self::SaveMemory, Self::RemoveMemory];
 
-    /// What the contract calls it. The protocol allows the dots since revision 2025-11-25; [`Names::Plain`] is for clients
-    /// that hand names on to models which do not take them.
+    /// The name in the contract. The protocol allows the dots since revision 2025-11-25; [`ToolNames::Plain`] is for
+    /// clients that hand names on to models which do not take them.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Search => "memory.search",
@@ -41,17 +41,17 @@ impl Tool {
         }
     }
 
-    /// What a client is told that it is called.
-    fn shown(self, names: Names) -> Cow<'static, str> {
+    /// The name towards a client.
+    fn shown(self, names: ToolNames) -> Cow<'static, str> {
         match names {
-            Names::Dotted => self.name().into(),
-            Names::Plain => self.name().replace('.', "_").into(),
+            ToolNames::Dotted => self.name().into(),
+            ToolNames::Plain => self.name().replace('.', "_").into(),
         }
     }
 
     /// The tool of a name, with or without its dot.
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|tool| tool.name() == name || tool.shown(Names::Plain) == name)
+        Self::ALL.iter().copied().find(|tool| tool.name() == name || tool.shown(ToolNames::Plain) == name)
     }
 
     /// The operation that it is.
@@ -65,8 +65,8 @@ impl Tool {
         }
     }
 
-    /// Whether it is there at all for a binding. One that is there and that the provider cannot do is refused by the
-    /// service, on the record.
+    /// Whether a binding has the tool at all. The service refuses a tool that the binding has and its provider does not
+    /// support, and records that.
     pub(super) fn exists(self, abilities: &Abilities) -> bool {
         !matches!(self, Self::SaveMemory | Self::RemoveMemory) || abilities.mcp.aliases
     }
@@ -100,45 +100,45 @@ impl Tool {
     fn description(self) -> &'static str {
         match self {
             Self::Search => {
-                "Finds records of the company's memory. Use it when the task depends on prior decisions, people, projects, \
-                 or long-running context that is not in the current thread."
+                "Finds records of the company's memory. Use it when the task depends on prior decisions, people, \
+                 projects, or long-running context that is not in the current thread."
             }
             Self::Note => {
-                "Writes one record to memory. Use it when a durable fact, preference, or decision should survive this run; \
-                 ordinary session residue is captured by itself."
+                "Writes one record to memory. Use it when a durable fact, preference, or decision should survive this \
+                 run; ordinary session residue is captured by itself."
             }
             Self::Correct => {
-                "Puts a record right. Use it when the user explicitly says that prior context is wrong. Give the id and \
-                 either the whole text as it should be or an instruction."
+                "Puts a record right. Use it when the user explicitly says that prior context is wrong. Give the id \
+                 and either the whole text as it should be or an instruction."
             }
             Self::Forget => {
-                "Makes records unreachable, for good. Use it only when somebody asks for that. An id that names nothing in \
-                 your scope is no error: its outcome is `not_found`."
+                "Makes records unreachable, for good. Use it only when somebody asks for that. An id that names \
+                 nothing in your scope is no error: its outcome is `not_found`."
             }
             Self::Browse => {
-                "Shows the provider's own tree of what it stores, one level at a time. Use it to look around when you do \
-                 not know what to search for."
+                "Shows the provider's own tree of what it stores, one level at a time. Use it to look around when you \
+                 do not know what to search for."
             }
             Self::SaveMemory => {
-                "Saves one fact, at most 200 characters: a preference, a decision, a term, or what is being worked on. Keep \
-                 it short and specific; leave out what is trivial or temporary."
+                "Saves one fact, at most 200 characters: a preference, a decision, a term, or what is being worked on. \
+                 Keep it short and specific; leave out what is trivial or temporary."
             }
             Self::RemoveMemory => "Removes one fact from memory, for good, by its id.",
         }
     }
 
     /// As a client is shown it.
-    pub(super) fn describe(self, names: Names) -> rmcp::model::Tool {
+    pub(super) fn describe(self, names: ToolNames) -> rmcp::model::Tool {
         let (input, output) = match self {
-            Self::Search => (of_arguments::<arguments::Search>(), of_result::<results::Searched>()),
-            Self::Note => (of_arguments::<arguments::Note>(), of_result::<results::Noted>()),
-            Self::Correct => (of_arguments::<arguments::Correct>(), of_result::<results::Corrected>()),
-            Self::Forget => (of_arguments::<arguments::Forget>(), of_result::<results::Forgotten>()),
-            Self::Browse => (of_arguments::<arguments::Browse>(), of_result::<results::Browsed>()),
-            Self::SaveMemory => (of_arguments::<arguments::SaveMemory>(), of_result::<results::Saved>()),
-            Self::RemoveMemory => (of_arguments::<arguments::RemoveMemory>(), of_result::<results::Removed>()),
+            Self::Search => (of_arguments::<arguments::Search>(), of_result::<results::SearchResult>()),
+            Self::Note => (of_arguments::<arguments::Note>(), of_result::<results::NoteResult>()),
+            Self::Correct => (of_arguments::<arguments::Correct>(), of_result::<results::CorrectResult>()),
+            Self::Forget => (of_arguments::<arguments::Forget>(), of_result::<results::ForgetResult>()),
+            Self::Browse => (of_arguments::<arguments::Browse>(), of_result::<results::BrowseResult>()),
+            Self::SaveMemory => (of_arguments::<arguments::SaveMemory>(), of_result::<results::SaveResult>()),
+            Self::RemoveMemory => (of_arguments::<arguments::RemoveMemory>(), of_result::<results::RemoveResult>()),
         };
-        // Memory is a closed world, whatever its provider does to keep it.
+        // Memory is a closed world, also if its provider uses other systems.
         let is_read = !self.kind().is_write();
         let annotations = ToolAnnotations::with_title(self.title()).read_only(is_read).open_world(false);
         let annotations = match self {
@@ -160,14 +160,14 @@ mod tests {
 
     #[test]
     fn the_tools_are_described_as_they_were() {
-        let all: Vec<_> = Tool::ALL.iter().map(|tool| tool.describe(Names::Dotted)).collect();
+        let all: Vec<_> = Tool::ALL.iter().map(|tool| tool.describe(ToolNames::Dotted)).collect();
         insta::assert_json_snapshot!(all);
     }
 
     #[test]
     fn every_schema_is_closed_and_every_argument_is_explained() {
         for tool in Tool::ALL {
-            let described = tool.describe(Names::Plain);
+            let described = tool.describe(ToolNames::Plain);
             assert_eq!((Tool::named(tool.name()), Tool::named(&described.name)), (Some(*tool), Some(*tool)));
             assert!(described.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{tool:?}");
             assert_eq!(described.input_schema["additionalProperties"], false, "{tool:?}");

@@ -5,10 +5,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use memhost_types::{ProviderKey, RecordHandle, RecordId, TextId};
 
 const SCHEME: &str = "memory://";
-/// What stands for itself in an address (RFC 3986, 2.3).
+/// The characters that are not escaped in an address (RFC 3986, 2.3).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The template of them all.
+/// The template of all addresses.
 pub(super) const TEMPLATE: &str = "memory://{providerKey}/{recordId}";
 
 /// A record's address.
@@ -17,7 +17,7 @@ pub(super) fn uri(handle: &RecordHandle) -> String {
     format!("{SCHEME}{}/{id}", handle.provider_key)
 }
 
-/// The record at an address; nothing where it is none of ours.
+/// The record at an address. None: the address names no record.
 pub(super) fn parse(uri: &str) -> Option<RecordHandle> {
     let (provider, id) = uri.strip_prefix(SCHEME)?.split_once('/')?;
     let id = percent_decode_str(id).decode_utf8().ok()?;

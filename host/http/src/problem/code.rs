@@ -1,4 +1,5 @@
-//! Every code of a problem, in one table: its name, its status, what it means and what to do. A client switches on codes.
+//! Every code of a problem, in one table: its name, its status, its description and what to do. A client switches on
+//! codes.
 
 use std::borrow::Cow;
 
@@ -8,11 +9,11 @@ use serde::{Serialize, Serializer};
 use super::status::ProblemStatus;
 
 macro_rules! codes {
-    ($($code:ident = $name:literal, $status:ident, $meaning:literal, $advice:literal;)+) => {
+    ($($code:ident = $name:literal, $status:ident, $description:literal, $advice:literal;)+) => {
         /// A code of a problem.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum ProblemCode {
-            $(#[doc = $meaning] $code),+
+            $(#[doc = $description] $code),+
         }
 
         impl ProblemCode {
@@ -30,8 +31,8 @@ macro_rules! codes {
             }
 
             /// What happened.
-            pub const fn meaning(self) -> &'static str {
-                match self { $(Self::$code => $meaning),+ }
+            pub const fn description(self) -> &'static str {
+                match self { $(Self::$code => $description),+ }
             }
 
             /// What to do about it.
@@ -44,119 +45,123 @@ macro_rules! codes {
 
 codes! {
     InvalidRequest = "invalid_request", BadRequest,
-        "A field, parameter or header will not do.",
-        "`field` and `detail` say which and what is allowed.";
+        "A field, parameter or header is not valid.",
+        "See `field` and `detail`.";
     UnreadableBody = "unreadable_body", BadRequest, "The body ended early or could not be read.", "Send it again.";
     Unauthenticated = "unauthenticated", Unauthorized,
-        "There is no token, or it is not accepted.",
-        "Send a token that is valid as `authorization: Bearer …`.";
+        "The token is missing or not accepted.",
+        "Send a valid token as `authorization: Bearer …`.";
     BudgetExceeded = "budget_exceeded", PaymentRequired,
         "A budget is used up.",
-        "Wait until its period ends, or have its limit raised.";
+        "Wait until its period ends, or raise its limit.";
     Forbidden = "forbidden", Forbidden,
         "The token does not allow this, whether or not the thing exists.",
-        "Ask whoever gave you the token for one that does.";
+        "Ask an administrator for a token that does.";
     ForgedForm = "forged_form", Forbidden,
-        "A form of the explorer is not of this session, or came from another site.",
-        "Open the page again and send the form from there.";
+        "A form of the explorer belongs to another session or came from another site.",
+        "Reload the page and send the form from there.";
     OriginNotAllowed = "origin_not_allowed", Forbidden,
-        "A page of another site asked.",
-        "Ask from a program, or from a page of an origin that the host allows.";
-    NoRoute = "no_route", NotFound, "There is nothing at this address.", "Look the address up in this document.";
+        "A page of another site sent the request.",
+        "Send it from a program, or from a page of an origin that the host allows.";
+    NoRoute = "no_route", NotFound, "The address does not exist.", "Look it up in this document.";
     NotFound = "not_found", NotFound,
         "The provider has no such record in this scope.",
-        "Look at what `list` or `query` answers.";
+        "Look for it with `list` or `query`.";
     NoBinding = "no_binding", NotFound,
         "No binding answers for this company, agent or key.",
-        "Make one, or name another.";
-    NoProvider = "no_provider", NotFound, "No provider of this key is loaded.", "Look at the list of plugins.";
+        "Create one, or name another.";
+    NoProvider = "no_provider", NotFound, "No provider with this key is loaded.", "See the list of plugins.";
     NoVersion = "no_version", NotFound,
-        "No build of the provider is one that the binding allows.",
-        "Widen its range, or put such a build into the plugins directory.";
-    NoOperation = "no_operation", NotFound, "There is no operation of this id.", "It may be older than what is kept.";
-    NoSecret = "no_secret", NotFound, "There is no secret of this name.", "Look at the list of secrets.";
-    NoToken = "no_token", NotFound, "There is no token of this id.", "Look at the list of tokens.";
-    NoDelivery = "no_delivery", NotFound, "There is no delivery of this id.", "Look at the list of deliveries.";
-    NoJob = "no_job", NotFound, "There is no job of this id.", "Look at the list of jobs.";
-    NoReview = "no_review", NotFound, "Nothing of this id waits for a person.", "Look at the list of reviews.";
-    NoBudget = "no_budget", NotFound, "There is no such budget.", "Look at the list of budgets.";
-    NoTombstone = "no_tombstone", NotFound, "This company was not erased here.", "Nothing is to be done.";
+        "The binding allows no build of the provider that is loaded.",
+        "Widen its version range, or put a build that it allows into the plugins directory.";
+    NoOperation = "no_operation", NotFound,
+        "No operation has this id.",
+        "It may be older than the retention of operations.";
+    NoSecret = "no_secret", NotFound, "No secret has this name.", "See the list of secrets.";
+    NoToken = "no_token", NotFound, "No token has this id.", "See the list of tokens.";
+    NoDelivery = "no_delivery", NotFound, "No delivery has this id.", "See the list of deliveries.";
+    NoJob = "no_job", NotFound, "No job has this id.", "See the list of jobs.";
+    NoReview = "no_review", NotFound, "No item of the review queue has this id.", "See the list of reviews.";
+    NoBudget = "no_budget", NotFound, "This budget does not exist.", "See the list of budgets.";
+    NoTombstone = "no_tombstone", NotFound, "This company was not erased on this host.", "Nothing needs to be done.";
     MethodNotAllowed = "method_not_allowed", MethodNotAllowed,
-        "The address does not take this method.",
-        "`allow` names those that it takes.";
+        "The address does not accept this method.",
+        "The header `allow` names the methods that it accepts.";
     NotAcceptable = "not_acceptable", NotAcceptable,
-        "No answer is of a type that the request accepts.",
+        "No answer has a type that the request accepts.",
         "`detail` names the types to accept.";
-    BindingDisabled = "binding_disabled", Conflict, "The binding takes no operations.", "Enable it, or use another.";
+    BindingDisabled = "binding_disabled", Conflict, "The binding is disabled.", "Enable it, or use another.";
     ReviewRequired = "review_required", Conflict,
-        "A person must look at it first.",
-        "Have somebody decide about it in the review queue.";
+        "A person must approve it first.",
+        "Decide about it in the review queue.";
     BindingExists = "binding_exists", Conflict,
-        "The key is taken in this company.",
+        "A binding of this company has this key already.",
         "Choose another key, or change that binding.";
     Conflict = "conflict", Conflict,
-        "Somebody else changed the same thing just now.",
-        "Look at it again and repeat the change.";
-    TokenRevoked = "token_revoked", Conflict, "The token was taken back.", "Make another one.";
+        "Somebody else changed the same thing at the same time.",
+        "Read it again and repeat the change.";
+    TokenRevoked = "token_revoked", Conflict, "The token is revoked.", "Create another one.";
     DeliveryStatus = "delivery_status", Conflict,
-        "The delivery is not where this could be done with it.",
-        "Look at its status.";
-    JobStatus = "job_status", Conflict, "The job is not where this could be done with it.", "Look at its status.";
-    AlreadyDecided = "already_decided", Conflict, "Somebody has decided about it already.", "Nothing is to be done.";
+        "The delivery's status does not allow this.",
+        "See its status.";
+    JobStatus = "job_status", Conflict, "The job's status does not allow this.", "See its status.";
+    AlreadyDecided = "already_decided", Conflict, "It was decided otherwise already.", "Nothing needs to be done.";
     IdempotencyKeyReused = "idempotency_key_reused", Conflict,
         "The idempotency key was used for another request.",
         "Make a new key for each request.";
     IdempotencyUnknown = "idempotency_unknown", Conflict,
-        "Whether the request of this key was done is not known: the host ended while it was at work.",
-        "Look for what it should have done; send it under a new key if that is missing.";
+        "The host ended during the request with this key, so its effect is unknown.",
+        "Look for its effect. If that is missing, send the request again with a new key.";
     CompanyErased = "company_erased", Gone, "The company was erased.", "Nothing can be done in it.";
     StaleRevision = "stale_revision", PreconditionFailed,
-        "The binding has another revision than the one in `if-match`.",
-        "Look at it again and repeat the change.";
+        "The binding has another revision than `if-match` names.",
+        "Read it again and repeat the change.";
     BodyTooLarge = "body_too_large", ContentTooLarge, "The body is larger than 8 MiB.", "Send it in parts.";
     UnsupportedMediaType = "unsupported_media_type", UnsupportedMediaType,
-        "The body is not JSON.",
-        "Send JSON with `content-type: application/json`.";
+        "The body has another media type than the route accepts.",
+        "`detail` names the `content-type` to send.";
     InvalidConfig = "invalid_config", UnprocessableContent,
         "The provider does not accept its configuration.",
-        "`errors` says where and why.";
+        "See `errors`.";
     Unsupported = "unsupported", UnprocessableContent,
-        "The provider does not do that.",
+        "The provider does not support this.",
         "Use a binding whose provider does.";
-    RateLimited = "rate_limited", TooManyRequests, "Too many calls.", "Wait as long as `retry-after` says.";
-    Host = "host", InternalServerError, "The host itself failed.", "Look at its log, and run `memhost doctor`.";
+    RateLimited = "rate_limited", TooManyRequests,
+        "The limit on calls per second is reached.",
+        "Wait as long as `retry-after` says.";
+    Host = "host", InternalServerError, "The host itself failed.", "See its log, and run `memhost doctor`.";
     Unauthorized = "unauthorized", BadGateway,
         "The system behind the provider refused the provider's credentials.",
-        "Set the secret anew that it uses.";
+        "Set the secret that it uses again.";
     Internal = "internal", BadGateway,
         "The provider failed.",
-        "Look at the operation's log; tell whoever made the provider.";
-    ProviderFailed = "provider_failed", BadGateway, "The provider failed.", "Tell whoever made the provider.";
+        "See the operation's log, and report it to the provider's author.";
+    ProviderFailed = "provider_failed", BadGateway, "The provider failed.", "Report it to the provider's author.";
     Trapped = "trapped", BadGateway,
         "The provider crashed.",
-        "Look at the operation's log; tell whoever made the provider.";
+        "See the operation's log, and report it to the provider's author.";
     LimitExceeded = "limit_exceeded", BadGateway,
         "The provider used more than its limits allow.",
         "Raise the limit that `detail` names, or ask for less.";
     BadAnswer = "bad_answer", BadGateway,
         "The provider's answer breaks the contract.",
-        "Tell whoever made the provider.";
+        "Report it to the provider's author.";
     Unavailable = "unavailable", ServiceUnavailable,
         "The provider cannot answer now.",
         "Wait as long as `retry-after` says.";
     Busy = "busy", ServiceUnavailable,
-        "Too many calls are at work or waiting at this binding.",
+        "Too many calls of this binding are in progress or queued.",
         "Wait as long as `retry-after` says.";
     ProviderMissing = "provider_missing", ServiceUnavailable,
         "The binding's provider is not loaded.",
-        "Put it back into the plugins directory.";
+        "Put it into the plugins directory.";
     Interrupted = "interrupted", ServiceUnavailable, "The host ended during the call.", "Send it again.";
-    Importing = "importing", ServiceUnavailable, "The company is being taken in.", "Wait until that has ended.";
+    Importing = "importing", ServiceUnavailable, "The company is being imported.", "Wait until the import ends.";
     TimedOut = "timed_out", GatewayTimeout,
         "The provider did not answer in time.",
         "Ask for less, or raise `callTimeoutMs`.";
     QuotaExceeded = "quota_exceeded", InsufficientStorage,
-        "A limit on stored things is reached.",
+        "A limit on stored data is reached.",
         "Forget something, or raise the quota that `detail` names.";
 }
 

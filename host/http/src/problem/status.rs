@@ -1,4 +1,4 @@
-//! The statuses that problems have, each with its name in the OpenAPI document and what it means there.
+//! The statuses that problems have, each with its name and its description in the OpenAPI document.
 
 use axum::http::StatusCode;
 
@@ -33,23 +33,23 @@ macro_rules! statuses {
 }
 
 statuses! {
-    BadRequest = BAD_REQUEST, "Something in the request will not do.";
-    Unauthorized = UNAUTHORIZED, "There is no token, or it is not accepted.";
+    BadRequest = BAD_REQUEST, "The request is not valid.";
+    Unauthorized = UNAUTHORIZED, "The token is missing or not accepted.";
     PaymentRequired = PAYMENT_REQUIRED, "A budget is used up.";
     Forbidden = FORBIDDEN, "The token does not allow this.";
-    NotFound = NOT_FOUND, "There is no such thing, or nothing that could answer.";
-    MethodNotAllowed = METHOD_NOT_ALLOWED, "The address does not take this method.";
-    NotAcceptable = NOT_ACCEPTABLE, "No answer is of a type that the request accepts.";
-    Conflict = CONFLICT, "It cannot be done as things are, or the idempotency key says something else.";
+    NotFound = NOT_FOUND, "The thing does not exist, or nothing can answer.";
+    MethodNotAllowed = METHOD_NOT_ALLOWED, "The address does not accept this method.";
+    NotAcceptable = NOT_ACCEPTABLE, "No answer has a type that the request accepts.";
+    Conflict = CONFLICT, "The present state does not allow this, or the idempotency key was used.";
     Gone = GONE, "The company was erased.";
     PreconditionFailed = PRECONDITION_FAILED, "Somebody changed it meanwhile.";
     ContentTooLarge = PAYLOAD_TOO_LARGE, "The body is larger than 8 MiB.";
-    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE, "The body is not of a type that is read.";
-    UnprocessableContent = UNPROCESSABLE_ENTITY, "The provider does not do that, or does not accept it.";
-    TooManyRequests = TOO_MANY_REQUESTS, "Too fast.";
+    UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE, "The body has a media type that the route does not accept.";
+    UnprocessableContent = UNPROCESSABLE_ENTITY, "The provider does not support or accept this.";
+    TooManyRequests = TOO_MANY_REQUESTS, "The limit on calls per second is reached.";
     InternalServerError = INTERNAL_SERVER_ERROR, "The host itself failed.";
     BadGateway = BAD_GATEWAY, "The provider failed.";
-    ServiceUnavailable = SERVICE_UNAVAILABLE, "Not now.";
+    ServiceUnavailable = SERVICE_UNAVAILABLE, "It cannot be done now. Try again later.";
     GatewayTimeout = GATEWAY_TIMEOUT, "The provider did not answer in time.";
-    InsufficientStorage = INSUFFICIENT_STORAGE, "A limit on stored things is reached.";
+    InsufficientStorage = INSUFFICIENT_STORAGE, "A limit on stored data is reached.";
 }

@@ -11,7 +11,7 @@ pub(super) fn add(document: &mut Value) {
     components["securitySchemes"] = json!({ "token": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A token: the operator's, shown at the first start, or one that was made by `createToken`.",
+        "description": "The operator's token, which the host prints when it first starts, or one of `createToken`.",
     } });
     components["parameters"] = parameters();
     components["headers"] = headers();
@@ -35,15 +35,15 @@ fn parameters() -> Value {
         "RequestId": {
             "name": "x-request-id",
             "in": "header",
-            "description": "What the caller calls this request: 1 to 64 printable characters. The answer, the host's log and \
-                its traces have it. Where it is absent or will not do, the host makes one.",
+            "description": "The caller's id for this request: 1 to 64 printable characters. The answer, the host's log \
+                and its traces have it. The host makes one if it is absent or not valid.",
             "schema": { "type": "string" },
         },
         "IdempotencyKey": {
             "name": "idempotency-key",
             "in": "header",
-            "description": "A request that is sent again under the same key is done once, and answered as the first time; \
-                `idempotency-replayed` says so. Another request under a key that was used is a problem.",
+            "description": "A request that is sent twice with one key is done once and has the same answer; \
+                `idempotency-replayed` marks the second. A different request with a used key is refused.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$" },
         },
     })
@@ -51,9 +51,12 @@ fn parameters() -> Value {
 
 fn headers() -> Value {
     json!({
-        "RequestId": { "description": "The request's id: the caller's, or one that was made.", "schema": { "type": "string" } },
+        "RequestId": {
+            "description": "The request's id: the caller's, or one that the host made.",
+            "schema": { "type": "string" },
+        },
         "IdempotencyReplayed": {
-            "description": "`true` where this is the answer of an earlier request of the same key.",
+            "description": "`true` if this is the answer of an earlier request with the same key.",
             "schema": { "type": "string", "enum": ["true"] },
         },
         "EntityTag": {
@@ -64,7 +67,10 @@ fn headers() -> Value {
             "description": "Whole seconds until another try makes sense.",
             "schema": { "type": "integer", "minimum": 0 },
         },
-        "Authenticate": { "description": "How to say who calls.", "schema": { "type": "string", "enum": ["Bearer"] } },
+        "Authenticate": {
+            "description": "The authentication scheme.",
+            "schema": { "type": "string", "enum": ["Bearer"] },
+        },
     })
 }
 
@@ -74,13 +80,14 @@ fn problems() -> Value {
     for status in ProblemStatus::ALL {
         let codes: Vec<ProblemCode> =
             ProblemCode::ALL.iter().copied().filter(|code| code.status() == *status).collect();
-        let lines = codes.iter().map(|code| format!("- `{}`: {} {}", code.name(), code.meaning(), code.advice()));
+        let lines = codes.iter().map(|code| format!("- `{}`: {} {}", code.name(), code.description(), code.advice()));
         let lines = lines.collect::<Vec<_>>().join("\n");
         let mut answer = problem(&format!("{}\n\n{lines}", status.description()));
         let number = status.http().as_u16();
-        let codes = codes.iter().map(
-            |code| json!({ "code": code.name(), "status": number, "means": code.meaning(), "advice": code.advice() }),
-        );
+        let codes = codes.iter().map(|code| {
+            let (name, description) = (code.name(), code.description());
+            json!({ "code": name, "status": number, "description": description, "advice": code.advice() })
+        });
         answer["x-codes"] = codes.collect();
         match status {
             ProblemStatus::TooManyRequests | ProblemStatus::ServiceUnavailable => {

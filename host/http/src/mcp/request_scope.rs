@@ -1,4 +1,4 @@
-//! Who asks, and for which scope: the token, and the headers that whoever configured the client has set.
+//! The caller and the scope of a request: from the token, and from the headers of the client's configuration.
 
 use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
@@ -13,19 +13,19 @@ use memhost_types::{BindingKey, Scope, SourceKind, SourceRef};
 
 /// One request's caller and scope.
 #[derive(Debug, Clone)]
-pub(super) struct Asking {
+pub(super) struct RequestScope {
     pub(super) caller: Caller,
     pub(super) scope: Scope,
     /// A binding other than the one that would answer.
     pub(super) binding: Option<BindingKey>,
-    /// How tools are called towards this client.
-    pub(super) names: Names,
+    /// How tools are named towards this client.
+    pub(super) names: ToolNames,
 }
 
-/// How tools are called: as the contract names them, or without the dots that some clients hand on to models which do not
-/// take them. Both are understood in a call.
+/// How tools are called: as the contract names them, or without the dots that some clients hand on to models which do
+/// not take them. Both are understood in a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum ToolNames {
     /// `memory.search`.
     #[default]
     Dotted,
@@ -36,16 +36,16 @@ pub(super) enum Names {
 /// The longest name of a client that is kept, in characters.
 const MAX_CLIENT: usize = 120;
 
-impl Asking {
-    /// The caller that the token named, and the scope out of the headers. What the token fixes is filled in, or held
-    /// against the headers, by the service.
+impl RequestScope {
+    /// The caller of the token, and the scope of the headers. The service fills in what the token fixes, or compares it
+    /// with the headers.
     ///
     /// # Errors
-    /// Where no company is named, or a header will not do.
+    /// If no company is named, or a header is not valid.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Result<Self, McpError> {
         let parts = context.extensions.get::<Parts>().ok_or(McpError::NoCaller)?;
         let caller = parts.extensions.get::<Caller>().cloned().ok_or(McpError::NoCaller)?;
-        // Not the peer's: without a session that is made up.
+        // Not the peer's: without a session the library makes one up.
         let client = context.meta.client_info().map(|client| format!("{}/{}", client.name, client.version));
         Self::from_headers(caller, &parts.headers, client)
     }
@@ -72,17 +72,17 @@ impl Asking {
         let via = via(named.as_deref().unwrap_or_default());
         let binding = binding.map(|key| parse("memhost-binding-key", &key)).transpose()?;
         let names = match text("memhost-tool-names")?.as_deref() {
-            None | Some("dotted") => Names::Dotted,
-            Some("plain") => Names::Plain,
+            None | Some("dotted") => ToolNames::Dotted,
+            Some("plain") => ToolNames::Plain,
             Some(other) => {
-                let message = format!("is `{other}`; `dotted` and `plain` are there");
+                let message = format!("is `{other}`; use `dotted` or `plain`");
                 return Err(McpError::Header { name: "memhost-tool-names", message });
             }
         };
         Ok(Self { caller: caller.through(via), scope, binding, names })
     }
 
-    /// Where a record comes from that is written for this request.
+    /// The source of a record that this request writes.
     pub(super) fn source(&self) -> SourceRef {
         SourceRef {
             issue_id: self.scope.issue_id.clone(),
@@ -93,7 +93,7 @@ impl Asking {
     }
 }
 
-/// What operations show of the way in: `mcp:` and what the client calls itself.
+/// The surface as operations show it: `mcp:` and the client's name.
 fn via(client: &str) -> String {
     let client: String = client.chars().filter(|c| !c.is_control()).take(MAX_CLIENT).collect();
     if client.is_empty() { "mcp".to_owned() } else { format!("mcp:{client}") }
@@ -104,11 +104,11 @@ fn header(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, Mcp
     let Some(value) = headers.get(name) else { return Ok(None) };
     let wrong = |message: &str| McpError::Header { name, message: message.to_owned() };
     if headers.get_all(name).iter().count() > 1 {
-        return Err(wrong("is there twice; send it once"));
+        return Err(wrong("is sent twice; send it once"));
     }
     let decoded = percent_decode(value.as_bytes()).decode_utf8();
-    let text = decoded.map_err(|_| wrong("is no UTF-8; percent-encode what is not ASCII"))?;
-    // Clients fill their configuration in from variables, and a variable that is not set leaves nothing.
+    let text = decoded.map_err(|_| wrong("is not UTF-8; percent-encode characters that are not ASCII"))?;
+    // Clients fill in their configuration from variables. A variable that is not set leaves an empty text.
     Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
@@ -121,16 +121,16 @@ mod tests {
     use super::*;
     use axum::http::{HeaderName, HeaderValue};
 
-    fn asking(headers: &[(&'static str, &str)]) -> Result<Asking, McpError> {
+    fn read(headers: &[(&'static str, &str)]) -> Result<RequestScope, McpError> {
         let headers = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap()));
-        Asking::from_headers(Caller::operator(), &headers.collect(), None)
+        RequestScope::from_headers(Caller::operator(), &headers.collect(), None)
     }
 
     #[test]
     fn the_scope_is_read_from_headers() {
-        let asking = asking(&[
+        let request = read(&[
             ("memhost-company-id", "acme"),
             ("memhost-agent-id", "ada"),
             ("memhost-run-id", "r%C3%BCn"),
@@ -140,11 +140,11 @@ mod tests {
             ("user-agent", "claude-code/2.1"),
         ])
         .unwrap();
-        assert_eq!(asking.scope.company_id.as_str(), "acme");
-        assert_eq!(asking.scope.run_id.as_deref(), Some("rün"));
-        assert_eq!((asking.scope.issue_id.as_deref(), asking.scope.namespace.as_deref()), (None, Some("drive-1")));
-        assert_eq!(asking.binding.as_ref().map(AsRef::as_ref), Some("research"));
-        let source = asking.source();
+        assert_eq!(request.scope.company_id.as_str(), "acme");
+        assert_eq!(request.scope.run_id.as_deref(), Some("rün"));
+        assert_eq!((request.scope.issue_id.as_deref(), request.scope.namespace.as_deref()), (None, Some("drive-1")));
+        assert_eq!(request.binding.as_ref().map(AsRef::as_ref), Some("research"));
+        let source = request.source();
         assert_eq!(
             (source.external_ref.as_deref(), source.run_id.as_deref()),
             (Some("mcp:claude-code/2.1"), Some("rün"))
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_wrong_is_said() {
-        assert!(matches!(asking(&[]), Err(McpError::NoCompany)));
+        assert!(matches!(read(&[]), Err(McpError::NoCompany)));
         for headers in [
             [("memhost-company-id", "a/b"), ("memhost-agent-id", "ada")],
             [("memhost-company-id", "acme"), ("memhost-agent-id", "%FF")],
@@ -163,7 +163,7 @@ mod tests {
             for (name, value) in headers {
                 map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
             }
-            let error = Asking::from_headers(Caller::operator(), &map, None).unwrap_err();
+            let error = RequestScope::from_headers(Caller::operator(), &map, None).unwrap_err();
             assert!(matches!(error, McpError::Header { .. }), "{headers:?}: {error}");
         }
     }
