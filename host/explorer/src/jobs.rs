@@ -175,7 +175,7 @@ pub(super) async fn cancel(
     PathParam(id): PathParam<JobId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let job = view.service.cancel_job(&view.caller, &view.company, id).await?;
+    let job = Arc::clone(&view.service).cancel_job(&view.caller, &view.company, id).await?;
     view.flash("The job is cancelled.");
     Ok(redirect(&view.at(&["jobs", &job.id.0.to_string()])))
 }
