@@ -1,4 +1,4 @@
-//! A host in a temporary directory, and short ways to ask it something.
+//! A host in a temporary directory, and short forms of requests to it.
 
 pub mod clock;
 pub mod faults;
@@ -24,7 +24,7 @@ pub fn repository() -> &'static Path {
     Path::new(env!("REPOSITORY"))
 }
 
-/// What `MEMHOST_CACHE_DIR` is for the commands of tests: what one test compiled, the next one loads.
+/// The value of `MEMHOST_CACHE_DIR` for the commands of tests, so that a component is compiled only once.
 pub fn cache_dir() -> &'static Path {
     Path::new(env!("CACHE"))
 }
@@ -34,11 +34,11 @@ pub fn compiled_dir() -> PathBuf {
     cache_dir().join("compiled")
 }
 
-/// What a test needs beside the toolchain: a browser, an interpreter, a package. Where it is missing, the test says so and
-/// ends. With `MEMHOST_TESTS_NEED_TOOLS` set, as `.ci/run` sets it, a missing tool fails the test.
+/// A tool that a test needs beside the toolchain, such as a browser, an interpreter or a package. If it is missing, the
+/// test prints the reason and must return. If `MEMHOST_TESTS_NEED_TOOLS` is set, as by `.ci/run`, the test fails.
 ///
 /// # Panics
-/// Where the tool is missing and the environment demands it.
+/// If the tool is missing and the variable is set.
 pub fn needed<T>(found: std::result::Result<T, impl std::fmt::Display>) -> Option<T> {
     match found {
         Ok(tool) => Some(tool),
@@ -55,18 +55,18 @@ pub fn guest_file(name: &str) -> PathBuf {
     Path::new(env!("GUESTS")).join(format!("guest_{}.wasm", name.replace('-', "_")))
 }
 
-/// The component of an example in another language, by its folder's name in `plugins/examples`. They are looked for in
-/// `target/examples`, or where `MEMHOST_EXAMPLES` says.
+/// The component of an example in another language, by its folder's name in `plugins/examples`. The examples are in
+/// `target/examples`, or in the directory that `MEMHOST_EXAMPLES` names.
 ///
 /// # Errors
-/// That it was not built, in a sentence.
+/// A sentence that says how to build it.
 pub fn example_file(language: &str) -> std::result::Result<PathBuf, String> {
     let directory = std::env::var_os("MEMHOST_EXAMPLES").map(PathBuf::from);
     let directory = directory.unwrap_or_else(|| repository().join("target/examples"));
     let file = directory.join(format!("notes-{language}.wasm"));
     match file.is_file() {
         true => Ok(file),
-        false => Err(format!("{} is not there; `just examples {language}` builds it", file.display())),
+        false => Err(format!("{} does not exist; build it with `just examples {language}`", file.display())),
     }
 }
 
@@ -75,10 +75,10 @@ pub fn provider_file(name: &str) -> PathBuf {
     Path::new(env!("PROVIDERS")).join(format!("memhost_{}.wasm", name.replace('-', "_")))
 }
 
-/// The guest `stamped` with another stamp: its provider key, its version, and whatever else its source reads.
+/// The guest `stamped` with another stamp: its provider key, its version, and the other members that its source reads.
 ///
 /// # Errors
-/// Where the guest is missing or the stamp does not fit.
+/// If the guest is missing or the stamp is too long.
 pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     const BEGIN: &[u8] = br#"{"stamp":"memhost""#;
     const BYTES: usize = 512;
@@ -86,22 +86,25 @@ pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no stamp")?;
     stamp["stamp"] = "memhost".into();
     let text = serde_json::to_vec(&stamp)?;
-    let block = bytes.get_mut(at..at + BYTES).context("the stamp is cut")?;
+    let block = bytes.get_mut(at..at + BYTES).context("the guest ends within the stamp")?;
     anyhow::ensure!(text.len() <= BYTES, "the stamp is {} bytes; at most {BYTES} fit", text.len());
     block.fill(b' ');
     block[..text.len()].copy_from_slice(&text);
     Ok(bytes)
 }
 
-/// The guest `wrong` with a mark that says which rule of the conformance kit it breaks.
+/// The guest `wrong` with a mark that says which rule of the conformance suite it breaks.
 ///
 /// # Errors
-/// Where the guest is missing or has no mark.
+/// If the guest is missing or has no mark.
 pub fn marked(rule: &str) -> Result<Vec<u8>> {
     const BEGIN: &[u8] = b"memhost breaks a rule:";
     let mut bytes = std::fs::read(guest_file("wrong"))?;
     let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no mark")?;
-    let mark = bytes.get_mut(at + BEGIN.len()..).and_then(|rest| rest.get_mut(..rule.len())).context("no room")?;
+    let mark = bytes
+        .get_mut(at + BEGIN.len()..)
+        .and_then(|rest| rest.get_mut(..rule.len()))
+        .context("the guest ends within the mark")?;
     mark.copy_from_slice(rule.as_bytes());
     Ok(bytes)
 }
@@ -159,7 +162,7 @@ impl TestHost {
         Ok(())
     }
 
-    /// Closes the host in good order: what it does by itself has ended when this returns.
+    /// Shuts the host down, and waits until its background work has ended.
     pub async fn stop(&mut self) {
         let Some(service) = self.service.take() else { return };
         service.shutdown(Duration::from_secs(10)).await;
@@ -169,7 +172,7 @@ impl TestHost {
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        unreachable!("something holds the host that was stopped a minute ago");
+        unreachable!("the host was shut down a minute ago, but something still uses it");
     }
 
     /// The host.
@@ -187,12 +190,12 @@ impl TestHost {
         self.directory.path()
     }
 
-    /// A binding named after its provider, the default of its company, with everything granted that matters.
+    /// Creates a default binding that has the provider's name, with storage and a directory.
     pub async fn bind(&self, company: &str, provider: &str, limits: BindingLimits) -> Result<(), ServiceError> {
         self.bind_as(company, provider, provider, limits).await
     }
 
-    /// A binding of this key.
+    /// Creates a default binding of this key.
     pub async fn bind_as(
         &self,
         company: &str,
@@ -213,7 +216,7 @@ impl TestHost {
         self.service().create_binding(&caller(), &parse(company), request).await.map(drop)
     }
 
-    /// Asks a company's default binding.
+    /// Queries a company's default binding.
     pub async fn query(&self, company: &str, text: &str) -> Result<Vec<memhost_types::Snippet>, ServiceError> {
         Ok(self.service().query(&caller(), query(company, text)).await?.snippets)
     }
@@ -231,20 +234,20 @@ impl TestHost {
     }
 }
 
-/// Waits until it is so, for at most two minutes: machines that test have other things to do.
+/// Waits until the condition holds, for at most two minutes, because a test machine may be busy.
 ///
 /// # Panics
-/// Where it does not become so.
+/// If the condition does not hold after two minutes.
 pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let until = std::time::Instant::now() + Duration::from_secs(120);
     while !is_so().await {
-        assert!(std::time::Instant::now() < until, "after two minutes still not: {what}");
+        assert!(std::time::Instant::now() < until, "this did not happen within two minutes: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// What a host that was stopped left in its store. A program that another test begins at that moment has the lock for as
-/// long as it takes to begin: it is waited for.
+/// The store of a stopped host. A program that another test starts at the same time inherits the lock for a moment, so
+/// this waits.
 pub fn open_store(data_dir: &Path) -> sled::Db {
     for _ in 0..500 {
         if let Ok(store) = sled::open(data_dir.join("store")) {
@@ -252,7 +255,7 @@ pub fn open_store(data_dir: &Path) -> sled::Db {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    unreachable!("the store of {} is open elsewhere", data_dir.display())
+    unreachable!("another process has the store of {} open", data_dir.display())
 }
 
 /// The operator.
@@ -260,7 +263,7 @@ pub fn caller() -> Caller {
     Caller::operator()
 }
 
-/// An id of a test, which is known to be one.
+/// Parses an id that is known to be valid.
 pub fn parse<T: TextId>(text: &str) -> T {
     T::parse(text).unwrap_or_else(|error| unreachable!("{text}: {error}"))
 }
@@ -275,7 +278,7 @@ pub fn agent_scope(company: &str, agent: &str) -> Scope {
     Scope { agent_id: Some(parse::<AgentId>(agent)), ..scope(company) }
 }
 
-/// A query for ten answers.
+/// A query with the default number of results.
 pub fn query(company: &str, text: &str) -> QueryRequest {
     QueryRequest {
         binding_key: None,
@@ -314,17 +317,17 @@ pub fn list(company: &str, limit: u32, cursor: Option<String>) -> ListRequest {
     ListRequest { binding_key: None, scope: scope(company), cursor, limit: Some(limit), metadata_filter: None }
 }
 
-/// One record.
+/// A request for one record.
 pub fn get(company: &str, handle: &RecordHandle) -> GetRequest {
     GetRequest { binding_key: None, scope: scope(company), handle: handle.clone() }
 }
 
-/// The end of records.
+/// A request that forgets records.
 pub fn forget(company: &str, handles: &[RecordHandle]) -> ForgetRequest {
     ForgetRequest { binding_key: None, scope: scope(company), handles: handles.to_vec() }
 }
 
-/// The same request at a named binding.
+/// The binding that a request names.
 pub fn at(key: &str) -> Option<BindingKey> {
     Some(parse(key))
 }
