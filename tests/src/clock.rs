@@ -1,4 +1,4 @@
-//! A clock that tests set forward, so that no test waits for time to pass.
+//! A clock that tests set forward, so that they need not wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

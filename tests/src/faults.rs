@@ -18,7 +18,7 @@ use memhost_store::{
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey};
 use tokio::sync::watch;
 
-/// What fails from now on. Nothing does at first.
+/// The faults of a store. At first nothing fails.
 #[derive(Default)]
 pub struct Faults {
     tables: Mutex<HashSet<Table>>,
@@ -47,12 +47,12 @@ impl Faults {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// So many of the next intents fail.
+    /// The next `count` writes of intents fail.
     pub fn break_intents(&self, count: u32) {
         self.intents.store(count, Ordering::SeqCst);
     }
 
-    /// So many of the next completions fail.
+    /// The next `count` writes of completions fail.
     pub fn break_completions(&self, count: u32) {
         self.completions.store(count, Ordering::SeqCst);
     }

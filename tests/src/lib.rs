@@ -69,7 +69,7 @@ pub fn example_file(language: &str) -> std::result::Result<PathBuf, String> {
     let file = directory.join(format!("notes-{language}.wasm"));
     match file.is_file() {
         true => Ok(file),
-        false => Err(format!("{} is not there; `just examples {language}` builds it", file.display())),
+        false => Err(format!("{} does not exist; build it with `just examples {language}`", file.display())),
     }
 }
 
@@ -89,7 +89,7 @@ pub fn stamped(mut stamp: serde_json::Value) -> Result<Vec<u8>> {
     let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no stamp")?;
     stamp["stamp"] = "memhost".into();
     let text = serde_json::to_vec(&stamp)?;
-    let block = bytes.get_mut(at..at + BYTES).context("the stamp is cut")?;
+    let block = bytes.get_mut(at..at + BYTES).context("the guest ends within the stamp")?;
     anyhow::ensure!(text.len() <= BYTES, "the stamp is {} bytes; at most {BYTES} fit", text.len());
     block.fill(b' ');
     block[..text.len()].copy_from_slice(&text);
@@ -104,7 +104,10 @@ pub fn marked(rule: &str) -> Result<Vec<u8>> {
     const BEGIN: &[u8] = b"memhost breaks a rule:";
     let mut bytes = std::fs::read(guest_file("wrong"))?;
     let at = bytes.windows(BEGIN.len()).position(|window| window == BEGIN).context("the guest has no mark")?;
-    let mark = bytes.get_mut(at + BEGIN.len()..).and_then(|rest| rest.get_mut(..rule.len())).context("no room")?;
+    let mark = bytes
+        .get_mut(at + BEGIN.len()..)
+        .and_then(|rest| rest.get_mut(..rule.len()))
+        .context("the guest ends within the mark")?;
     mark.copy_from_slice(rule.as_bytes());
     Ok(bytes)
 }
@@ -172,7 +175,7 @@ impl TestHost {
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        unreachable!("something holds the host that was stopped a minute ago");
+        unreachable!("the host was shut down a minute ago, but something still uses it");
     }
 
     /// The host.
@@ -246,7 +249,7 @@ impl TestHost {
 pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let until = std::time::Instant::now() + Duration::from_secs(120);
     while !is_so().await {
-        assert!(std::time::Instant::now() < until, "after two minutes still not: {what}");
+        assert!(std::time::Instant::now() < until, "this did not happen within two minutes: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -260,7 +263,7 @@ pub fn open_store(data_dir: &Path) -> sled::Db {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    unreachable!("the store of {} is open elsewhere", data_dir.display())
+    unreachable!("another process has the store of {} open", data_dir.display())
 }
 
 /// The operator.
@@ -283,7 +286,7 @@ pub fn agent_scope(company: &str, agent: &str) -> Scope {
     Scope { agent_id: Some(parse::<AgentId>(agent)), ..scope(company) }
 }
 
-/// A query for ten answers.
+/// A query with the default number of results.
 pub fn query(company: &str, text: &str) -> QueryRequest {
     QueryRequest {
         binding_key: None,
@@ -322,7 +325,7 @@ pub fn list(company: &str, limit: u32, cursor: Option<String>) -> ListRequest {
     ListRequest { binding_key: None, scope: scope(company), cursor, limit: Some(limit), metadata_filter: None }
 }
 
-/// One record.
+/// A request for one record.
 pub fn get(company: &str, handle: &RecordHandle) -> GetRequest {
     GetRequest { binding_key: None, scope: scope(company), handle: handle.clone() }
 }

@@ -20,18 +20,18 @@ impl Timings {
         self.0.get(index.min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
     }
 
-    /// Half take at most this.
+    /// The median.
     pub fn p50(&self) -> Duration {
         self.percentile(50.0)
     }
 
-    /// 99 of 100 take at most this.
+    /// The 99th percentile.
     pub fn p99(&self) -> Duration {
         self.percentile(99.0)
     }
 }
 
-/// Times a call `count` times, after a tenth as many that are not counted.
+/// Measures a call `count` times, after a warm-up of a tenth as many calls.
 pub async fn repeat<F: Future<Output = ()>>(count: usize, mut call: impl FnMut() -> F) -> Timings {
     for _ in 0..count / 10 {
         call().await;
@@ -55,7 +55,7 @@ pub fn show(duration: Duration) -> String {
     }
 }
 
-/// How many times longer than the floor.
+/// How many times longer than the lower bound.
 pub fn ratio(duration: Duration, floor: Duration) -> String {
     format!("{:.2}×", duration.as_secs_f64() / floor.as_secs_f64().max(1e-12))
 }

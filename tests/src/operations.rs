@@ -9,7 +9,7 @@ use memhost_types::{Operation, OperationId, OperationKind, Outcome, Scope, Sourc
 
 use crate::parse;
 
-/// When the first of them began, in milliseconds since 1970; they begin 100 ms apart.
+/// The start of the first operation, in milliseconds since 1970. The others follow every 100 ms.
 pub const FIRST_MS: u64 = 1_790_000_000_000;
 
 const KINDS: [OperationKind; 5] = [
@@ -71,10 +71,10 @@ pub fn fill(store: &SledStore, count: u64) -> Result<()> {
     let company = parse("acme");
     let mut last = None;
     for n in 1..=count {
-        let sequence = store.take_sequence(&company).context("the store is open")?;
+        let sequence = store.take_sequence(&company).context("no sequence number is reserved")?;
         last = Some(store.write_operation(Arc::new(operation(sequence, FIRST_MS + n * 100)?), Vec::new()));
         if n % 20_000 == 0 {
-            runtime.block_on(last.take().context("there is a last one")?)?;
+            runtime.block_on(last.take().context("no operation was written")?)?;
             while store.is_behind(&company) {
                 std::thread::sleep(Duration::from_millis(5));
             }

@@ -6,15 +6,13 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
 
 use super::HooksError;
-use super::hook;
+use super::hook::{self, NAME};
 use super::install::{self, InstallArgs, PlaceArgs};
 use super::settings::HookArgs;
 use super::spool_command::{self, SpoolArgs};
 use super::state::State;
 use super::tools::{self, TOOLS, Tool};
 
-/// The name of the command below `memhost`.
-pub(super) const NAME: &str = "agent-hooks";
 const SPOOL: &str = "spool";
 
 /// What a person typed after `memhost agent-hooks`: a tool with its arguments, or `spool`.
@@ -41,7 +39,6 @@ enum ToolAction {
     /// Add the hooks to the tool's settings
     Install(InstallArgs),
     /// Remove the hooks from the tool's settings; everything else in them stays
-    #[command(visible_alias = "undo")]
     Uninstall(PlaceArgs),
     /// Run as the tool's `notify` program, which gets its JSON as the last argument
     Notify(NotifyArgs),
@@ -124,7 +121,7 @@ fn hook_arguments(arguments: &[OsString]) -> Option<(Tool, bool, &[OsString])> {
     let word = |index: usize| arguments.get(index).and_then(|word| word.to_str());
     let tool = tools::find(word(2)?).filter(|_| word(1) == Some(NAME))?;
     let is_notify = word(3) == Some("notify");
-    if matches!(word(3), Some("install" | "uninstall" | "undo" | "help" | "-h" | "--help" | "-V" | "--version")) {
+    if matches!(word(3), Some("install" | "uninstall" | "help" | "-h" | "--help" | "-V" | "--version")) {
         return None;
     }
     let rest = &arguments[if is_notify { 4 } else { 3 }..];

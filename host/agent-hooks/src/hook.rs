@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::command::NAME;
 use super::http::{self, RequestError};
 use super::project::Project;
 use super::recall;
@@ -21,6 +20,8 @@ use super::spool::Spool;
 use super::state::State;
 use super::tools::Tool;
 
+/// The name of the command below `memhost`.
+pub(super) const NAME: &str = "agent-hooks";
 /// How long the tool may take to write its JSON.
 const READING: Duration = Duration::from_secs(2);
 /// The longest JSON, in bytes. The response of a tool call is in it.

@@ -59,8 +59,11 @@ pub(super) fn post(url: &str, token: Option<&str>, path: &str, body: &[u8], unti
 fn agent_for(url: &str, remaining: Duration) -> (&str, Agent) {
     let config = Agent::config_builder().http_status_as_error(false).max_redirects(0).timeout_global(Some(remaining));
     if let Some(socket) = url.strip_prefix("unix:") {
-        let agent =
-            Agent::with_parts(config.proxy(None).build(), UnixConnector(socket.into()), DefaultResolver::default());
+        let agent = Agent::with_parts(
+            config.proxy(None).build(),
+            UnixConnector::new(socket.into()),
+            DefaultResolver::default(),
+        );
         return ("http://localhost", agent);
     }
     let config = match url.strip_prefix("http://") {

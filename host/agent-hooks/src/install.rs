@@ -8,29 +8,17 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 
 use super::HooksError;
-use super::command::NAME;
-use super::hook::program;
+use super::hook::{NAME, program};
 use super::output::line;
 use super::settings::{HookArgs, RecallAt, Settings, config_path, env_text};
 use super::settings_entries::{Entries, SettingsFormat};
 use super::state::{State, open_private, short_hash};
-use super::tools::{Place, SettingsFile, Tool};
-
-/// Whose sessions the hooks are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum InstallScope {
-    /// All sessions of this user
-    User,
-    /// Sessions in this directory, of everybody who has the file and `memhost` on the PATH
-    Project,
-    /// Sessions in this directory, of this user; not every tool has such settings
-    Local,
-}
+use super::tools::{InstallScope, Place, SettingsFile, Tool};
 
 /// Which settings are changed.
 #[derive(Debug, Args)]
@@ -113,7 +101,7 @@ pub(super) fn install(tool: Tool, args: &InstallArgs) -> Result<(), HooksError> 
         (None, None) => None,
         (None, Some(_)) => Some(back_up(&state, &path, &without)?),
     };
-    write(&path, &after)?;
+    write(&path, &after, None)?;
     let installed = Installed { path: path.clone(), backup, digest: digest(&after) };
     let text = serde_json::to_string_pretty(&installed).map_err(HooksError::Record)?;
     open_private(&record, true).and_then(|mut file| file.write_all(text.as_bytes()))?;
@@ -149,7 +137,7 @@ pub(super) fn uninstall(tool: Tool, args: &PlaceArgs) -> Result<(), HooksError> 
         return line("nothing was written");
     }
     match after {
-        Some(text) => write(&path, &text)?,
+        Some(text) => write(&path, &text, None)?,
         None => fs::remove_file(&path)?,
     }
     let _ = fs::remove_file(record);
@@ -192,13 +180,14 @@ fn read(path: &Path) -> Result<Option<String>, HooksError> {
     }
 }
 
-/// Replaces the file in one step. It keeps its permissions.
-fn write(path: &Path, text: &str) -> Result<(), HooksError> {
+/// Replaces the file in one step. It keeps its permissions, unless others are given.
+fn write(path: &Path, text: &str, mode: Option<u32>) -> Result<(), HooksError> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(text.as_bytes())?;
-    let mode = fs::metadata(path).map_or(0o600, |found| found.permissions().mode());
+    let kept = || fs::metadata(path).map_or(0o600, |found| found.permissions().mode());
+    let mode = mode.unwrap_or_else(kept);
     file.as_file().set_permissions(fs::Permissions::from_mode(mode & 0o7777))?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
@@ -254,12 +243,6 @@ fn save_token(args: &HookArgs, url: &str) -> Result<(), HooksError> {
         text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
     document["token"] = toml_edit::value(token);
     document["url"] = toml_edit::value(url);
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(document.to_string().as_bytes())?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(0o600))?;
-    file.persist(&path).map_err(|error| error.error)?;
+    write(&path, &document.to_string(), Some(0o600))?;
     line(&format!("the token is in {}", path.display()))
 }

@@ -27,3 +27,4 @@ mod unix_socket;
 
 pub use command::{AgentHooksCommand, is_hook, run};
 pub use error::HooksError;
+pub use unix_socket::UnixConnector;

@@ -24,7 +24,6 @@ const DETAILS: [(&str, &str); 8] = [
 pub(crate) struct HookSpec {
     /// The tool's name for it.
     pub(crate) name: &'static str,
-    /// What it means.
     pub(crate) meaning: Meaning,
     /// Whether it is needed only when memory is asked at each prompt.
     pub(crate) only_for_prompts: bool,
@@ -73,11 +72,9 @@ pub(crate) struct SessionEvent {
     pub(crate) hook: String,
     /// The tool's id of the session.
     pub(crate) session: String,
-    /// The working directory of the session.
     pub(crate) directory: Option<PathBuf>,
     /// The file in which the tool keeps the transcript.
     pub(crate) transcript: Option<PathBuf>,
-    /// What happened.
     pub(crate) kind: EventKind,
     /// Other fields, for `details` of the host's event.
     pub(crate) details: Map<String, Value>,

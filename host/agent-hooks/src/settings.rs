@@ -141,7 +141,6 @@ struct Context {
 /// The settings of one call.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
-    /// The address of the host.
     pub(super) url: String,
     /// The company; without one there is nothing to do.
     pub(super) company: Option<String>,
@@ -153,9 +152,7 @@ pub(super) struct Settings {
     pub(super) run: Option<String>,
     /// The issue of that run.
     pub(super) issue: Option<String>,
-    /// The token.
     pub(super) token: Option<String>,
-    /// When memory is asked.
     pub(super) recall: RecallAt,
     /// The query at the start of a session.
     pub(super) query: Option<String>,
@@ -163,7 +160,6 @@ pub(super) struct Settings {
     pub(super) deadline: Duration,
     /// How many tokens recall may have.
     pub(super) token_budget: u32,
-    /// Whether exchanges are captured.
     pub(super) capture: bool,
     /// How many requests may wait in one spool.
     pub(super) spool_files: usize,

@@ -19,7 +19,6 @@ pub(crate) enum SettingsFormat {
 /// The entries of one tool in one form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entries<'a> {
-    /// What they look like.
     pub(crate) format: SettingsFormat,
     /// The tool's name on the command line.
     pub(crate) tool: &'a str,

@@ -4,7 +4,7 @@
 //! was sent again, has one id and is one event at the host.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::payload::{EventKind, SessionEvent};
 use super::project::{Project, clean};
@@ -38,11 +38,11 @@ impl Signals<'_> {
             EventKind::SessionStarted { is_new: true, source } => {
                 // A session that goes on has a longer transcript than before.
                 let moment = if source == "startup" { String::new() } else { moment_of(self.event) };
-                vec![self.host_event("session.started", &[source, &moment], &[])]
+                vec![self.host_event("session.started", &[source, &moment], Value::Null)]
             }
             EventKind::ToolStarted { tool, id } => {
                 state.note_tool_start(&self.tool_note(id));
-                vec![self.host_event("tool_call.started", &[id], &[("toolId", clean(tool).into())])]
+                vec![self.host_event("tool_call.started", &[id], json!({"toolId": clean(tool)}))]
             }
             EventKind::ToolEnded { tool, id, duration_ms, error } => {
                 let noted = state.take_tool_duration_ms(&self.tool_note(id));
@@ -50,25 +50,27 @@ impl Signals<'_> {
                     Some(_) => ("tool_call.failed", "failed"),
                     None => ("tool_call.succeeded", "succeeded"),
                 };
-                let mut fields = vec![
-                    ("toolId", clean(tool).into()),
-                    ("status", status.into()),
-                    ("durationMs", duration_ms.or(noted).unwrap_or_default().into()),
-                ];
-                fields.extend(error.as_deref().map(|error| ("error", cut(error, MAX_ERROR).into())));
-                vec![self.host_event(kind, &[id], &fields)]
+                let fields = json!({
+                    "toolId": clean(tool), "status": status, "durationMs": duration_ms.or(noted).unwrap_or_default(),
+                    "error": error.as_deref().map(|error| cut(error, MAX_ERROR)),
+                });
+                vec![self.host_event(kind, &[id], fields)]
             }
             EventKind::TurnEnded { turn, ends_session, .. } => {
                 let mut entries: Vec<Entry> = self.capture().into_iter().collect();
                 if *ends_session {
                     let moment = moment_of(self.event);
-                    entries.push(self.host_event("session.stopped", &[turn.as_deref().unwrap_or(&moment)], &[]));
+                    entries.push(self.host_event(
+                        "session.stopped",
+                        &[turn.as_deref().unwrap_or(&moment)],
+                        Value::Null,
+                    ));
                 }
                 entries
             }
             EventKind::Compacting => self.capture().into_iter().collect(),
             EventKind::SessionEnded { reason } => {
-                let stopped = self.host_event("session.stopped", &[reason, &moment_of(self.event)], &[]);
+                let stopped = self.host_event("session.stopped", &[reason, &moment_of(self.event)], Value::Null);
                 self.capture().into_iter().chain([stopped]).collect()
             }
             EventKind::SessionStarted { is_new: false, .. } | EventKind::Prompted { .. } | EventKind::Other => {
@@ -91,11 +93,11 @@ impl Signals<'_> {
         };
         let deadline = self.settings.deadline.as_millis().saturating_mul(9) / 10;
         let id = self.id("recall", &[&self.event.hook, &query, &moment_of(self.event), &self.now.to_string()]);
-        let mut hook = self.hook("pre_run_hydrate", &id);
-        hook.insert("query".to_owned(), cut(&query, MAX_QUERY).into());
-        hook.insert("tokenBudget".to_owned(), self.settings.token_budget.into());
-        hook.insert("deadlineMs".to_owned(), u64::try_from(deadline).unwrap_or(1_000).max(1).into());
-        Some(Value::Object(hook))
+        let recall = json!({
+            "query": cut(&query, MAX_QUERY), "tokenBudget": self.settings.token_budget,
+            "deadlineMs": u64::try_from(deadline).unwrap_or(1_000).max(1),
+        });
+        Some(self.hook("pre_run_hydrate", &id, recall))
     }
 
     /// The path of requests that are hooks of the host.
@@ -118,68 +120,40 @@ impl Signals<'_> {
         }
         text.push_str(&format!("Assistant: {}\n", cut(answer, MAX_EXCERPT)));
         let kind = self.tool.name();
-        let mut hook = self.hook("post_run_capture", &self.id("capture", &[prompt, answer]));
-        let source = match &self.settings.run {
-            Some(run) => json!({"kind": "run", "companyId": self.company, "runId": run,
-                "externalRef": format!("{kind}:session:{}", self.event.session)}),
-            None => json!({"kind": "external_document", "companyId": self.company,
-                "externalRef": format!("{kind}:session:{}", self.event.session)}),
-        };
+        let source = without_nulls(json!({
+            "kind": if self.settings.run.is_some() { "run" } else { "external_document" },
+            "companyId": self.company, "runId": self.settings.run,
+            "externalRef": format!("{kind}:session:{}", self.event.session),
+        }));
         let about = json!({"agentKind": kind, "source": "inferred", "sessionId": self.event.session,
             "projectId": self.project_id(), "hookEvent": self.event.hook});
-        hook.insert("source".to_owned(), source);
-        hook.insert("payload".to_owned(), json!({"text": text, "mimeType": "text/markdown", "metadata": about}));
-        hook.insert("metadata".to_owned(), about);
-        Some(Entry { path: self.hooks_path(), body: Value::Object(hook) })
+        let payload = json!({"text": text, "mimeType": "text/markdown", "metadata": about});
+        let body = json!({"source": source, "payload": payload, "metadata": about});
+        let id = self.id("capture", &[prompt, answer]);
+        Some(Entry { path: self.hooks_path(), body: self.hook("post_run_capture", &id, body) })
     }
 
-    fn hook(&self, kind: &str, id: &str) -> Map<String, Value> {
-        let mut scope = Map::new();
-        scope.insert("companyId".to_owned(), self.company.into());
-        scope.insert("projectId".to_owned(), self.project_id().into());
-        scope.insert("sessionKey".to_owned(), clean(&self.event.session).into());
-        let context =
-            [("agentId", &self.settings.agent), ("runId", &self.settings.run), ("issueId", &self.settings.issue)];
-        for (field, value) in context {
-            if let Some(value) = value {
-                scope.insert(field.to_owned(), value.as_str().into());
-            }
-        }
-        let mut hook = Map::new();
-        hook.insert("hookKind".to_owned(), kind.into());
-        hook.insert("hookId".to_owned(), id.into());
-        hook.insert("triggeredAt".to_owned(), self.now.to_string().into());
-        if let Some(agent) = &self.settings.agent {
-            hook.insert("actorAgentId".to_owned(), agent.as_str().into());
-        }
-        if let Some(run) = &self.settings.run {
-            hook.insert("heartbeatRunId".to_owned(), run.as_str().into());
-        }
-        hook.insert("scope".to_owned(), Value::Object(scope));
-        hook
+    fn hook(&self, kind: &str, id: &str, fields: Value) -> Value {
+        let Settings { agent, run, issue, .. } = self.settings;
+        let scope = without_nulls(json!({
+            "companyId": self.company, "projectId": self.project_id(), "sessionKey": clean(&self.event.session),
+            "agentId": agent, "runId": run, "issueId": issue,
+        }));
+        let hook = json!({
+            "hookKind": kind, "hookId": id, "triggeredAt": self.now.to_string(), "actorAgentId": agent,
+            "heartbeatRunId": run, "scope": scope,
+        });
+        with(hook, fields)
     }
 
-    fn host_event(&self, kind: &str, parts: &[&str], fields: &[(&str, Value)]) -> Entry {
-        let mut event = Map::new();
-        event.insert("eventId".to_owned(), self.id(kind, parts).into());
-        event.insert("type".to_owned(), kind.into());
-        event.insert("projectId".to_owned(), self.project_id().into());
-        event.insert("sessionId".to_owned(), clean(&self.event.session).into());
-        event.insert("agentKind".to_owned(), self.tool.name().into());
-        if let Some(agent) = &self.settings.agent {
-            event.insert("agentId".to_owned(), agent.as_str().into());
-        }
-        if let Some(run) = &self.settings.run {
-            event.insert("runId".to_owned(), run.as_str().into());
-        }
-        event.insert("occurredAt".to_owned(), self.now.to_string().into());
-        for (name, value) in fields {
-            event.insert((*name).to_owned(), value.clone());
-        }
-        if !self.event.details.is_empty() {
-            event.insert("details".to_owned(), Value::Object(self.event.details.clone()));
-        }
-        Entry { path: format!("/runtime/v1/companies/{}/events", self.company), body: json!({"events": [event]}) }
+    fn host_event(&self, kind: &str, parts: &[&str], fields: Value) -> Entry {
+        let event = json!({
+            "eventId": self.id(kind, parts), "type": kind, "projectId": self.project_id(),
+            "sessionId": clean(&self.event.session), "agentKind": self.tool.name(), "agentId": self.settings.agent,
+            "runId": self.settings.run, "occurredAt": self.now.to_string(), "details": self.event.details,
+        });
+        let body = json!({"events": [with(event, fields)]});
+        Entry { path: format!("/runtime/v1/companies/{}/events", self.company), body }
     }
 
     fn project_id(&self) -> &str {
@@ -196,6 +170,22 @@ impl Signals<'_> {
         all.extend(parts);
         format!("{}-{kind}-{}", self.tool.name(), short_hash(&all))
     }
+}
+
+/// An object without its null members.
+fn without_nulls(mut object: Value) -> Value {
+    if let Some(members) = object.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+/// An object with more members, and without those that are null.
+fn with(mut object: Value, more: Value) -> Value {
+    if let (Some(members), Value::Object(more)) = (object.as_object_mut(), more) {
+        members.extend(more);
+    }
+    without_nulls(object)
 }
 
 /// A text that is cut to at most `max` bytes.

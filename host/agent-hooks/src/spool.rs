@@ -62,17 +62,11 @@ pub(super) struct Delivered {
 }
 
 impl Spool {
-    /// The spool for these settings.
     pub(super) fn open(state: &State, settings: &Settings) -> std::io::Result<Self> {
         let company = settings.company.as_deref().unwrap_or_default();
         let name = short_hash(&[&settings.url, company, settings.agent.as_deref().unwrap_or_default()]);
         let directory = state.directory(&format!("spool/{name}"))?;
-        Ok(Self {
-            directory,
-            url: settings.url.clone(),
-            max_files: settings.spool_files,
-            max_bytes: settings.spool_bytes,
-        })
+        Ok(Self::at(directory, settings))
     }
 
     /// Every spool, to show it or to deliver by hand.
@@ -80,13 +74,12 @@ impl Spool {
         let directories = fs::read_dir(state.root().join("spool")).into_iter().flatten().flatten();
         let mut all: Vec<PathBuf> = directories.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
         all.sort();
-        let of = |directory| Self {
-            directory,
-            url: settings.url.clone(),
-            max_files: settings.spool_files,
-            max_bytes: settings.spool_bytes,
-        };
-        all.into_iter().map(of).collect()
+        all.into_iter().map(|directory| Self::at(directory, settings)).collect()
+    }
+
+    fn at(directory: PathBuf, settings: &Settings) -> Self {
+        let (max_files, max_bytes) = (settings.spool_files, settings.spool_bytes);
+        Self { directory, url: settings.url.clone(), max_files, max_bytes }
     }
 
     /// Adds a request behind all others. When there are too many, the oldest are removed and counted.
@@ -149,7 +142,6 @@ impl Spool {
         let _ = open_private(&self.directory.join(what), false).and_then(|mut file| file.write_all(b"."));
     }
 
-    /// The path of the directory.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }

@@ -41,7 +41,6 @@ impl State {
         Ok(path)
     }
 
-    /// The path of the directory.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }

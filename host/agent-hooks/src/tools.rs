@@ -24,10 +24,10 @@ mod codex;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::HooksError;
-use super::install::InstallScope;
 use super::payload::{self, HookSpec, SessionEvent};
 use super::settings::env_path;
 use super::settings_entries::SettingsFormat;
@@ -85,6 +85,17 @@ pub(crate) trait AgentTool: Debug + Sync {
     }
 }
 
+/// Whose sessions the hooks are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InstallScope {
+    /// All sessions of this user
+    User,
+    /// Sessions in this directory, of everybody who has the file and `memhost` on the PATH
+    Project,
+    /// Sessions in this directory, of this user; not every tool has such settings
+    Local,
+}
+
 /// A file with entries of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SettingsFile {
@@ -97,11 +108,9 @@ pub(crate) struct SettingsFile {
 /// What a person asked for when installing.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// Whose sessions.
     pub(crate) scope: InstallScope,
     /// Whether the tool's `notify` program is meant instead of its hooks.
     pub(crate) notify: bool,
-    /// The working directory.
     pub(crate) here: PathBuf,
 }
 

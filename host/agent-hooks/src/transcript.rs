@@ -18,9 +18,7 @@ const MAX_READ: u64 = 512 << 10;
 /// The last prompt and its answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Exchange {
-    /// What a person asked.
     pub(super) prompt: Option<String>,
-    /// What the agent answered.
     pub(super) answer: Option<String>,
 }
 

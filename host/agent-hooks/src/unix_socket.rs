@@ -9,9 +9,16 @@ use std::time::Duration;
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport};
 use ureq::{Error, Timeout};
 
-/// Connects to the socket at this path, whatever the address of the request is.
+/// Connects to a Unix socket, whatever the address of the request is. A request without a timeout waits without one.
 #[derive(Debug)]
-pub(super) struct UnixConnector(pub(super) PathBuf);
+pub struct UnixConnector(PathBuf);
+
+impl UnixConnector {
+    /// To the socket at this path.
+    pub fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+}
 
 impl Connector for UnixConnector {
     type Out = UnixTransport;
@@ -37,7 +44,7 @@ fn within<T: Send + 'static>(limit: Option<Duration>, work: impl FnOnce() -> T +
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct UnixTransport {
+pub struct UnixTransport {
     stream: UnixStream,
     buffers: LazyBuffers,
 }

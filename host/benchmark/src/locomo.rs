@@ -74,7 +74,7 @@ struct RawTurn {
     blip_caption: Option<String>,
 }
 
-/// Category 5 asks for things that were never said: it has no evidence.
+/// Questions of category 5 ask for things that nobody said, so they have no evidence.
 const ADVERSARIAL: u8 = 5;
 
 /// Reads a file's text.
@@ -96,7 +96,7 @@ fn conversation(sample: Sample) -> Result<Conversation, String> {
         };
         let date_key = format!("session_{session}_date_time");
         let at = sample.conversation.get(&date_key).and_then(Value::as_str).unwrap_or_default();
-        let at = date(at).ok_or_else(|| format!("{}.{date_key}: `{at}` is no date", sample.sample_id))?;
+        let at = date(at).ok_or_else(|| format!("{}.{date_key}: `{at}` is not a date", sample.sample_id))?;
         let raw: Vec<RawTurn> = serde_json::from_value(raw.clone())
             .map_err(|error| format!("{}.session_{session}: {error}", sample.sample_id))?;
         turns.extend(raw.into_iter().map(|turn| Turn {

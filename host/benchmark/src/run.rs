@@ -1,4 +1,4 @@
-//! One run: a binding for each conversation, each turn captured, each question asked.
+//! Runs the benchmark: creates a binding for each conversation, captures each turn, and asks each question.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::{Category, Conversation, EvalError, Latency, Scores, Turn};
 use memhost_core::{Caller, CreateBinding, Service, ServiceError};
 use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CaptureMode, CaptureRequest, CompanyId, Grants, HookContext, HookKind,
-    IdError, Intent, Job, JobFilter, JobStatus, JsonObject, ProviderKey, QueryRequest, Scope, SourceKind,
+    IdError, Intent, Job, JobFilter, JobStatus, JsonObject, Pages, ProviderKey, QueryRequest, Scope, SourceKind,
     SourcePayload, SourceRef, TextId, VersionChoice,
 };
 
@@ -65,7 +65,7 @@ pub async fn run(
 ) -> Result<Evaluation, EvalError> {
     let caller = Caller::operator();
     let company: CompanyId = id("company", "evaluation")?;
-    // The evaluation's data directory is its own: whoever chose the provider has chosen what it may reach in there.
+    // The evaluation has a data directory of its own, so the provider gets all permissions that it requests.
     let plugins = service.plugins().admitted;
     let chosen = plugins.iter().find(|plugin| plugin.inspection.description.provider_key == options.provider);
     let grants = chosen.map(|plugin| Grants::all_of(&plugin.inspection.description.permissions));
@@ -124,20 +124,19 @@ pub async fn run(
 /// Waits until the jobs of all captures have finished.
 async fn settled(service: &Service, company: &CompanyId, key: &BindingKey) -> Result<(), EvalError> {
     let filter = JobFilter { binding_key: Some(key.clone()), ..JobFilter::default() };
-    let mut cursor = None;
-    loop {
+    let is_unfinished = |job: &Job| matches!(job.status, JobStatus::Queued | JobStatus::Running);
+    let mut pages = Pages::default();
+    while let Some(cursor) = pages.next() {
         let page = service.jobs(company, &filter, cursor.as_deref(), Some(100)).await;
         let page = page.map_err(|error| operation("waiting for jobs", error))?;
-        let is_open = |job: &Job| matches!(job.status, JobStatus::Queued | JobStatus::Running);
-        cursor = match page.items.iter().any(is_open) {
-            true => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                None
-            }
-            false if page.next_cursor.is_none() => return Ok(()),
-            false => page.next_cursor,
-        };
+        if page.items.iter().any(is_unfinished) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            pages = Pages::default();
+        } else {
+            pages.go_on(page.next_cursor);
+        }
     }
+    Ok(())
 }
 
 /// The turn's text is the content; who spoke and when is provenance.

@@ -1,8 +1,7 @@
 //! Reads and writes the SQLite database of claude-mem. `memhost bridge` starts this program and talks to the host, so
-//! that
 //! `memhost` itself is built without SQLite.
 //!
-//! The program speaks JSON lines. Its first line is `{"protocol": 1}`; it follows after the database was opened. A
+//! The program speaks JSON lines. It writes `{"protocol": 1}` first, after it has opened the database. A
 //! failure is one line `{"error": {"file": …, "message": …}}` and exit code 1.
 //!
 //! ```text
@@ -33,7 +32,7 @@ const USAGE: &str = "usage: memhost-bridge claude-mem read FILE\n       \
                      memhost-bridge claude-mem write FILE [--copy-of FILE]\n\n\
                      `memhost bridge` starts this program. See `memhost bridge --help`.";
 
-/// What was not done, to which file.
+/// An error about a file.
 #[derive(Debug)]
 struct Failure {
     file: PathBuf,
@@ -72,7 +71,7 @@ pub fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    // Rows are many and short: the lock of standard output has no buffer that is worth having.
+    // There are many short lines, and standard output has only a small buffer.
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let done = match task {
         Task::Read { file } => read::run(&file, &mut out),
@@ -82,7 +81,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             let error = json!({"file": failure.file.display().to_string(), "message": failure.message});
-            // Nothing can be told to a parent process that is gone.
+            // If the parent process has ended, nobody reads the error.
             let _ = put(&mut out, &failure.file, &json!({ "error": error }));
             ExitCode::FAILURE
         }

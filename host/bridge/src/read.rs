@@ -1,4 +1,4 @@
-//! All rows of a database as lines. The database is opened read-only.
+//! Writes all rows of a database as lines. The database is opened read-only.
 
 use std::io::Write;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(crate) fn run(file: &Path, out: &mut impl Write) -> Result<(), Failure> {
 fn open(file: &Path) -> Result<Connection, Failure> {
     let wrong = |error| Failure::new(file, error);
     if !file.is_file() {
-        let message = "there is no such file; claude-mem keeps its database at ~/.claude-mem/claude-mem.db";
+        let message = "the file does not exist; claude-mem keeps its database at ~/.claude-mem/claude-mem.db";
         return Err(Failure::new(file, message));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -1,4 +1,4 @@
-//! Lines into a new database. A database that exists is never changed, and a failure leaves no file behind.
+//! Writes lines into a new database. An existing database is never changed, and an error leaves no file behind.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn run(
     }
     let done = create(file, copy_of).and_then(|mut store| fill(&mut store, file, &mut input, out));
     let (written, unchanged) = done.inspect_err(|_| {
-        // A half-written database looks like a whole one.
+        // A half-written database would look complete.
         let _ = std::fs::remove_file(file);
     })?;
     put(out, file, &json!({"written": written, "unchanged": unchanged}))

@@ -1,5 +1,4 @@
-//! Arguments that several commands share: host, company, scope, page and output format. One
-//! name means one thing in all of them.
+//! Arguments that several commands share: host, company, scope, page and output format.
 
 use std::path::PathBuf;
 
@@ -13,19 +12,11 @@ pub(super) struct OutputArgs {
     /// Output format: a table, the host's JSON, JSON lines with one item each, or YAML.
     #[arg(long, short, global = true, value_enum, value_name = "FORM", help_heading = "Output")]
     output: Option<Format>,
-    /// Short for `--output json`.
-    #[arg(long, global = true, hide = true, conflicts_with = "output")]
-    json: bool,
 }
 
 impl OutputArgs {
-    /// The selected format.
     pub(super) fn format(&self) -> Format {
-        match (self.output, self.json) {
-            (Some(format), _) => format,
-            (None, true) => Format::Json,
-            (None, false) => Format::Table,
-        }
+        self.output.unwrap_or_default()
     }
 }
 
@@ -146,6 +137,25 @@ pub(super) struct PageArgs {
     pub(super) paging: Paging,
 }
 
+/// Filters of a list. A row declares a flag: its name and, in angle brackets, the name of its value, then the host's
+/// parameter and the help.
+macro_rules! filters {
+    ($name:ident { $($flag:ident $(<$value:tt>)? = $parameter:tt, $help:tt;)* }) => {
+        #[derive(Debug, clap::Args)]
+        pub(super) struct $name {
+            $(#[doc = $help] #[arg(long $(, value_name = $value)?)] $flag: Option<String>,)*
+        }
+
+        impl $name {
+            /// The parameters of the request, with the values that were given.
+            fn parameters(&self) -> Vec<(&'static str, Option<&str>)> {
+                vec![$(($parameter, self.$flag.as_deref())),*]
+            }
+        }
+    };
+}
+pub(super) use filters;
+
 /// One item of a company.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OneArgs {
@@ -186,9 +196,9 @@ pub(super) struct ShowNamedArgs {
 #[derive(Debug, Clone, Args)]
 pub(super) struct DaysArgs {
     /// First day, in UTC, such as 2026-11-01 [default: 30 days before --to].
-    #[arg(long, alias = "since", value_name = "DAY")]
+    #[arg(long, value_name = "DAY")]
     pub(super) from: Option<String>,
     /// Last day, in UTC [default: today].
-    #[arg(long, alias = "until", value_name = "DAY")]
+    #[arg(long, value_name = "DAY")]
     pub(super) to: Option<String>,
 }

@@ -1,29 +1,41 @@
-//! Values of arguments: text that may come from standard input, and JSON objects.
+//! Values of arguments: text that may come from a file or standard input, JSON, and the names of choices.
 
 use std::io::Read;
+use std::path::Path;
 
+use clap::ValueEnum;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::CliError;
+use memhost_types::JsonObject;
 
 /// The text itself, or standard input where the text is `-`.
 pub(super) fn text(text: &str) -> Result<String, CliError> {
-    if text != "-" {
-        return Ok(text.to_owned());
-    }
-    let mut read = String::new();
-    std::io::stdin().read_to_string(&mut read).map_err(|error| CliError::input("standard input", error))?;
-    Ok(read)
+    if text == "-" { input(None) } else { Ok(text.to_owned()) }
 }
 
-/// A JSON object; `argument` names it in errors.
-pub(super) fn object(argument: &str, json: Option<&str>) -> Result<Option<Value>, CliError> {
-    let Some(json) = json else { return Ok(None) };
-    match serde_json::from_str::<Value>(json) {
-        Ok(value @ Value::Object(_)) => Ok(Some(value)),
-        Ok(_) => Err(CliError::input(argument, "is not a JSON object; write it like '{\"team\":\"red\"}'")),
-        Err(error) => Err(CliError::input(argument, format!("is not JSON: {error}"))),
-    }
+/// The content of a file, or of standard input if no file is given.
+pub(super) fn input(file: Option<&Path>) -> Result<String, CliError> {
+    let Some(file) = file else {
+        let mut read = String::new();
+        std::io::stdin().read_to_string(&mut read).map_err(|error| CliError::input("standard input", error))?;
+        return Ok(read);
+    };
+    std::fs::read_to_string(file).map_err(|error| CliError::file(file, &error))
+}
+
+/// Reads JSON; `what` names the argument or the file in errors.
+pub(super) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, CliError> {
+    serde_json::from_str(text).map_err(|error| CliError::input(what, format!("is not valid JSON: {error}")))
+}
+
+/// Reads a JSON object, if one is given; `argument` names it in errors.
+pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonObject>, CliError> {
+    let read = text.map(serde_json::from_str).transpose();
+    read.map_err(|error| {
+        CliError::input(argument, format!("is not a JSON object: {error}; write it like '{{\"team\":\"red\"}}'"))
+    })
 }
 
 /// The value without its null members.
@@ -34,4 +46,9 @@ pub(super) fn without_nulls(value: Value) -> Value {
         }
         other => other,
     }
+}
+
+/// The name of a choice, as on the command line.
+pub(super) fn name(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

@@ -9,7 +9,8 @@ use self::change::UpdateArgs;
 use self::grant::GrantArgs;
 use super::CliError;
 use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
-use super::output::{details, escape, moment, table, text};
+use super::argument::{input, object, without_nulls};
+use super::output::{escape, moment, table, text};
 use super::page::{self, items};
 
 mod change;
@@ -24,7 +25,6 @@ pub(super) enum BindingCommand {
     /// Create a binding.
     Create(CreateArgs),
     /// Update a binding's configuration, limits, policy or versions, or disable it.
-    #[command(alias = "set")]
     Update(UpdateArgs),
     /// Delete a binding and everything that its provider stored in the host.
     Delete {
@@ -67,7 +67,6 @@ pub(super) enum BindingCommand {
     Reset(NamedArgs),
 }
 
-/// Which state of a thing is changed.
 #[derive(Debug, Args)]
 pub(super) struct SeenArgs {
     /// Fail with a conflict unless the binding still has this revision.
@@ -113,21 +112,13 @@ pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
         BindingCommand::List(page) => {
             page::list_as(&page, "bindings", &[], |answer| rows(items(answer, "items"))).await
         }
-        BindingCommand::Show(args) => {
-            let session = args.named.company.open().await?;
-            let path = format!("bindings/{}", escape(&args.named.name));
-            let look = async || session.format.render(&session.get(&path).await?, "", details);
-            page::watched(&args.watch, look).await
-        }
+        BindingCommand::Show(args) => page::show(&args.named.company, &args.watch, "bindings", &args.named.name).await,
         BindingCommand::Create(args) => create(args).await,
         BindingCommand::Update(args) => change::update(args).await,
         BindingCommand::Delete { named, seen } => {
             let session = named.company.open().await?;
             let path = session.path(&format!("bindings/{}", escape(&named.name)));
-            let answer = match seen.revision {
-                Some(revision) => session.host.delete_if(&path, &format!("\"{revision}\"")).await?,
-                None => session.host.delete(&path).await?,
-            };
+            let answer = session.host.delete(&path, seen.revision).await?;
             session.gone(&answer, &format!("deleted the binding {}", named.name))
         }
         BindingCommand::Grant(args) => grant::grant(args).await,
@@ -165,34 +156,20 @@ fn resolved(answer: &Value, why: bool) -> String {
 }
 
 async fn create(args: CreateArgs) -> Result<(), CliError> {
-    let config = match &args.config_file {
-        Some(file) => std::fs::read_to_string(file)
-            .map_err(|error| CliError::input("--config-file", format!("{}: {error}", file.display())))?,
-        None => args.config,
-    };
-    let mut body = json!({
+    let config = args.config_file.as_deref().map_or(Ok(args.config), |file| input(Some(file)))?;
+    let body = without_nulls(json!({
         "key": args.key,
         "providerKey": args.provider,
-        "config": json_argument("--config", &config)?,
+        "config": object("--config", Some(&config))?,
         "default": args.default,
-    });
-    if let Some(version) = &args.versions {
-        body["version"] = change::version(version);
-    }
-    let given =
-        [("grants", "--grants", args.grants), ("limits", "--limits", args.limits), ("policy", "--policy", args.policy)];
-    for (name, argument, given) in given {
-        if let Some(given) = given {
-            body[name] = json_argument(argument, &given)?;
-        }
-    }
+        "version": args.versions.as_deref().map(change::version),
+        "grants": object("--grants", args.grants.as_deref())?,
+        "limits": object("--limits", args.limits.as_deref())?,
+        "policy": object("--policy", args.policy.as_deref())?,
+    }));
     let session = args.company.open().await?;
     let answer = session.post("bindings", &body).await?;
     session.show(&answer, "", one)
-}
-
-pub(super) fn json_argument(argument: &str, json: &str) -> Result<Value, CliError> {
-    serde_json::from_str(json).map_err(|error| CliError::input(argument, format!("is not JSON: {error}")))
 }
 
 /// One binding as a table.

@@ -1,5 +1,5 @@
-//! Memory of other systems, in and out, through the same routes as every other command. Their databases are read and
-//! written by a second program, `memhost-bridge`.
+//! `memhost bridge`: imports and exports the memory of other systems. A second program, `memhost-bridge`, reads and writes
+//! their databases.
 
 mod events;
 mod export;
@@ -16,7 +16,6 @@ use clap::{Args, Subcommand};
 use super::CliError;
 use super::args::ScopeArgs;
 
-/// Which system.
 #[derive(Debug, Subcommand)]
 pub(super) enum BridgeCommand {
     /// Import or export a claude-mem database, such as `~/.claude-mem/claude-mem.db`.
@@ -24,7 +23,6 @@ pub(super) enum BridgeCommand {
     ClaudeMem(ClaudeMemCommand),
 }
 
-/// Which way.
 #[derive(Debug, Subcommand)]
 pub(super) enum ClaudeMemCommand {
     /// Import observations, summaries and sessions; records that exist stay as they are.

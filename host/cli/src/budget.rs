@@ -1,10 +1,11 @@
-//! Manage budgets.
+//! `memhost budget`: budgets of a company and of its bindings.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::CliError;
 use super::args::{CompanyArgs, PageArgs, WatchArgs};
+use super::argument::name;
 use super::output::{details, escape};
 use super::page::{self, Columns, items, rows};
 use super::session::Session;
@@ -33,11 +34,7 @@ pub(super) enum BudgetCommand {
         #[arg(long, value_name = "SHARE")]
         warn: Option<f64>,
     },
-    /// Create or update a budget.
-    #[command(hide = true)]
-    Set(CreateArgs),
     /// Delete a budget.
-    #[command(alias = "remove")]
     Delete(WhichArgs),
 }
 
@@ -85,32 +82,27 @@ const BUDGETS: &Columns = &[
 ];
 
 impl WhichArgs {
-    fn period(&self) -> &'static str {
-        match self.period {
-            Period::Day => "day",
-            Period::Month => "month",
-        }
-    }
-
     fn path(&self) -> String {
-        match &self.binding {
-            Some(key) => format!("bindings/{}/budgets/{}", escape(key), self.period()),
-            None => format!("budgets/{}", self.period()),
-        }
+        let budget = format!("budgets/{}", name(&self.period));
+        self.binding.as_ref().map_or_else(|| budget.clone(), |key| format!("bindings/{}/{budget}", escape(key)))
     }
 
-    /// Description.
+    /// The budget's name in messages.
     fn name(&self) -> String {
-        let period = self.period();
-        self.binding.as_ref().map_or_else(|| period.to_owned(), |key| format!("{period} of {key}"))
+        let period = name(&self.period);
+        self.binding.as_ref().map_or_else(|| period.clone(), |key| format!("{period} of {key}"))
     }
 
     async fn find(&self, session: &Session) -> Result<Option<Value>, CliError> {
         let answer = session.get("budgets").await?;
         let is_it = |budget: &&Value| {
-            budget["period"] == self.period() && budget["bindingKey"].as_str() == self.binding.as_deref()
+            budget["period"] == name(&self.period) && budget["bindingKey"].as_str() == self.binding.as_deref()
         };
         Ok(items(&answer, "items").iter().find(is_it).cloned())
+    }
+
+    async fn found(&self, session: &Session) -> Result<Value, CliError> {
+        self.find(session).await?.ok_or_else(|| page::missing("budget", &self.name()))
     }
 }
 
@@ -119,27 +111,18 @@ pub(super) async fn run(command: BudgetCommand) -> Result<(), CliError> {
         BudgetCommand::List(page) => page::list(&page, "budgets", &[], BUDGETS).await,
         BudgetCommand::Show { which, watch } => {
             let session = which.company.open().await?;
-            let look = async || {
-                let found = which.find(&session).await?.ok_or_else(|| page::missing("budget", &which.name()))?;
-                session.format.render(&found, "", details)
-            };
-            page::watched(&watch, look).await
+            page::watch(&session, &watch, "", async || which.found(&session).await, details).await
         }
         BudgetCommand::Create(CreateArgs { which, cents, warn }) => {
             let session = which.company.open().await?;
             if which.find(&session).await?.is_some() {
-                let detail = format!("the budget `{}` exists; change it with `memhost budget update`", which.name());
-                return Err(CliError::Problem { status: 409, detail, operation: None });
+                return Err(CliError::exists("budget", &which.name()));
             }
-            put(&session, &which, &cents.into(), &warn.unwrap_or(WARN).into()).await
-        }
-        BudgetCommand::Set(CreateArgs { which, cents, warn }) => {
-            let session = which.company.open().await?;
             put(&session, &which, &cents.into(), &warn.unwrap_or(WARN).into()).await
         }
         BudgetCommand::Update { which, cents, warn } => {
             let session = which.company.open().await?;
-            let found = which.find(&session).await?.ok_or_else(|| page::missing("budget", &which.name()))?;
+            let found = which.found(&session).await?;
             let cents = cents.map_or_else(|| found["limitCents"].clone(), Value::from);
             let warn = warn.map_or_else(|| found["warnShare"].clone(), Value::from);
             put(&session, &which, &cents, &warn).await

@@ -1,12 +1,12 @@
 //! `memhost plugin check`: the conformance suite on one provider.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 
 use super::args::OutputArgs;
 use super::output::line;
-use super::{CliError, directories};
+use super::{CliError, argument, directories};
 use memhost_conformance::{
     CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite, handbook,
 };
@@ -77,7 +77,7 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
         (&args.badge, serde_json::to_string_pretty(&report.to_badge()).map_err(CliError::host)?),
     ] {
         if let Some(path) = path {
-            std::fs::write(path, text).map_err(|error| CliError::input(path.display().to_string(), error))?;
+            std::fs::write(path, text).map_err(|error| CliError::file(path, &error))?;
         }
     }
     line(&args.output.format().render(&report.to_json(), "rules", |_| shown(&report))?)?;
@@ -103,13 +103,8 @@ fn input(error: CheckError) -> CliError {
 }
 
 fn object(flag: &str, text: &str) -> Result<JsonObject, CliError> {
-    let text = match text.strip_prefix('@') {
-        Some(path) => {
-            std::fs::read_to_string(path).map_err(|error| CliError::input(flag, format!("{path}: {error}")))?
-        }
-        None => text.to_owned(),
-    };
-    serde_json::from_str(&text).map_err(|error| CliError::input(flag, format!("is not a JSON object: {error}")))
+    let file = text.strip_prefix('@').map(|path| argument::input(Some(Path::new(path)))).transpose()?;
+    argument::object(flag, Some(file.as_deref().unwrap_or(text))).map(Option::unwrap_or_default)
 }
 
 fn secret(name: &str) -> Result<(String, String), CliError> {
@@ -119,7 +114,7 @@ fn secret(name: &str) -> Result<(String, String), CliError> {
     }
 }
 
-/// A line for each rule; a failed rule also shows the expected and actual result and the sentence of the contract.
+/// One line for each rule; a failed rule also shows the expected and actual result and the sentence of the contract.
 fn shown(report: &Report) -> String {
     let mut lines: Vec<String> = report.findings.iter().map(finding).collect();
     let counts = report.counts();

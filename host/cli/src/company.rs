@@ -1,4 +1,4 @@
-//! A company as a whole.
+//! `memhost company`: retention, export, import and erasure of a company.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::CliError;
 use super::args::{CompanyArgs, HostArgs, Paging, WatchArgs};
 use super::output::{details, escape, table, text};
-use super::page::{self, Asked, items};
+use super::page::{self, items};
 use super::session::Session;
+use super::{CliError, argument};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CompanyCommand {
@@ -22,7 +22,6 @@ pub(super) enum CompanyCommand {
         paging: Paging,
     },
     /// Show a company's retention, or its tombstone if it was erased.
-    #[command(alias = "tombstone")]
     Show {
         #[command(flatten)]
         company: CompanyArgs,
@@ -30,10 +29,8 @@ pub(super) enum CompanyCommand {
         watch: WatchArgs,
     },
     /// Set a company's retention.
-    #[command(alias = "retention")]
     Update(UpdateArgs),
     /// Erase a company from this host and its providers. This cannot be undone.
-    #[command(alias = "erase")]
     Delete {
         #[command(flatten)]
         company: CompanyArgs,
@@ -74,11 +71,9 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
     match command {
         CompanyCommand::List { host, paging } => {
             let session = host.open().await?;
-            let fetch =
-                async |asked: Asked| session.host.get(&format!("/control/v1/companies?{}", asked.query(&[]))).await;
             let row = |company: &Value| vec![text(company, "")];
             let human = |answer: &Value| table(&["company"], items(answer, "items").iter().map(row).collect());
-            page::pages(session.format, &paging, "items", fetch, human).await
+            page::list_of_host(&session, &paging, "/control/v1/companies", "items", human).await
         }
         CompanyCommand::Show { company, watch } => {
             let session = company.open().await?;
@@ -95,18 +90,16 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             let lines = session.host.download(&session.path("export")).await?;
             match to {
                 None => Ok(std::io::stdout().lock().write_all(&lines)?),
-                Some(file) => std::fs::write(&file, lines)
-                    .map_err(|error| CliError::input("--to", format!("{}: {error}", file.display()))),
+                Some(file) => std::fs::write(&file, lines).map_err(|error| CliError::file(&file, &error)),
             }
         }
         CompanyCommand::Import { file, company } => {
-            let lines = std::fs::read_to_string(&file)
-                .map_err(|error| CliError::input("FILE", format!("{}: {error}", file.display())))?;
+            let lines = argument::input(Some(&file))?;
             let session = company.open().await?;
             let done = session.host.upload(&session.path("import"), lines).await?;
             session.show(&done, "", |done| {
                 format!(
-                    "{} rows, {} operations and {} records are in; set its secrets and make its tokens anew",
+                    "imported {} rows, {} operations and {} records; now set the secrets and create tokens",
                     done["rows"], done["operations"], done["records"]
                 )
             })
@@ -117,7 +110,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
 async fn look(session: &Session) -> Result<String, CliError> {
     match session.host.get(&format!("/control/v1/tombstones/{}", escape(&session.company))).await {
         Ok(left) => session.format.render(&left, "", details),
-        // It was not erased, or who asks may not know.
+        // The company was not erased, or the caller may not read tombstones.
         Err(CliError::Problem { status: 403 | 404, .. }) => {
             session.format.render(&session.get("retention").await?, "", kept)
         }
@@ -145,7 +138,7 @@ async fn update(args: UpdateArgs) -> Result<(), CliError> {
 fn kept(retention: &Value) -> String {
     let kept = |name: &str, unit: &str| match retention.get(name).and_then(Value::as_u64) {
         Some(number) => format!("{number} {unit}"),
-        None => "no end".to_owned(),
+        None => "unlimited".to_owned(),
     };
     let (days, count) = (kept("operationsMaxAgeDays", "days"), kept("operationsMaxCount", "operations"));
     format!("retention of operations: age {days}, count {count}")

@@ -1,11 +1,11 @@
-//! The configuration file of a host, TOML. A flag goes before an environment variable, that before the file, and the
-//! file before the default. A key that nobody knows stops the start: a limit that is misspelt is no limit.
+//! The configuration file of a host, TOML. Flags override environment variables, these override the file, and the file
+//! overrides the defaults. An unknown key is an error, because a misspelt limit would have no effect.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::CliError;
+use super::{CliError, toml_file};
 use memhost_core::plugins::{Trust, TrustedKey};
 use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
@@ -15,15 +15,13 @@ use memhost_sandbox::SandboxOptions;
 use memhost_server::{Address, ServerOptions};
 use memhost_types::Digest;
 
-/// What it says. Paths are relative to the file.
+/// The content of the file. Relative paths start from its directory.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct HostConfig {
-    /// Where to listen.
     pub(super) listen: Option<Address>,
-    /// Where the control plane listens, if it does so by itself.
+    /// The address of the control plane, if it has its own.
     pub(super) control_listen: Option<Address>,
-    /// Where everything is kept.
     pub(super) data_dir: Option<PathBuf>,
     plugins_dir: Option<PathBuf>,
     trusted_keys: Vec<String>,
@@ -40,12 +38,12 @@ pub(super) struct HostConfig {
     integrations: IntegrationOptions,
     issue_link: Option<String>,
     run_link: Option<String>,
-    /// Where traces are sent to.
+    /// The collector of traces.
     pub(super) otlp_endpoint: Option<String>,
     embeddings: EmbeddingsConfig,
 }
 
-/// Where vectors come from; the installed model where the file says nothing.
+/// The source of vectors; the installed model by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct EmbeddingsConfig {
@@ -53,7 +51,7 @@ struct EmbeddingsConfig {
     endpoint: Option<EndpointOptions>,
 }
 
-/// Every key, as [`HostConfig`] has them.
+/// Every key of [`HostConfig`].
 const KEYS: [&str; 20] = [
     "listen",
     "control_listen",
@@ -77,16 +75,14 @@ const KEYS: [&str; 20] = [
     "embeddings",
 ];
 
-/// What a configuration file sets up.
+/// The options from a configuration file.
 pub(super) struct HostOptions {
-    /// The host.
     pub(super) service: ServiceOptions,
-    /// Its surfaces.
     pub(super) server: ServerOptions,
 }
 
 impl HostConfig {
-    /// Reads the file, if one is named by the argument of this name.
+    /// Reads the file, if the argument of this name gives one.
     pub(super) fn read(argument: &str, path: Option<&Path>) -> Result<Self, CliError> {
         let Some(path) = path else { return Ok(Self::default()) };
         let wrong = |message: String| CliError::input(argument, format!("{}: {message}", path.display()));
@@ -102,7 +98,7 @@ impl HostConfig {
         Ok(config)
     }
 
-    /// What a host on `data_dir` is opened with.
+    /// The options of a host on `data_dir`.
     pub(super) fn options(self, data_dir: &Path) -> Result<HostOptions, CliError> {
         let mut options = ServiceOptions::new(data_dir);
         let keys = self.trusted_keys.iter().enumerate().map(|(index, key)| {
@@ -158,30 +154,19 @@ impl EmbeddingsConfig {
     }
 }
 
-/// Adds a key to those that the file trusts, and leaves the rest of it as a person wrote it. Answers false where the
-/// key is there already.
+/// Adds a key to those that the file trusts. Answers false if the file has the key already.
 pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
     let wrong = |message: String| CliError::input("--config", format!("{}: {message}", path.display()));
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(wrong(error.to_string())),
-    };
-    parse(&text).map_err(wrong)?;
-    let mut document: toml_edit::DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
-    let keys = document.entry("trusted_keys").or_insert_with(|| toml_edit::value(toml_edit::Array::new()));
-    let Some(keys) = keys.as_array_mut() else { return Err(wrong("`trusted_keys` is no list".to_owned())) };
-    let is_there = |known: &toml_edit::Value| known.as_str().and_then(|known| known.parse().ok()).as_ref() == Some(key);
-    if keys.iter().any(is_there) {
+    let config = parse(&toml_file::read(path)?).map_err(wrong)?;
+    if config.trusted_keys.iter().any(|known| known.parse::<TrustedKey>().is_ok_and(|known| known == *key)) {
         return Ok(false);
     }
-    keys.push(key.to_string());
-    // Whole or not at all: a host that starts meanwhile reads the one or the other.
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| wrong(error.to_string()))?;
-    std::io::Write::write_all(&mut file, document.to_string().as_bytes()).map_err(|error| wrong(error.to_string()))?;
-    file.persist(path).map_err(|error| wrong(error.error.to_string()))?;
+    toml_file::edit(path, |document| {
+        let keys = document.entry("trusted_keys").or_insert_with(|| toml_edit::value(toml_edit::Array::new()));
+        let keys = keys.as_array_mut().ok_or_else(|| wrong("`trusted_keys` is not a list".to_owned()))?;
+        keys.push(key.to_string());
+        Ok(())
+    })?;
     Ok(true)
 }
 
@@ -191,7 +176,7 @@ fn parse(text: &str) -> Result<HostConfig, String> {
         let nearest = KEYS.into_iter().max_by(|a, b| near(a, unknown).total_cmp(&near(b, unknown))).unwrap_or_default();
         return Err(format!("unknown key `{unknown}`; did you mean `{nearest}`?"));
     }
-    // From the text and not the table, so that an error shows its line.
+    // From the text, not the table, so that an error shows its line.
     toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
 }
 

@@ -1,8 +1,4 @@
 //! Contexts: a host, a token and a company under one name, for people who work with several hosts.
-//!
-//! Flags override environment variables, these override the context, and the context overrides the defaults.
-
-mod file;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -11,18 +7,17 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toml_edit::{Item, Table, value};
 
-use self::file::{Context, File};
-use super::args::{HostArgs, OutputArgs, Paging};
+use super::args::{OutputArgs, Paging};
+use super::connection::DEFAULT_URL;
+use super::connection::file::{self, Context, File};
 use super::output::{details, line};
 use super::page::{self, Columns};
-use super::{CliError, argument};
+use super::{CliError, argument, toml_file};
 
 /// The end of `memhost context --help`.
 pub(super) const ORDER: &str = "Contexts are stored in ~/.config/memhost/config.toml, or in the file that \
     MEMHOST_CLI_CONFIG names. Flags override environment variables, environment variables override the context, and \
     the context overrides the defaults. A context's token is sent only to the context's host.";
-
-const DEFAULT_URL: &str = "http://127.0.0.1:7600";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ContextCommand {
@@ -105,58 +100,6 @@ const COLUMNS: &Columns = &[
     ("token", "/token"),
 ];
 
-/// The host, the token and the company of a command.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target {
-    pub(super) url: String,
-    /// Where its control plane is.
-    pub(super) control_url: String,
-    pub(super) token: Option<String>,
-    pub(super) company: Option<String>,
-    pub(super) agent: Option<String>,
-    /// The name of the context in use.
-    pub(super) context: Option<String>,
-}
-
-impl Target {
-    /// From the command line, the environment and the contexts file.
-    pub(super) fn of(args: &HostArgs) -> Result<Self, CliError> {
-        Self::among(args, &File::read()?)
-    }
-
-    fn among(args: &HostArgs, file: &File) -> Result<Self, CliError> {
-        let name = args.context.as_ref().filter(|name| !name.is_empty()).or(file.default.as_ref());
-        let none = Context::default();
-        let context = name.map_or(Ok(&none), |name| file.get(name))?;
-        let address = |text: &str| text.trim_end_matches('/').to_owned();
-        let kept = address(context.url.as_deref().unwrap_or(DEFAULT_URL));
-        let kept_control = context.control_url.as_deref().map_or_else(|| kept.clone(), address);
-        // An empty variable counts as absent.
-        let given = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);
-        let url = given(&args.url).map_or_else(|| kept.clone(), |url| address(&url));
-        let control_url = match (given(&args.control_url), given(&args.url)) {
-            (Some(control), _) => address(&control),
-            // Another host has another control plane.
-            (None, Some(_)) if url != kept => url.clone(),
-            (None, _) => kept_control.clone(),
-        };
-        // Another host must not receive the context's token.
-        let token = match given(&args.token) {
-            Some(token) => Some(token),
-            None if args.data_dir.is_none() && url == kept && control_url == kept_control => file.token(context)?,
-            None => None,
-        };
-        Ok(Self {
-            url,
-            control_url,
-            token,
-            company: context.company.clone(),
-            agent: context.agent.clone(),
-            context: name.cloned(),
-        })
-    }
-}
-
 /// `selected` is the context that the command line or the environment names.
 pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Result<(), CliError> {
     let file = File::read()?;
@@ -190,7 +133,7 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
         }
         ContextCommand::Delete { name } => {
             file.get(&name)?;
-            file::edit(&file.path, |document| {
+            toml_file::edit(&file.path, |document| {
                 file::contexts(document)?.remove(&name);
                 if file.default.as_ref() == Some(&name) {
                     document.remove("default");
@@ -201,7 +144,7 @@ pub(super) async fn run(command: ContextCommand, selected: Option<String>) -> Re
         }
         ContextCommand::Use { name } => {
             file.get(&name)?;
-            file::edit(&file.path, |document| {
+            toml_file::edit(&file.path, |document| {
                 document["default"] = value(&name);
                 Ok(())
             })?;
@@ -271,7 +214,7 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
 
 fn set(file: &File, name: &str, settings: &[(&str, Option<&str>)]) -> Result<(), CliError> {
     let is_first = file.contexts.is_empty() && file.default.is_none();
-    file::edit(Path::new(&file.path), |document| {
+    toml_file::edit(Path::new(&file.path), |document| {
         if is_first {
             document["default"] = value(name);
         }

@@ -1,25 +1,19 @@
-//! What memory costs, and how good it is.
+//! `memhost cost`, `charge` and `evaluation`: the cost and the quality of memory.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::CliError;
 use super::args::{CompanyArgs, DaysArgs, PageArgs, WatchArgs};
-use super::page::{self, Columns, items, query, rows, watched};
+use super::argument::without_nulls;
+use super::page::{self, Columns, items, query, rows};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CostCommand {
     /// List cost events of operations, newest first.
-    #[command(alias = "events")]
     List(PageArgs),
     /// Summarize operations, tokens and cents.
     Show(ShowArgs),
-    /// Create a flat charge (short for `charge create`).
-    #[command(hide = true)]
-    Charge(ChargeArgs),
-    /// List flat charges (short for `charge list`).
-    #[command(hide = true)]
-    Charges(PageArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -74,27 +68,14 @@ pub(super) struct ChargeArgs {
 #[derive(Debug, Subcommand)]
 pub(super) enum EvaluationCommand {
     /// Show the metrics by binding.
-    Show(EvaluationShowArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct EvaluationShowArgs {
-    #[command(flatten)]
-    company: CompanyArgs,
-    #[command(flatten)]
-    days: DaysArgs,
-    #[command(flatten)]
-    watch: WatchArgs,
-}
-
-/// The evaluation command; `show` is its default.
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(super) struct EvaluationArgs {
-    #[command(subcommand)]
-    command: Option<EvaluationCommand>,
-    #[command(flatten)]
-    show: EvaluationShowArgs,
+    Show {
+        #[command(flatten)]
+        company: CompanyArgs,
+        #[command(flatten)]
+        days: DaysArgs,
+        #[command(flatten)]
+        watch: WatchArgs,
+    },
 }
 
 const SUMS: &Columns = &[
@@ -154,8 +135,6 @@ pub(super) async fn run(command: CostCommand) -> Result<(), CliError> {
     match command {
         CostCommand::List(page) => page::list(&page, "cost-events", &[], EVENTS).await,
         CostCommand::Show(args) => show(args).await,
-        CostCommand::Charge(args) => charge(ChargeCommand::Create(args)).await,
-        CostCommand::Charges(page) => charge(ChargeCommand::List(page)).await,
     }
 }
 
@@ -164,10 +143,7 @@ async fn show(args: ShowArgs) -> Result<(), CliError> {
     let pairs =
         [("groupBy", Some(args.by.as_str())), ("since", args.days.from.as_deref()), ("until", args.days.to.as_deref())];
     let path = format!("costs?{}", query(&pairs));
-    watched(&args.watch, async || {
-        session.format.render(&session.get(&path).await?, "rows", |sums| table(sums, &args.by))
-    })
-    .await
+    page::watch(&session, &args.watch, "rows", async || session.get(&path).await, |sums| table(sums, &args.by)).await
 }
 
 /// The grouping columns and the numbers.
@@ -190,29 +166,21 @@ pub(super) async fn charge(command: ChargeCommand) -> Result<(), CliError> {
     };
     let at = args.at.unwrap_or_else(|| jiff::Timestamp::now().to_string());
     let direction = if args.credit { "credit" } else { "debit" };
-    let mut body = json!({
+    let body = without_nulls(json!({
         "eventKind": args.kind, "biller": args.biller, "amountCents": args.cents, "occurredAt": at,
-        "direction": direction,
-    });
-    for (name, value) in [("bindingKey", args.binding), ("description", args.description)] {
-        if let Some(value) = value {
-            body[name] = value.into();
-        }
-    }
+        "direction": direction, "bindingKey": args.binding, "description": args.description,
+    }));
     let session = args.company.open().await?;
     let made = session.post("finance-events", &body).await?;
     session.show(&made, "", |made| rows(std::slice::from_ref(made), CHARGES))
 }
 
-pub(super) async fn evaluation(args: EvaluationArgs) -> Result<(), CliError> {
-    let args = match args.command {
-        Some(EvaluationCommand::Show(args)) => args,
-        None => args.show,
-    };
-    let session = args.company.open().await?;
-    let pairs = [("since", args.days.from.as_deref()), ("until", args.days.to.as_deref())];
+pub(super) async fn evaluation(command: EvaluationCommand) -> Result<(), CliError> {
+    let EvaluationCommand::Show { company, days, watch } = command;
+    let session = company.open().await?;
+    let pairs = [("since", days.from.as_deref()), ("until", days.to.as_deref())];
     let path = format!("evaluation?{}", query(&pairs));
-    watched(&args.watch, async || session.format.render(&session.get(&path).await?, "bindings", evaluated)).await
+    page::watch(&session, &watch, "bindings", async || session.get(&path).await, evaluated).await
 }
 
 fn evaluated(report: &Value) -> String {

@@ -1,5 +1,4 @@
-//! The main job, shown: this repository's documents and history become memory, questions are answered with
-//! provenance, and what is forgotten is gone.
+//! `memhost demo`: captures the documents and the history of this repository, asks questions, and forgets a record.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -80,7 +79,7 @@ async fn bind(host: &Backend) -> Result<(), CliError> {
     if present["items"].as_array().is_some_and(|items| !items.is_empty()) {
         return Ok(());
     }
-    // The demo's data need not survive a crash.
+    // Faster: the demo's data need not survive a crash.
     let body = json!({
         "key": "default", "providerKey": "local-markdown", "default": true, "config": { "durable": false },
     });
@@ -121,7 +120,7 @@ async fn capture(host: &Backend) -> Result<(), CliError> {
     line(&format!("  {} sections of documents, as issue documents\n  {history}", sections.len()))
 }
 
-/// Ids of hooks hold no path separators.
+/// The hook of a capture. Its id has only characters that a host accepts.
 fn hook(kind: &str, id: &str, at: &str) -> Value {
     let id: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(120).collect();
     json!({ "hookKind": kind, "hookId": format!("demo-{id}"), "triggeredAt": at })
@@ -142,10 +141,10 @@ async fn ask(host: &Backend, question: &str) -> Result<(), CliError> {
     line("")
 }
 
-/// The sentence that has most of the question's words: a whole section does not fit a line.
+/// The sentence with most words of the question, because a whole section does not fit on a line.
 fn telling(text: &str, question: &str) -> String {
     let lower = |text: &str| text.to_lowercase();
-    // Words are compared by their beginning, so that `recorded` meets `record`.
+    // Words are compared by their first letters, so that `recorded` matches `record`.
     let wanted: Vec<String> = question
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.len() > 3)

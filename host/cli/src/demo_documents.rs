@@ -1,4 +1,4 @@
-//! What the demo captures: the repository's own documents by section, and its commits.
+//! The material of the demo: the sections of this repository's documents, and its commits.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ pub(super) struct Commit {
     pub(super) text: String,
 }
 
-/// The documents that every binary carries, for a demo outside of a checkout.
+/// The documents in this binary, for a demo outside of a checkout.
 const EMBEDDED: [(&str, &str); 5] = [
     ("README.md", include_str!("../../../README.md")),
     ("ARCHITECTURE.md", include_str!("../../../ARCHITECTURE.md")),
@@ -98,7 +98,7 @@ fn slug(heading: &str) -> String {
     words.join("-")
 }
 
-/// The last commits; none where there is no git or no history.
+/// The latest commits; none without git or a history.
 pub(super) fn commits(checkout: Option<&Path>) -> Vec<Commit> {
     let Some(root) = checkout else { return Vec::new() };
     let output =

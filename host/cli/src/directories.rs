@@ -1,17 +1,17 @@
-//! Directories of the person who types, as the XDG base directory specification has them.
+//! The user's directories, by the XDG base directory specification.
 
 use std::path::PathBuf;
 
 /// The variable that names another cache directory.
 const CACHE_VARIABLE: &str = "MEMHOST_CACHE_DIR";
 
-/// The person's configuration directory.
+/// The user's configuration directory.
 pub(super) fn config() -> Option<PathBuf> {
     below("XDG_CONFIG_HOME", ".config")
 }
 
-/// Directory of compiled components for hosts that one command opens, so that the next command need not compile
-/// them: `$MEMHOST_CACHE_DIR/compiled`, or in the person's cache directory. None where neither is known.
+/// The directory of compiled components for hosts that a command opens, so that the next command need not compile them:
+/// `$MEMHOST_CACHE_DIR/compiled`, or in the user's cache directory. None if neither is known.
 pub(super) fn compiled() -> Option<PathBuf> {
     Some(given(CACHE_VARIABLE).or_else(|| below("XDG_CACHE_HOME", ".cache"))?.join("compiled"))
 }
@@ -25,7 +25,7 @@ fn below(variable: &str, in_home: &str) -> Option<PathBuf> {
 }
 
 fn base(named: Option<PathBuf>, home: Option<PathBuf>, in_home: &str) -> Option<PathBuf> {
-    // A relative path there is to be ignored, says the specification.
+    // The specification says to ignore a relative path.
     named.filter(|path| path.is_absolute()).or_else(|| Some(home?.join(in_home)))
 }
 

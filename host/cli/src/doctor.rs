@@ -1,4 +1,4 @@
-//! Looking at a host and saying what to do.
+//! The health checks of a host, with advice.
 
 use clap::Args;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::CliError;
 use super::args::{HostArgs, WatchArgs};
 use super::output::{table, text};
-use super::page::{items, watched};
+use super::page::{self, items};
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
@@ -19,21 +19,19 @@ pub(super) struct DoctorArgs {
 pub(super) async fn run(args: DoctorArgs) -> Result<(), CliError> {
     let session = args.host.open().await?;
     if args.watch.watch.is_some() {
-        let look = async || session.format.render(&session.host.get("/control/v1/doctor").await?, "items", rows);
-        return watched(&args.watch, look).await;
+        let fetch = async || session.host.get("/control/v1/doctor").await;
+        return page::watch(&session, &args.watch, "items", fetch, checks).await;
     }
     let answer = session.host.get("/control/v1/doctor").await?;
-    session.show(&answer, "items", rows)?;
-    let checks = items(&answer, "items");
-    match checks.iter().filter(|check| check["health"] == "error").count() {
-        0 => session.say("all checks passed"),
-        bad => Err(CliError::Failed(format!("{bad} of {} checks failed", checks.len()))),
+    session.show(&answer, "items", checks)?;
+    let all = items(&answer, "items");
+    match all.iter().filter(|check| check["health"] == "error").count() {
+        0 => session.say("no check failed"),
+        failed => Err(CliError::Failed(format!("{failed} of {} checks failed", all.len()))),
     }
 }
 
-fn rows(answer: &Value) -> String {
-    let row = |check: &Value| {
-        vec![text(check, "/name"), text(check, "/health"), text(check, "/found"), text(check, "/advice")]
-    };
+fn checks(answer: &Value) -> String {
+    let row = |check: &Value| ["/name", "/health", "/found", "/advice"].map(|field| text(check, field)).to_vec();
     table(&["check", "status", "details", "advice"], items(answer, "items").iter().map(row).collect())
 }

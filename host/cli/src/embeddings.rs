@@ -1,4 +1,4 @@
-//! The embedding model of a host. It is brought by whoever runs the host, and never fetched.
+//! The embedding model of a host. The operator installs it; it is never downloaded.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,7 @@
 //! The errors of commands, and their exit codes.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 /// Why a command failed.
@@ -10,7 +12,7 @@ pub enum CliError {
     Problem {
         /// Its status.
         status: u16,
-        /// The content of the file.
+        /// What happened and what to do.
         detail: String,
         /// Where it is recorded.
         operation: Option<String>,
@@ -67,6 +69,17 @@ impl CliError {
 
     pub(super) fn input(what: impl Into<String>, message: impl std::fmt::Display) -> Self {
         Self::Input { what: what.into(), message: message.to_string() }
+    }
+
+    /// A file cannot be read or written.
+    pub(super) fn file(file: &Path, error: &std::io::Error) -> Self {
+        Self::input(file.display().to_string(), format!("{error}; give another file"))
+    }
+
+    /// A thing with this name exists already.
+    pub(super) fn exists(what: &str, name: &str) -> Self {
+        let detail = format!("the {what} `{name}` exists; change it with `memhost {what} update`");
+        Self::Problem { status: 409, detail, operation: None }
     }
 
     pub(super) fn host(error: impl std::fmt::Display) -> Self {

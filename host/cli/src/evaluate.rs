@@ -1,4 +1,4 @@
-//! Recall on a benchmark.
+//! `memhost eval`: measures recall on a benchmark.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::OutputArgs;
 use super::output::{line, table};
-use super::{CliError, directories};
+use super::plugin::trial::{check_admitted, install};
+use super::{CliError, argument, directories};
 use memhost_benchmark::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
-use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, Plugins};
+use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
 use memhost_core::{Audit, Service, ServiceOptions};
 use memhost_embeddings::EmbeddingsOptions;
-use memhost_sandbox::{Sandbox, SandboxOptions};
 use memhost_types::{ProviderKey, TextId};
 
 #[derive(Debug, Subcommand)]
@@ -45,18 +45,14 @@ pub(super) struct LocomoArgs {
 
 pub(super) async fn run(command: EvalCommand) -> Result<(), CliError> {
     let EvalCommand::Locomo(args) = command;
-    let read = std::fs::read_to_string(&args.file);
-    let text = read.map_err(|error| CliError::input(args.file.display().to_string(), error))?;
+    let text = argument::input(Some(&args.file))?;
     let conversations = read_locomo(&args.file.display().to_string(), &text).map_err(CliError::host)?;
-    let config = serde_json::from_str(&args.config)
-        .map_err(|error| CliError::input("--config", format!("is not a JSON object: {error}")))?;
-    let directory = scratch()?;
-    let outcome = measure(&args, &directory, &conversations, config).await;
-    let _ = std::fs::remove_dir_all(&directory);
-    let evaluation = outcome?;
+    let config = argument::object("--config", Some(&args.config))?.unwrap_or_default();
+    let scratch = tempfile::Builder::new().prefix("memhost-eval-").tempdir()?;
+    let evaluation = measure(&args, scratch.path(), &conversations, config).await?;
     if let Some(file) = &args.run {
         let text = serde_json::to_string(&evaluation.run).map_err(CliError::host)?;
-        std::fs::write(file, text).map_err(|error| CliError::input(file.display().to_string(), error))?;
+        std::fs::write(file, text).map_err(|error| CliError::file(file, &error))?;
     }
     let answer = serde_json::to_value(&evaluation).map_err(CliError::host)?;
     line(&args.output.format().render(&answer, "", |_| shown(&evaluation))?)
@@ -74,20 +70,13 @@ async fn measure(
     options.embeddings = args.model_dir.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
     let mut provider = ProviderKey::parse(LOCAL_MARKDOWN_KEY).map_err(CliError::host)?;
     if let Some(file) = &args.plugin {
-        let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;
-        let named = |error: &dyn std::fmt::Display| CliError::input(file.display().to_string(), error);
-        let component = Plugins::inspect(&sandbox, file).await.map_err(|error| named(&error))?;
-        provider = component.description().provider_key.clone();
         let plugins = directory.join("plugins");
-        std::fs::create_dir_all(&plugins)?;
-        std::fs::copy(file, plugins.join("plugin.wasm")).map_err(|error| named(&error))?;
+        provider = install(file, &plugins).await?.description().provider_key.clone();
         options.plugins_dir = Some(plugins);
     }
     let service = Service::open(options).await.map_err(CliError::host)?;
-    if let (Some(file), Some(refused)) = (&args.plugin, service.plugins().refused.first()) {
-        // Without this the built-in provider of the same key would be measured in its place.
-        return Err(CliError::input(file.display().to_string(), &refused.reason));
-    }
+    // A refused file could have the built-in provider's key, which would be measured instead.
+    args.plugin.as_deref().map_or(Ok(()), |file| check_admitted(&service, file))?;
     let steps: usize = conversations.iter().map(|c| c.turns.len() + c.questions.len()).sum();
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(steps as u64) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}") {
@@ -97,12 +86,6 @@ async fn measure(
     let evaluation = evaluate(&service, conversations, &options, |_| bar.inc(1)).await;
     bar.finish_and_clear();
     evaluation.map_err(CliError::host)
-}
-
-fn scratch() -> Result<PathBuf, CliError> {
-    let directory = std::env::temp_dir().join(format!("memhost-eval-{}", uuid::Uuid::new_v4().simple()));
-    std::fs::create_dir_all(&directory)?;
-    Ok(directory)
 }
 
 fn shown(evaluation: &Evaluation) -> String {

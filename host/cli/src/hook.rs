@@ -1,23 +1,26 @@
-//! Hooks and events: sending them, and what became of them.
+//! `memhost hook` and `event`: sends hooks and events, and lists them and their deliveries.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::CliError;
-use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs};
+use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs, filters};
 use super::page::{self, Columns, items, rows};
+use super::{CliError, argument};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HookCommand {
     /// List deliveries, newest first.
-    List(ListArgs),
+    List {
+        #[command(flatten)]
+        page: PageArgs,
+        #[command(flatten)]
+        filters: DeliveryFilters,
+    },
     /// Show a delivery.
     Show(ShowArgs),
     /// Deliver a hook event, JSON from a file or standard input, to subscribed bindings.
-    #[command(alias = "deliver")]
     Create(SendArgs),
     /// Retry a delivery in the dead-letter queue.
     Replay(OneArgs),
@@ -26,9 +29,13 @@ pub(super) enum HookCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum EventCommand {
     /// List events, newest first.
-    List(EventListArgs),
+    List {
+        #[command(flatten)]
+        page: PageArgs,
+        #[command(flatten)]
+        filters: EventFilters,
+    },
     /// Send session or tool events: one or a list, JSON from a file or standard input.
-    #[command(alias = "send")]
     Create(SendArgs),
 }
 
@@ -40,41 +47,19 @@ pub(super) struct SendArgs {
     company: CompanyArgs,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct ListArgs {
-    #[command(flatten)]
-    page: PageArgs,
-    /// Filter by status: pending, held, delivered, dead or discarded.
-    #[arg(long)]
-    status: Option<String>,
-    /// Filter by binding key.
-    #[arg(long, value_name = "KEY")]
-    binding: Option<String>,
-    /// Filter by kind; for deliveries the kind of hook.
-    #[arg(long)]
-    kind: Option<String>,
-    /// Filter by event ID.
-    #[arg(long, value_name = "ID")]
-    hook: Option<String>,
-}
+filters! { DeliveryFilters {
+    status = "status", "Filter by status: pending, held, delivered, dead or discarded.";
+    binding<"KEY"> = "bindingKey", "Filter by binding key.";
+    kind = "hookKind", "Filter by kind; for deliveries the kind of hook.";
+    hook<"ID"> = "hookId", "Filter by event ID.";
+} }
 
-#[derive(Debug, Args)]
-pub(super) struct EventListArgs {
-    #[command(flatten)]
-    page: PageArgs,
-    /// Filter by project ID.
-    #[arg(long, value_name = "ID")]
-    project: Option<String>,
-    /// Filter by session ID.
-    #[arg(long, value_name = "KEY")]
-    session: Option<String>,
-    /// Filter by tool.
-    #[arg(long, value_name = "ID")]
-    tool: Option<String>,
-    /// Filter by type, such as tool_call.failed.
-    #[arg(long, value_name = "TYPE")]
-    r#type: Option<String>,
-}
+filters! { EventFilters {
+    project<"ID"> = "projectId", "Filter by project ID.";
+    session<"KEY"> = "sessionId", "Filter by session ID.";
+    tool<"ID"> = "toolId", "Filter by tool.";
+    r#type<"TYPE"> = "type", "Filter by type, such as tool_call.failed.";
+} }
 
 const DELIVERIES: &Columns = &[
     ("received", "/receivedAt"),
@@ -101,27 +86,14 @@ const EVENTS: &Columns = &[
 ];
 
 fn read(file: Option<&Path>) -> Result<Value, CliError> {
-    let (name, mut text) = (file.map_or("standard input".to_owned(), |file| file.display().to_string()), String::new());
-    let read = match file {
-        Some(file) => std::fs::read_to_string(file).map(|found| text = found),
-        None => std::io::stdin().read_to_string(&mut text).map(drop),
-    };
-    read.map_err(|error| CliError::input(&name, format!("{error}; give a readable file")))?;
-    serde_json::from_str(&text).map_err(|error| CliError::input(&name, format!("is not JSON: {error}")))
+    let name = file.map_or("standard input".to_owned(), |file| file.display().to_string());
+    argument::json(&name, &argument::input(file)?)
 }
 
 pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
     match command {
-        HookCommand::List(args) => {
-            let filters = [
-                ("status", args.status.as_deref()),
-                ("bindingKey", args.binding.as_deref()),
-                ("hookKind", args.kind.as_deref()),
-                ("hookId", args.hook.as_deref()),
-            ];
-            page::list(&args.page, "deliveries", &filters, DELIVERIES).await
-        }
-        HookCommand::Show(one) => page::show(&one, "deliveries").await,
+        HookCommand::List { page, filters } => page::list(&page, "deliveries", &filters.parameters(), DELIVERIES).await,
+        HookCommand::Show(args) => page::show(&args.one.company, &args.watch, "deliveries", &args.one.id).await,
         HookCommand::Create(args) => {
             let event = read(args.file.as_deref())?;
             let session = args.company.open().await?;
@@ -135,7 +107,7 @@ pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
 fn delivered(receipt: &Value) -> String {
     let deliveries = items(receipt, "deliveries");
     if deliveries.is_empty() {
-        return "no binding takes this kind of hook; `memhost binding update --policy` makes one take it".to_owned();
+        return "no binding subscribes to this kind of hook; subscribe one with `memhost binding update KEY --policy JSON`".to_owned();
     }
     let table = rows(deliveries, DELIVERIES);
     match receipt["context"]["text"].as_str() {
@@ -146,15 +118,7 @@ fn delivered(receipt: &Value) -> String {
 
 pub(super) async fn events(command: EventCommand) -> Result<(), CliError> {
     match command {
-        EventCommand::List(args) => {
-            let filters = [
-                ("projectId", args.project.as_deref()),
-                ("sessionId", args.session.as_deref()),
-                ("toolId", args.tool.as_deref()),
-                ("type", args.r#type.as_deref()),
-            ];
-            page::list(&args.page, "events", &filters, EVENTS).await
-        }
+        EventCommand::List { page, filters } => page::list(&page, "events", &filters.parameters(), EVENTS).await,
         EventCommand::Create(args) => {
             let events = match read(args.file.as_deref())? {
                 Value::Array(events) => events,

@@ -1,17 +1,23 @@
-//! Extraction jobs, and what waits for a person.
+//! `memhost job` and `review`: extraction jobs, and records that wait for review.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::CliError;
-use super::args::{OneArgs, PageArgs, ShowArgs};
+use super::args::{OneArgs, PageArgs, ShowArgs, filters};
 use super::output::details;
 use super::page::{self, Columns};
+use memhost_types::Pages;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JobCommand {
     /// List jobs, newest first.
-    List(ListArgs),
+    List {
+        #[command(flatten)]
+        page: PageArgs,
+        #[command(flatten)]
+        filters: JobFilters,
+    },
     /// Show a job.
     Show(ShowArgs),
     /// Cancel a job that has not finished.
@@ -20,26 +26,13 @@ pub(super) enum JobCommand {
     Retry(OneArgs),
 }
 
-#[derive(Debug, Args)]
-pub(super) struct ListArgs {
-    #[command(flatten)]
-    pub(super) page: PageArgs,
-    /// Filter by status: queued, running, succeeded, failed or cancelled.
-    #[arg(long)]
-    status: Option<String>,
-    /// Filter by binding key.
-    #[arg(long, value_name = "KEY")]
-    binding: Option<String>,
-    /// Filter by the kind of hook that caused it.
-    #[arg(long, value_name = "KIND")]
-    hook_kind: Option<String>,
-    /// Filter by the kind of source.
-    #[arg(long, value_name = "KIND")]
-    source_kind: Option<String>,
-    /// Only items before this time, RFC 3339.
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
-}
+filters! { JobFilters {
+    status = "status", "Filter by status: queued, running, succeeded, failed or cancelled.";
+    binding<"KEY"> = "bindingKey", "Filter by binding key.";
+    hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
+    source_kind<"KIND"> = "sourceKind", "Filter by the kind of source.";
+    until<"TIME"> = "until", "Only items before this time, RFC 3339.";
+} }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ReviewCommand {
@@ -48,7 +41,6 @@ pub(super) enum ReviewCommand {
     /// Show a review item.
     Show(ShowArgs),
     /// Approve an item with a changed text.
-    #[command(alias = "edit")]
     Update {
         #[command(flatten)]
         one: OneArgs,
@@ -100,17 +92,8 @@ const REVIEWS: &Columns = &[
 
 pub(super) async fn run(command: JobCommand) -> Result<(), CliError> {
     match command {
-        JobCommand::List(args) => {
-            let filters = [
-                ("status", args.status.as_deref()),
-                ("bindingKey", args.binding.as_deref()),
-                ("hookKind", args.hook_kind.as_deref()),
-                ("sourceKind", args.source_kind.as_deref()),
-                ("until", args.until.as_deref()),
-            ];
-            page::list(&args.page, "jobs", &filters, JOBS).await
-        }
-        JobCommand::Show(one) => page::show(&one, "jobs").await,
+        JobCommand::List { page, filters } => page::list(&page, "jobs", &filters.parameters(), JOBS).await,
+        JobCommand::Show(args) => page::show(&args.one.company, &args.watch, "jobs", &args.one.id).await,
         JobCommand::Cancel(one) => page::act(&one, "jobs", "cancel", &json!({}), JOBS).await,
         JobCommand::Retry(one) => page::act(&one, "jobs", "retry", &json!({}), JOBS).await,
     }
@@ -130,25 +113,22 @@ pub(super) async fn review(command: ReviewCommand) -> Result<(), CliError> {
     }
 }
 
-/// A host gives reviews as lists only.
+/// The host returns review items only in lists.
 async fn show_review(args: &ShowArgs) -> Result<(), CliError> {
     let session = args.one.company.open().await?;
-    let look = async || {
+    let fetch = async || {
         for status in ["pending", "approved", "rejected"] {
-            let mut cursor = None;
-            loop {
+            let mut pages = Pages::default();
+            while let Some(cursor) = pages.next() {
                 let pairs = [("status", Some(status)), ("limit", Some("1000")), ("cursor", cursor.as_deref())];
                 let answer = session.get(&format!("reviews?{}", page::query(&pairs))).await?;
                 if let Some(found) = page::find(&answer, "items", "/id", &args.one.id) {
-                    return session.format.render(&found, "", details);
+                    return Ok(found);
                 }
-                cursor = answer["nextCursor"].as_str().map(str::to_owned);
-                if cursor.is_none() {
-                    break;
-                }
+                pages.go_on(page::next_cursor(&answer));
             }
         }
         Err(page::missing("review", &args.one.id))
     };
-    page::watched(&args.watch, look).await
+    page::watch(&session, &args.watch, "", fetch, details).await
 }

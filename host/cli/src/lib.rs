@@ -10,6 +10,7 @@ mod budget;
 mod check;
 mod company;
 mod config;
+mod connection;
 mod context;
 mod cost;
 mod demo;
@@ -37,6 +38,7 @@ mod store;
 mod tail;
 mod telemetry;
 mod token;
+mod toml_file;
 mod welcome;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -87,12 +89,6 @@ enum Command {
     /// Manage records.
     #[command(subcommand)]
     Record(memory::RecordCommand),
-    /// List records (short for `record list`).
-    #[command(hide = true)]
-    List(memory::ListArgs),
-    /// Show a record (short for `record show`).
-    #[command(hide = true)]
-    Get(memory::GetArgs),
     /// View the operation log.
     #[command(subcommand)]
     Operation(operation::OperationCommand),
@@ -127,9 +123,11 @@ enum Command {
     #[command(subcommand)]
     Budget(budget::BudgetCommand),
     /// Show quality metrics computed from the operation log.
-    Evaluation(cost::EvaluationArgs),
+    #[command(subcommand)]
+    Evaluation(cost::EvaluationCommand),
     /// Show administrative changes, newest first.
-    Activity(operation::ActivityArgs),
+    #[command(subcommand)]
+    Activity(operation::ActivityCommand),
     /// Manage access tokens.
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -222,8 +220,6 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Tail(args) => tail::run(args).await,
         Command::Stats(args) => stats::run(args).await,
         Command::Record(command) => memory::run(command).await,
-        Command::List(args) => memory::list(args).await,
-        Command::Get(args) => memory::get(args).await,
         Command::Operation(command) => operation::run(command).await,
         Command::Job(command) => job::run(command).await,
         Command::Review(command) => job::review(command).await,
@@ -235,8 +231,8 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Cost(command) => cost::run(command).await,
         Command::Charge(command) => cost::charge(command).await,
         Command::Budget(command) => budget::run(command).await,
-        Command::Evaluation(args) => cost::evaluation(args).await,
-        Command::Activity(args) => operation::activity(args).await,
+        Command::Evaluation(command) => cost::evaluation(command).await,
+        Command::Activity(command) => operation::activity(command).await,
         Command::Token(command) => token::run(command).await,
         Command::Company(command) => company::run(command).await,
         Command::Store(command) => store::run(command).await,

@@ -1,4 +1,4 @@
-//! Manual pages and completions, out of the same grammar that reads the command line.
+//! Manual pages and completions, made from the definition of the command line.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ fn write(command: &Command, directory: &Path) -> Result<usize, CliError> {
 
 /// Prints a completion script.
 pub(super) fn completions(args: &CompletionsArgs, mut grammar: Command) -> Result<(), CliError> {
-    // Through memory: the generator panics where whoever reads has seen enough.
+    // Into memory first: the generator panics if the reader closes the pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut grammar, "memhost", &mut script);
     Ok(std::io::stdout().lock().write_all(&script)?)

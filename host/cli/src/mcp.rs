@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::args::HostArgs;
-use super::context::Target;
+use super::connection::Connection;
 use super::output::escape;
 use super::{Backend, CliError};
 use memhost_server::{Method, Request};
@@ -55,15 +55,8 @@ pub(super) struct McpArgs {
     #[arg(long, env = "MEMHOST_BINDING", value_name = "KEY")]
     binding: Option<String>,
     /// Tool names: `memory.search`, or `memory_search` for clients that allow no dots.
-    #[arg(long, env = "MEMHOST_TOOL_NAMES", value_enum, default_value = "dotted")]
-    tool_names: ToolNames,
-}
-
-/// Style of tool names.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ToolNames {
-    Dotted,
-    Plain,
+    #[arg(long, env = "MEMHOST_TOOL_NAMES", value_parser = ["dotted", "plain"], default_value = "dotted")]
+    tool_names: String,
 }
 
 impl McpArgs {
@@ -81,24 +74,18 @@ impl McpArgs {
             ("memhost-binding-key", &self.binding),
         ];
         let given = named.into_iter().filter_map(|(name, value)| Some((name, escape(value.as_deref()?))));
-        let tool_names = match self.tool_names {
-            ToolNames::Dotted => "dotted",
-            ToolNames::Plain => "plain",
-        };
-        let always = [("accept", "application/json, text/event-stream"), ("memhost-tool-names", tool_names)];
+        let always =
+            [("accept", "application/json, text/event-stream"), ("memhost-tool-names", self.tool_names.as_str())];
         given.chain(always.map(|(name, value)| (name, value.to_owned()))).collect()
     }
 }
 
 pub(super) async fn run(mut args: McpArgs) -> Result<(), CliError> {
-    let target = Target::of(&args.host)?;
-    args.company = args.company.or(target.company);
-    args.agent = args.agent.or(target.agent);
-    let bridge = Bridge {
-        backend: Backend::open(&args.host).await?,
-        headers: args.headers(),
-        client: Mutex::new(Client::default()),
-    };
+    let connection = Connection::of(&args.host)?;
+    let backend = Backend::open(&args.host, &connection).await?;
+    args.company = args.company.or(connection.company);
+    args.agent = args.agent.or(connection.agent);
+    let bridge = Bridge { backend, headers: args.headers(), client: Mutex::new(Client::default()) };
     relay(Arc::new(bridge), BufReader::new(tokio::io::stdin()), tokio::io::stdout()).await
 }
 
@@ -135,7 +122,7 @@ async fn relay(
         let message = line.and_then(|line| serde_json::from_slice(&line).map_err(|error| format!("not JSON: {error}")));
         let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { break };
         let (bridge, answers) = (Arc::clone(&bridge), answers.clone());
-        // What a client says of itself at first holds for everything after it.
+        // Later messages depend on `initialize`, so it is answered first.
         if message.as_ref().is_ok_and(|message: &Value| message["method"] == "initialize") {
             if let Some(answer) = bridge.answer(message).await {
                 let _ = answers.send(answer).await;
@@ -144,7 +131,7 @@ async fn relay(
         }
         tokio::spawn(async move {
             if let Some(answer) = bridge.answer(message).await {
-                // Where the client reads no more, the writing below has ended and says so.
+                // If the client stopped reading, the writer below returns the error.
                 let _ = answers.send(answer).await;
             }
             drop(turn);
@@ -166,7 +153,7 @@ async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Lin
             return Ok(None);
         }
         if line.last() != Some(&b'\n') && line.len() as u64 > MAX_MESSAGE {
-            // What is left of it is read away in parts.
+            // The rest of the line is skipped.
             while line.last() != Some(&b'\n') {
                 line.clear();
                 if (&mut *input).take(MAX_MESSAGE).read_until(b'\n', &mut line).await? == 0 {
@@ -189,7 +176,7 @@ impl Bridge {
             Err(why) => return Some(refusal(&Value::Null, PARSE_ERROR, &format!("the message is {why}"))),
         };
         let method = message["method"].as_str().unwrap_or_default().to_owned();
-        // The host keeps nothing between two requests that a notification could be for.
+        // The host keeps no session, so a notification has no effect.
         if message.is_object() && message.get("id").is_none() {
             return None;
         }
@@ -214,7 +201,7 @@ impl Bridge {
         }
     }
 
-    /// The headers of a message: the scope, and what the protocol wants to have repeated outside of the body.
+    /// The headers of a message: the scope, and the values that the protocol repeats outside of the body.
     fn headers_for(&self, method: &str, message: &Value) -> Vec<(&'static str, String)> {
         let mut headers = self.headers.clone();
         let params = &message["params"];
@@ -269,7 +256,7 @@ fn is_message(body: &[u8]) -> bool {
         && serde_json::from_slice::<Value>(body).is_ok_and(|body| body.get("jsonrpc").is_some() || body.is_array())
 }
 
-/// The answer where the host gave none, as a tool result: a model reads nothing else.
+/// The answer if the host gave none. For a tool call it is a tool result, because a model reads nothing else.
 fn unanswered(id: &Value, method: &str, error: &CliError) -> Vec<u8> {
     tracing::error!(%error, method, "the host did not answer");
     if method != "tools/call" {

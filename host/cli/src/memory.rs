@@ -1,6 +1,6 @@
-//! The operations on memory.
+//! `memhost record` and its short forms.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::CliError;
@@ -13,22 +13,22 @@ use super::session::Session;
 mod lines;
 pub(super) mod shown;
 
+/// Kinds of sources of a captured text.
+const SOURCE_KINDS: [&str; 7] =
+    ["issue_comment", "issue_document", "issue", "run", "activity", "manual_note", "external_document"];
+
 /// Commands for records. Most have a short form: `note`, `search`, `forget`, …
 #[derive(Debug, Subcommand)]
 pub(super) enum RecordCommand {
     /// List records.
     List(ListArgs),
     /// Show a record.
-    #[command(alias = "get")]
     Show(GetArgs),
     /// Create a record.
-    #[command(alias = "note")]
     Create(NoteArgs),
     /// Correct a record.
-    #[command(alias = "correct")]
     Update(CorrectArgs),
     /// Forget records.
-    #[command(alias = "forget")]
     Delete(ForgetArgs),
     /// Search records.
     Search(SearchArgs),
@@ -40,36 +40,6 @@ pub(super) enum RecordCommand {
     Import(lines::ImportArgs),
 }
 
-/// Kind of source of a captured text.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum SourceKind {
-    IssueComment,
-    IssueDocument,
-    Issue,
-    Run,
-    Activity,
-    ManualNote,
-    ExternalDocument,
-}
-
-/// What to keep of a captured text.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Mode {
-    CaptureResidue,
-    CaptureRecord,
-}
-
-/// Purpose of a search.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Intent {
-    AgentPreamble,
-    Answer,
-    Browse,
-}
-
 #[derive(Debug, Args)]
 pub(super) struct CaptureArgs {
     /// Text to capture; `-` reads standard input.
@@ -77,8 +47,8 @@ pub(super) struct CaptureArgs {
     #[command(flatten)]
     scope: ScopeArgs,
     /// Kind of source.
-    #[arg(long, value_enum, default_value = "manual_note")]
-    source_kind: SourceKind,
+    #[arg(long, value_parser = SOURCE_KINDS, default_value = "manual_note")]
+    source_kind: String,
     /// ID of the source comment.
     #[arg(long, value_name = "ID")]
     comment_id: Option<String>,
@@ -89,8 +59,8 @@ pub(super) struct CaptureArgs {
     #[arg(long, value_name = "REF")]
     external_ref: Option<String>,
     /// Let the provider extract what to keep, or store the text as one record.
-    #[arg(long, value_enum, default_value = "capture_residue")]
-    mode: Mode,
+    #[arg(long, value_parser = ["capture_residue", "capture_record"], default_value = "capture_residue")]
+    mode: String,
     /// Metadata, a JSON object.
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
@@ -126,8 +96,8 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "JSON")]
     filter: Option<String>,
     /// Purpose of the search.
-    #[arg(long, value_enum, default_value = "answer")]
-    intent: Intent,
+    #[arg(long, value_parser = ["agent_preamble", "answer", "browse"], default_value = "answer")]
+    intent: String,
 }
 
 #[derive(Debug, Args)]
@@ -190,7 +160,7 @@ pub(super) async fn run(command: RecordCommand) -> Result<(), CliError> {
 pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
     let (scope, session) = (&args.scope, args.scope.open().await?);
     let source = without_nulls(json!({
-        "kind": name(&args.source_kind),
+        "kind": args.source_kind,
         "companyId": session.company,
         "issueId": scope.issue,
         "runId": scope.run,
@@ -201,7 +171,7 @@ pub(super) async fn capture(args: CaptureArgs) -> Result<(), CliError> {
     let body = json!({
         "source": source,
         "payload": { "text": argument::text(&args.text)? },
-        "mode": name(&args.mode),
+        "mode": args.mode,
         "metadata": object("--metadata", args.metadata.as_deref())?,
     });
     let answer = session.send(scope, "capture", body).await?;
@@ -225,7 +195,7 @@ pub(super) async fn search(args: SearchArgs) -> Result<(), CliError> {
     let body = json!({
         "query": argument::text(&args.query)?,
         "topK": args.top_k,
-        "intent": name(&args.intent),
+        "intent": args.intent,
         "metadataFilter": object("--filter", args.filter.as_deref())?,
     });
     let answer = session.send(&args.scope, "query", body).await?;
@@ -245,16 +215,16 @@ pub(super) async fn list(args: ListArgs) -> Result<(), CliError> {
 pub(super) async fn get(args: GetArgs) -> Result<(), CliError> {
     let session = args.scope.open().await?;
     let handle = handle(&session, &args.scope, &args.id).await?;
-    let look = async || {
+    let fetch = async || {
         let answer = session.send(&args.scope, "get", json!({ "handle": handle })).await?;
         if answer["record"].is_null() {
             let detail = format!("no record `{}` in this scope; list records with `memhost record list`", args.id);
             let operation = answer["operationId"].as_str().map(str::to_owned);
             return Err(CliError::Problem { status: 404, detail, operation });
         }
-        session.format.render(&answer, "", shown::record)
+        Ok(answer)
     };
-    page::watched(&args.watch, look).await
+    page::watch(&session, &args.watch, "", fetch, shown::record).await
 }
 
 pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
@@ -290,8 +260,4 @@ async fn handle(session: &Session, scope: &ScopeArgs, id: &str) -> Result<Value,
     let query = page::query(&[("agentId", session.agent.as_deref()), ("bindingKey", scope.binding.as_deref())]);
     let resolved = session.get(&format!("resolve?{query}")).await?;
     Ok(json!({ "providerKey": resolved["binding"]["providerKey"], "providerRecordId": id }))
-}
-
-fn name<T: ValueEnum>(value: &T) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

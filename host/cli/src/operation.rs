@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::CliError;
-use super::args::{PageArgs, ShowArgs};
+use super::args::{PageArgs, ShowArgs, filters};
 use super::output::{clip, micros, moment, table, text};
 use super::page::{self, Asked, items, query};
 
@@ -22,90 +22,40 @@ pub(super) enum ActivityCommand {
     List(PageArgs),
 }
 
-/// The activity command; `list` is its default.
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(super) struct ActivityArgs {
-    #[command(subcommand)]
-    command: Option<ActivityCommand>,
-    #[command(flatten)]
-    page: PageArgs,
-}
-
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     #[command(flatten)]
     page: PageArgs,
-    /// Filter by agent ID.
-    #[arg(long, value_name = "ID")]
-    agent: Option<String>,
-    /// Filter by issue ID.
-    #[arg(long, value_name = "ID")]
-    issue: Option<String>,
-    /// Filter by project ID.
-    #[arg(long, value_name = "ID")]
-    project: Option<String>,
-    /// Filter by run ID.
-    #[arg(long, value_name = "ID")]
-    run: Option<String>,
-    /// Filter by session ID.
-    #[arg(long, value_name = "KEY")]
-    session: Option<String>,
-    /// Filter by the kind of hook that caused it.
-    #[arg(long, value_name = "KIND")]
-    hook_kind: Option<String>,
-    /// Filter by the kind of source.
-    #[arg(long, value_name = "KIND")]
-    source_kind: Option<String>,
-    /// Filter by kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
-    #[arg(long)]
-    kind: Option<String>,
-    /// Filter by outcome, such as succeeded or timed_out.
-    #[arg(long)]
-    outcome: Option<String>,
-    /// Filter by binding key.
-    #[arg(long, value_name = "KEY")]
-    binding: Option<String>,
-    /// Only items at or after this time, RFC 3339.
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only items before this time, RFC 3339.
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[command(flatten)]
+    filters: OperationFilters,
 }
+
+filters! { OperationFilters {
+    agent<"ID"> = "agentId", "Filter by agent ID.";
+    issue<"ID"> = "issueId", "Filter by issue ID.";
+    project<"ID"> = "projectId", "Filter by project ID.";
+    run<"ID"> = "runId", "Filter by run ID.";
+    session<"KEY"> = "sessionKey", "Filter by session ID.";
+    hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
+    source_kind<"KIND"> = "sourceKind", "Filter by the kind of source.";
+    kind = "kind", "Filter by kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.";
+    outcome = "outcome", "Filter by outcome, such as succeeded or timed_out.";
+    binding<"KEY"> = "bindingKey", "Filter by binding key.";
+    since<"TIME"> = "since", "Only items at or after this time, RFC 3339.";
+    until<"TIME"> = "until", "Only items before this time, RFC 3339.";
+} }
 
 pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {
     match command {
-        OperationCommand::List(args) => list(*args).await,
-        OperationCommand::Show(args) => page::show(&args, "operations").await,
+        OperationCommand::List(args) => page::list_as(&args.page, "operations", &args.filters.parameters(), rows).await,
+        OperationCommand::Show(args) => page::show(&args.one.company, &args.watch, "operations", &args.one.id).await,
     }
 }
 
-async fn list(args: ListArgs) -> Result<(), CliError> {
-    let filters = [
-        ("agentId", args.agent.as_deref()),
-        ("issueId", args.issue.as_deref()),
-        ("projectId", args.project.as_deref()),
-        ("runId", args.run.as_deref()),
-        ("sessionKey", args.session.as_deref()),
-        ("hookKind", args.hook_kind.as_deref()),
-        ("sourceKind", args.source_kind.as_deref()),
-        ("kind", args.kind.as_deref()),
-        ("outcome", args.outcome.as_deref()),
-        ("bindingKey", args.binding.as_deref()),
-        ("since", args.since.as_deref()),
-        ("until", args.until.as_deref()),
-    ];
-    page::list_as(&args.page, "operations", &filters, rows).await
-}
-
-pub(super) async fn activity(args: ActivityArgs) -> Result<(), CliError> {
-    let page = match args.command {
-        Some(ActivityCommand::List(page)) => page,
-        None => args.page,
-    };
+pub(super) async fn activity(command: ActivityCommand) -> Result<(), CliError> {
+    let ActivityCommand::List(page) = command;
     let session = page.company.open().await?;
-    // Pages of this list are as long as the host makes them; what was asked for is cut out of them.
+    // The host chooses the length of these pages; `pages` cuts them to the requested size.
     let fetch =
         async |asked: Asked| session.get(&format!("activity?{}", query(&[("cursor", asked.cursor.as_deref())]))).await;
     page::pages(session.format, &page.paging, "items", fetch, activities).await
@@ -147,7 +97,7 @@ fn collect_changes(path: &str, before: &Value, after: &Value, all: &mut Vec<Stri
         Value::Null => "nothing".to_owned(),
         value => clip(&text(value, ""), 60),
     };
-    // What was made or taken away as a whole has no path: the page names it already.
+    // The table names an object that was created or deleted, so its fields are not listed.
     match (path, before.is_object() || after.is_object()) {
         ("", true) => {}
         ("", false) => all.push(format!("{} → {}", shown(before), shown(after))),

@@ -77,7 +77,7 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
             if is_plain { cell } else { cell.add_attribute(Attribute::Dim) }
         }));
     }
-    // The width is the terminal's also where colour is unwanted.
+    // The table has the width of the terminal, also without colour.
     if !std::io::stdout().is_terminal() {
         table.force_no_tty();
     } else if is_plain {
@@ -94,7 +94,7 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     for (index, title) in (0..columns).zip(head.iter().copied().chain(std::iter::repeat(""))) {
         if let Some(column) = table.column_mut(index) {
             column.set_padding((0, 2));
-            // Names of things are for copying: they stay in one piece.
+            // Ids are copied, so they are not wrapped.
             if title == "id" {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }

@@ -1,4 +1,4 @@
-//! Lists page by page, single things, and looking at them again and again: the same grammar for each of them.
+//! Shows lists page by page and single items, once or repeatedly.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::CliError;
-use super::args::{OneArgs, PageArgs, Paging, ShowArgs, ShowNamedArgs, WatchArgs};
+use super::args::{CompanyArgs, OneArgs, PageArgs, Paging, WatchArgs};
 use super::output::{Format, clip, details, escape, line, lines, micros, moment, table, text};
+use super::session::Session;
+use memhost_types::Pages;
 
 /// The default page size; `--all` uses the host's largest page.
 const PAGE: u32 = 20;
@@ -49,7 +51,7 @@ pub(super) async fn watched(
     loop {
         let text = match look().await {
             Ok(text) => text,
-            // A host that starts again is not the end of watching it.
+            // The host may restart.
             Err(error) if error.exit_code() == 5 && shown.is_some() => format!("{error}"),
             Err(error) => return Err(error),
         };
@@ -63,6 +65,17 @@ pub(super) async fn watched(
         shown = Some(text);
         tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
     }
+}
+
+/// Shows what `fetch` answers, once or repeatedly; `items` names the member with the items of a list.
+pub(super) async fn watch(
+    session: &Session,
+    watch: &WatchArgs,
+    items: &str,
+    fetch: impl AsyncFn() -> Result<Value, CliError>,
+    human: impl Fn(&Value) -> String,
+) -> Result<(), CliError> {
+    watched(watch, async || session.format.render(&fetch().await?, items, &human)).await
 }
 
 /// Shows one page of a list, or all pages; `items` names the member with the items.
@@ -82,20 +95,22 @@ pub(super) async fn pages(
         let (skipped, cursor) = place(paging.cursor.as_deref());
         let mut answer = fetch(asked(cursor.map(str::to_owned))).await?;
         cut(&mut answer, items, (skipped, cursor), paging);
-        while let (true, Some(cursor)) = (paging.all, answer["nextCursor"].as_str().map(str::to_owned)) {
+        let mut pages = Pages::default();
+        pages.go_on(next_cursor(&answer).filter(|_| paging.all));
+        while let Some(cursor) = pages.next() {
             if is_streamed {
                 line(&lines(&answer, items))?;
                 answer[items] = json!([]);
             }
-            let mut next = fetch(asked(Some(cursor))).await?;
+            let mut next = fetch(asked(cursor)).await?;
+            pages.go_on(next_cursor(&next));
             let more = next[items].as_array_mut().map(std::mem::take).unwrap_or_default();
             if let Some(all) = answer[items].as_array_mut() {
                 all.extend(more);
             }
-            match next["nextCursor"].as_str() {
-                Some(cursor) => answer["nextCursor"] = cursor.into(),
-                None => drop(answer.as_object_mut().and_then(|answer| answer.remove("nextCursor"))),
-            }
+        }
+        if paging.all {
+            answer.as_object_mut().map(|answer| answer.remove("nextCursor"));
         }
         format.render(&answer, items, |answer| match answer["nextCursor"].as_str() {
             Some(cursor) => format!("{}\n\nnext page: --cursor {cursor}; all pages: --all", human(answer)),
@@ -103,6 +118,11 @@ pub(super) async fn pages(
         })
     };
     watched(&paging.watch, look).await
+}
+
+/// The cursor of the page after this one.
+pub(super) fn next_cursor(page: &Value) -> Option<String> {
+    page["nextCursor"].as_str().map(str::to_owned)
 }
 
 /// Prefix of a cursor of our own: the number of shown items of the host's page, and the host's cursor of that page.
@@ -150,22 +170,23 @@ pub(super) async fn list_as(
     pages(session.format, &page.paging, "items", fetch, human).await
 }
 
-/// Shows all fields of one item.
-pub(super) async fn show(args: &ShowArgs, name: &str) -> Result<(), CliError> {
-    let session = args.one.company.open().await?;
-    let path = format!("{name}/{}", escape(&args.one.id));
-    watched(&args.watch, async || session.format.render(&session.get(&path).await?, "", details)).await
+/// Shows a list of the host.
+pub(super) async fn list_of_host(
+    session: &Session,
+    paging: &Paging,
+    path: &str,
+    items: &str,
+    human: impl Fn(&Value) -> String,
+) -> Result<(), CliError> {
+    let fetch = async |asked: Asked| session.host.get(&format!("{path}?{}", asked.query(&[]))).await;
+    pages(session.format, paging, items, fetch, human).await
 }
 
-/// Shows all fields of one item that the host returns only in a list.
-pub(super) async fn show_of(args: &ShowNamedArgs, name: &str, key: &str, what: &str) -> Result<(), CliError> {
-    let session = args.named.company.open().await?;
-    let look = async || {
-        let found = find(&session.get(name).await?, "items", key, &args.named.name);
-        let found = found.ok_or_else(|| missing(what, &args.named.name))?;
-        session.format.render(&found, "", details)
-    };
-    watched(&args.watch, look).await
+/// Shows all fields of one item of a company's list.
+pub(super) async fn show(company: &CompanyArgs, watch: &WatchArgs, list: &str, id: &str) -> Result<(), CliError> {
+    let session = company.open().await?;
+    let path = format!("{list}/{}", escape(id));
+    self::watch(&session, watch, "", async || session.get(&path).await, details).await
 }
 
 /// The item whose `key` has this value.

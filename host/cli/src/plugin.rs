@@ -1,4 +1,4 @@
-//! Providers: those of a host, and the files that authors build.
+//! `memhost plugin`: the providers of a host, and tools for authors.
 
 mod call;
 mod dev;
@@ -6,19 +6,18 @@ mod new;
 mod replay;
 mod run;
 mod template;
-mod trial;
+pub(super) mod trial;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::args::{HostArgs, OutputArgs, Paging, WatchArgs};
 use super::output::{details, line, table, text};
-use super::page::{self, Asked, items};
+use super::page::{self, items};
 use super::{CliError, check, config};
-use memhost_core::plugins::{Plugins, Signed, SigningKey, Trust, TrustedKey, signature_path};
-use memhost_sandbox::{Sandbox, SandboxOptions};
+use memhost_core::plugins::{Signed, SigningKey, Trust, TrustedKey, signature_path};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
@@ -103,24 +102,22 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
         PluginCommand::Replay(args) => replay::run(*args).await,
         PluginCommand::List { host, paging } => {
             let session = host.open().await?;
-            let fetch =
-                async |asked: Asked| session.host.get(&format!("/control/v1/plugins?{}", asked.query(&[]))).await;
-            page::pages(session.format, &paging, "admitted", fetch, list).await
+            page::list_of_host(&session, &paging, "/control/v1/plugins", "admitted", list).await
         }
         PluginCommand::Show { name, host, watch } => {
             let session = host.open().await?;
-            let look = async || {
+            let fetch = async || {
                 let answer = session.host.get("/control/v1/plugins").await?;
                 let all = items(&answer, "admitted").iter();
                 let found: Vec<&Value> =
                     all.filter(|plugin| text(plugin, "/description/providerKey") == name).collect();
                 match found.as_slice() {
                     [] => Err(page::missing("plugin", &name)),
-                    [one] => session.format.render(one, "", details),
-                    several => session.format.render(&json!({ "admitted": several }), "admitted", details),
+                    [one] => Ok((*one).clone()),
+                    several => Ok(json!({ "admitted": several })),
                 }
             };
-            page::watched(&watch, look).await
+            page::watch(&session, &watch, "admitted", fetch, details).await
         }
         PluginCommand::Scan(host) => {
             let session = host.open().await?;
@@ -141,7 +138,7 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
             let comment = if comment.is_empty() { format!("file:{name}") } else { comment };
             let signature = key.sign(&bytes, &comment).map_err(|error| CliError::input("--comment", error))?;
             let path = signature_path(&file);
-            std::fs::write(&path, signature).map_err(|error| CliError::input(path.display().to_string(), error))?;
+            std::fs::write(&path, signature).map_err(|error| CliError::file(&path, &error))?;
             line(&format!("{} is signed by {}; the signature is {}", file.display(), key.public().id(), path.display()))
         }
         PluginCommand::Trust { key, config } => match config::trust(&config, &key)? {
@@ -159,8 +156,8 @@ pub(super) async fn run(command: PluginCommand) -> Result<(), CliError> {
     }
 }
 
-fn read(file: &std::path::Path) -> Result<Vec<u8>, CliError> {
-    std::fs::read(file).map_err(|error| CliError::input(file.display().to_string(), error))
+fn read(file: &Path) -> Result<Vec<u8>, CliError> {
+    std::fs::read(file).map_err(|error| CliError::file(file, &error))
 }
 
 fn list(answer: &Value) -> String {
@@ -189,10 +186,7 @@ fn list(answer: &Value) -> String {
 }
 
 async fn inspect(args: InspectArgs) -> Result<(), CliError> {
-    let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;
-    let component = Plugins::inspect(&sandbox, &args.file)
-        .await
-        .map_err(|error| CliError::input(args.file.display().to_string(), error))?;
+    let component = trial::inspect(&args.file).await?;
     let inspection = serde_json::to_value(component.inspection()).map_err(CliError::host)?;
     line(&args.output.format().render(&inspection, "", inspected)?)
 }

@@ -1,16 +1,15 @@
-//! Secrets of a company.
+//! `memhost secret`: the secrets of a company.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::CliError;
 use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
-use super::output::{escape, moment, table, text};
+use super::output::{details, escape, moment, table, text};
 use super::page::{self, items};
 use super::session::Session;
+use super::{CliError, argument};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
@@ -22,11 +21,7 @@ pub(super) enum SecretCommand {
     Create(CreateArgs),
     /// Replace a secret's value, and its origins if any are given.
     Update(UpdateArgs),
-    /// Create or replace a secret.
-    #[command(hide = true)]
-    Set(CreateArgs),
     /// Delete a secret; requests that name it are then refused.
-    #[command(alias = "remove")]
     Delete(NamedArgs),
 }
 
@@ -75,23 +70,20 @@ struct ValueArgs {
 pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
     match command {
         SecretCommand::List(page) => page::list_as(&page, "secrets", &[], |answer| rows(items(answer, "items"))).await,
-        SecretCommand::Show(args) => page::show_of(&args, "secrets", "/name", "secret").await,
+        SecretCommand::Show(args) => {
+            let session = args.named.company.open().await?;
+            page::watch(&session, &args.watch, "", async || found(&session, &args.named.name).await, details).await
+        }
         SecretCommand::Create(args) => {
             let session = args.company.open().await?;
             if present(&session, &args.name).await?.is_some() {
-                let detail = format!("the secret `{}` exists; change it with `memhost secret update`", args.name);
-                return Err(CliError::Problem { status: 409, detail, operation: None });
+                return Err(CliError::exists("secret", &args.name));
             }
-            set(&session, &args.name, &args.origin.into(), args.in_body, &args.value).await
-        }
-        SecretCommand::Set(args) => {
-            let session = args.company.open().await?;
             set(&session, &args.name, &args.origin.into(), args.in_body, &args.value).await
         }
         SecretCommand::Update(args) => {
             let session = args.company.open().await?;
-            let found = present(&session, &args.name).await?;
-            let found = found.ok_or_else(|| page::missing("secret", &args.name))?;
+            let found = found(&session, &args.name).await?;
             let origins = if args.origin.is_empty() { found["origins"].clone() } else { args.origin.into() };
             let in_body = args.in_body || (found["inBody"] == true && !args.not_in_body);
             set(&session, &args.name, &origins, in_body, &args.value).await
@@ -108,6 +100,10 @@ async fn present(session: &Session, name: &str) -> Result<Option<Value>, CliErro
     Ok(page::find(&session.get("secrets").await?, "items", "/name", name))
 }
 
+async fn found(session: &Session, name: &str) -> Result<Value, CliError> {
+    present(session, name).await?.ok_or_else(|| page::missing("secret", name))
+}
+
 async fn set(session: &Session, name: &str, origins: &Value, in_body: bool, from: &ValueArgs) -> Result<(), CliError> {
     let body = json!({ "value": value(from.value_file.as_deref())?, "origins": origins, "inBody": in_body });
     let answer = session.put(&format!("secrets/{}", escape(name)), &body).await?;
@@ -115,15 +111,7 @@ async fn set(session: &Session, name: &str, origins: &Value, in_body: bool, from
 }
 
 fn value(file: Option<&Path>) -> Result<String, CliError> {
-    let mut value = String::new();
-    match file {
-        Some(file) => std::fs::File::open(file)
-            .and_then(|mut file| file.read_to_string(&mut value))
-            .map_err(|error| CliError::input("--value-file", format!("{}: {error}", file.display())))?,
-        None => std::io::stdin()
-            .read_to_string(&mut value)
-            .map_err(|error| CliError::input("standard input", error.to_string()))?,
-    };
+    let value = argument::input(file)?;
     let end = value.strip_suffix('\n').map(|value| value.strip_suffix('\r').unwrap_or(value));
     Ok(end.map(str::to_owned).unwrap_or(value))
 }

@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::config::{HostConfig, HostOptions};
 use super::output::line;
@@ -18,7 +19,7 @@ const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST,
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// Configuration file, TOML. Flags and environment variables override it.
+    /// Configuration file, TOML, described in host/docs/configuration.md. Flags and environment variables override it.
     #[arg(long, env = "MEMHOST_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     /// Listen address, ADDRESS:PORT or unix:PATH [default: the configuration file's, or
@@ -55,8 +56,8 @@ pub(super) struct ServeArgs {
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     otlp_endpoint: Option<String>,
     /// Whether reads wait until their operation record is on disk; writes always do [default: durable].
-    #[arg(long, value_enum)]
-    audit: Option<AuditArg>,
+    #[arg(long, value_parser = PossibleValuesParser::new(["durable", "relaxed"]).map(|name| audit(&name)))]
+    audit: Option<Audit>,
     /// Replace the operator token; the old one stops working.
     #[arg(long)]
     new_token: bool,
@@ -73,10 +74,8 @@ impl ServeArgs {
     }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum AuditArg {
-    Durable,
-    Relaxed,
+fn audit(name: &str) -> Audit {
+    if name == "relaxed" { Audit::Relaxed } else { Audit::Durable }
 }
 
 pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
@@ -93,11 +92,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     options.trust.requires_signature |= args.require_signatures;
     options.vault_key_file = args.vault_key_file.or(options.vault_key_file);
     options.sandbox.outgoing_roots = args.outgoing_roots.or(options.sandbox.outgoing_roots);
-    options.audit = match args.audit {
-        Some(AuditArg::Durable) => Audit::Durable,
-        Some(AuditArg::Relaxed) => Audit::Relaxed,
-        None => options.audit,
-    };
+    options.audit = args.audit.unwrap_or(options.audit);
     let service = Service::open(options).await.map_err(CliError::host)?;
     let (token, made) = match args.token {
         Some(token) => (AdminToken::known(&token).map_err(CliError::host)?, None),

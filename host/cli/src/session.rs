@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::args::{CompanyArgs, HostArgs, ScopeArgs};
 use super::argument::without_nulls;
-use super::context::Target;
+use super::connection::Connection;
 use super::output::{Format, escape, line};
 use super::{Backend, CliError};
 
@@ -16,13 +16,16 @@ pub(super) struct Session {
     pub(super) company: String,
     /// The agent that acts, if one is named.
     pub(super) agent: Option<String>,
+    /// What the command line, the environment and the context say.
+    pub(super) connection: Connection,
 }
 
 impl HostArgs {
     /// The host that is named.
     pub(super) async fn open(&self) -> Result<Session, CliError> {
-        let host = Backend::open(self).await?;
-        Ok(Session { host, format: self.output.format(), company: String::new(), agent: None })
+        let connection = Connection::of(self)?;
+        let host = Backend::open(self, &connection).await?;
+        Ok(Session { host, format: self.output.format(), company: String::new(), agent: None, connection })
     }
 }
 
@@ -30,14 +33,15 @@ impl CompanyArgs {
     /// The host that is named, for the company that is named.
     pub(super) async fn open(&self) -> Result<Session, CliError> {
         let session = self.host.open().await?;
-        let company = match self.company.as_deref().filter(|company| !company.is_empty()) {
-            Some(company) => company.to_owned(),
-            None => match Target::of(&self.host)? {
-                Target { company: Some(company), .. } => company,
-                target => return Err(no_company(&session.host, &target).await),
-            },
-        };
-        Ok(Session { company, ..session })
+        match self.named(&session.connection) {
+            Some(company) => Ok(Session { company, ..session }),
+            None => Err(no_company(&session).await),
+        }
+    }
+
+    /// The company that the arguments name, or the context.
+    pub(super) fn named(&self, connection: &Connection) -> Option<String> {
+        self.company.clone().filter(|company| !company.is_empty()).or_else(|| connection.company.clone())
     }
 }
 
@@ -45,17 +49,14 @@ impl ScopeArgs {
     /// The host that is named, for the company and the agent that are named.
     pub(super) async fn open(&self) -> Result<Session, CliError> {
         let session = self.company.open().await?;
-        let agent = match self.agent.as_deref().filter(|agent| !agent.is_empty()) {
-            Some(agent) => Some(agent.to_owned()),
-            None => Target::of(&self.company.host)?.agent,
-        };
+        let agent = self.agent.clone().filter(|agent| !agent.is_empty()).or_else(|| session.connection.agent.clone());
         Ok(Session { agent, ..session })
     }
 }
 
 /// The error that says how to choose a company, with the known companies where the caller may list them.
-async fn no_company(host: &Backend, target: &Target) -> CliError {
-    let companies = match host.get("/control/v1/companies").await {
+async fn no_company(session: &Session) -> CliError {
+    let companies = match session.host.get("/control/v1/companies").await {
         Ok(answer) => answer["items"].as_array().cloned().unwrap_or_default(),
         // A connection or token problem is reported instead.
         Err(error @ (CliError::Unreachable { .. } | CliError::Problem { status: 401, .. })) => return error,
@@ -66,7 +67,7 @@ async fn no_company(host: &Backend, target: &Target) -> CliError {
         true => "any new ID creates a company".to_owned(),
         false => format!("this host has {}", known.join(", ")),
     };
-    let verb = if target.context.is_some() { "update" } else { "create main" };
+    let verb = if session.connection.context.is_some() { "update" } else { "create main" };
     let message = format!(
         "is missing; set it or MEMHOST_COMPANY, or save it with `memhost context {verb} --company ID`; {known}"
     );
@@ -101,7 +102,7 @@ impl Session {
 
     /// Sends a DELETE request to the company's control plane.
     pub(super) async fn delete(&self, rest: &str) -> Result<Value, CliError> {
-        self.host.delete(&self.path(rest)).await
+        self.host.delete(&self.path(rest), None).await
     }
 
     /// Sends a memory operation with the scope that the arguments name.

@@ -1,4 +1,4 @@
-//! How it went over the last days, as lines that a terminal can draw.
+//! `memhost stats`: daily statistics as sparklines.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::CliError;
 use super::args::{CompanyArgs, WatchArgs};
+use super::argument::name;
 use super::output::{micros, table, text};
-use super::page::{items, query, watched};
+use super::page::{self, items, query};
 
 #[derive(Debug, Args)]
 pub(super) struct StatsArgs {
@@ -39,15 +40,6 @@ enum By {
 }
 
 impl By {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Binding => "binding",
-            Self::Agent => "agent",
-            Self::Provider => "provider",
-            Self::Model => "model",
-        }
-    }
-
     fn pointer(self) -> &'static str {
         match self {
             Self::Binding => "/bindingKey",
@@ -60,18 +52,20 @@ impl By {
 
 pub(super) async fn run(args: StatsArgs) -> Result<(), CliError> {
     let session = args.company.open().await?;
-    let look = async || {
+    // The days change at midnight, also while the command repeats.
+    let days = || {
         let today = Zoned::now().with_time_zone(TimeZone::UTC).date();
         let first = today.saturating_sub((i64::from(args.days) - 1).days());
-        let group = format!("day,{}", args.by.name());
-        let (since, until) = (first.to_string(), today.to_string());
-        let pairs =
-            [("groupBy", Some(group.as_str())), ("since", Some(since.as_str())), ("until", Some(until.as_str()))];
-        let sums = session.get(&format!("costs?{}", query(&pairs))).await?;
-        let days: Vec<Date> = first.series(1.day()).take(args.days.into()).collect();
-        session.format.render(&sums, "rows", |sums| drawn(sums, args.by, &days))
+        first.series(1.day()).take(args.days.into()).collect::<Vec<Date>>()
     };
-    watched(&args.watch, look).await
+    let fetch = async || {
+        let days = days();
+        let (since, until) = (days.first().map(Date::to_string), days.last().map(Date::to_string));
+        let group = format!("day,{}", name(&args.by));
+        let pairs = [("groupBy", Some(group.as_str())), ("since", since.as_deref()), ("until", until.as_deref())];
+        session.get(&format!("costs?{}", query(&pairs))).await
+    };
+    page::watch(&session, &args.watch, "rows", fetch, |sums| drawn(sums, args.by, &days())).await
 }
 
 /// One daily metric.
@@ -158,7 +152,7 @@ fn drawn(sums: &Value, by: By, days: &[Date]) -> String {
     }
     let (first, last) = (days.first().map(Date::to_string), days.last().map(Date::to_string));
     let span = format!("{} to {}", first.unwrap_or_default(), last.unwrap_or_default());
-    table(&[by.name(), "metric", &span, ""], rows)
+    table(&[&name(&by), "metric", &span, ""], rows)
 }
 
 /// A line of blocks from zero to the maximum; a dot where there is no value.

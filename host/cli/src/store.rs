@@ -1,4 +1,4 @@
-//! The store of a host: checking it, making it smaller, backing it up and bringing it back.
+//! `memhost store`: verifies, compacts, backs up and restores the store of a host.
 
 use std::path::PathBuf;
 
@@ -82,7 +82,8 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             let body = json!({ "directory": to, "withVaultKey": with_vault_key });
             let session = host.open().await?;
             let made = session.host.post("/control/v1/backups", &body).await?;
-            let key = if with_vault_key { "" } else { "; the vault key is not in it, keep that elsewhere" };
+            let key =
+                if with_vault_key { "" } else { "; it does not contain the vault key: store that key separately" };
             let said = |made: &Value| {
                 format!("backed up {} keys and {} files to {}{key}", made["keys"], made["files"], to.display())
             };
@@ -91,7 +92,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
         StoreCommand::Restore { backup, data_dir } => {
             let files = restore_backup(&backup, &data_dir).map_err(CliError::host)?;
             let has_key = data_dir.join("vault.key").exists();
-            let key = if has_key { "" } else { "; put the vault key there before you start a host on it" };
+            let key = if has_key { "" } else { "; copy the vault key there before you start a host" };
             line(&format!("restored {files} files to {}{key}", data_dir.display()))
         }
     }

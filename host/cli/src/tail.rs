@@ -1,4 +1,4 @@
-//! Operations as they happen.
+//! `memhost tail`: shows operations as they happen.
 
 mod sse;
 
@@ -15,7 +15,7 @@ use self::sse::Parser;
 use super::args::CompanyArgs;
 use super::output::{Format, clip, is_plain, line, micros, provenance, text};
 use super::session::Session;
-use super::{Backend, CliError, serve};
+use super::{Backend, CliError, argument, serve};
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
@@ -53,17 +53,6 @@ enum What {
     Budget,
 }
 
-impl What {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Operation => "operation",
-            Self::Job => "job",
-            Self::Plugin => "plugin",
-            Self::Budget => "budget",
-        }
-    }
-}
-
 /// Waiting times between attempts to reconnect, from the first to the last.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -76,7 +65,7 @@ pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
     let path = if args.everywhere { "/control/v1/stream".to_owned() } else { session.path("stream") };
     let (sender, mut events) = mpsc::channel(256);
     let Session { host, format, .. } = session;
-    // A thread of its own: it is inside a read for hours, and nobody waits for it at the end.
+    // A thread of its own: it may block in a read for hours, and is not waited for at the end.
     std::thread::spawn(move || follow(&host, &path, &sender));
     let mut seen = Seen::default();
     let stopped = serve::stop();
@@ -88,18 +77,18 @@ pub(super) async fn run(args: TailArgs) -> Result<(), CliError> {
         };
         let Some(event) = event.transpose()? else { return Ok(()) };
         if event.name == "reset" {
-            eprintln!("some of what happened is not told here; `memhost operation list` has it");
+            eprintln!("some events were lost; `memhost operation list` shows all operations");
             continue;
         }
         let Ok(value) = serde_json::from_str::<Value>(&event.data) else { continue };
-        let is_new = event.name != What::Operation.name() || seen.is_new(&text(&value, "/id"));
+        let is_new = event.name != "operation" || seen.is_new(&text(&value, "/id"));
         if is_new && args.lets_through(&event.name, &value) {
             line(&shown(format, &event.name, &value)?)?;
         }
     }
 }
 
-/// The last operations of the stream: after a restart a host repeats some of them.
+/// The latest operations of the stream. A host repeats some of them after a restart.
 #[derive(Default)]
 struct Seen {
     known: HashSet<String>,
@@ -129,7 +118,7 @@ impl TailArgs {
         let is = |wanted: &Option<String>, pointers: &[&str]| {
             wanted.as_ref().is_none_or(|wanted| pointers.iter().any(|pointer| text(value, pointer) == *wanted))
         };
-        self.event.iter().any(|what| what.name() == name)
+        self.event.iter().any(|what| argument::name(what) == name)
             && is(&self.kind, &["/kind"])
             && is(&self.outcome, &["/outcome"])
             && is(&self.binding, &["/bindingKey"])
@@ -148,7 +137,7 @@ pub(super) fn follow(host: &Backend, path: &str, sender: &mpsc::Sender<Result<Ev
                     return;
                 }
             }
-            // A host that is not there yet again is waited for; one that was never there, or says no, is not.
+            // A host that was reached before may restart. Another error is final.
             Err(error) if was_open && error.exit_code() == 5 => tracing::debug!(%error, "the stream is lost"),
             Err(error) => return drop(sender.blocking_send(Err(error))),
         }
@@ -176,7 +165,7 @@ fn shown(format: Format, name: &str, value: &Value) -> Result<String, CliError> 
         Format::Table if name == "operation" => Ok(operation(value, is_plain())),
         Format::Table => Ok(other(name, value)),
         Format::Json | Format::Jsonl => Ok(value.to_string()),
-        // Documents of a stream are told apart by their beginning.
+        // Each document of a stream begins with `---`.
         Format::Yaml => Ok(format!("---\n{}", format.render(value, "", |_| String::new())?)),
     }
 }

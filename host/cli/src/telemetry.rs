@@ -1,4 +1,4 @@
-//! Where the log goes: to standard error, and as traces to a collector where an operator named one (OTLP over HTTP).
+//! The log on standard error, and the export of traces to a collector (OTLP over HTTP).
 
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
-//! Who may call: tokens of a company, and of operators.
+//! `memhost token`: the tokens of a company and of operators.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::CliError;
 use super::args::{CompanyArgs, Paging, WatchArgs};
-use super::context::Target;
+use super::argument::without_nulls;
 use super::output::{details, escape};
-use super::page::{self, Asked, Columns, items, rows};
+use super::page::{self, Columns, items, rows};
 use super::session::Session;
 
 #[derive(Debug, Subcommand)]
@@ -31,7 +31,6 @@ pub(super) enum TokenCommand {
     /// Replace a token's value and print the new one once; the old one stops working.
     Rotate(OneToken),
     /// Revoke a token. This cannot be undone.
-    #[command(alias = "revoke")]
     Delete(OneToken),
 }
 
@@ -89,13 +88,7 @@ impl WhoseArgs {
     /// The host, and the path of these tokens.
     async fn open(&self) -> Result<(Session, String), CliError> {
         let session = self.company.host.open().await?;
-        let company = self.company.company.clone().filter(|company| !company.is_empty());
-        let company = match company {
-            _ if self.operators => None,
-            Some(company) => Some(company),
-            None => Target::of(&self.company.host)?.company,
-        };
-        let path = match company {
+        let path = match self.company.named(&session.connection).filter(|_| !self.operators) {
             Some(company) => format!("/control/v1/companies/{}/tokens", escape(&company)),
             None => "/control/v1/tokens".to_owned(),
         };
@@ -107,27 +100,22 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
     match command {
         TokenCommand::List { whose, paging } => {
             let (session, path) = whose.open().await?;
-            let fetch = async |asked: Asked| session.host.get(&format!("{path}?{}", asked.query(&[]))).await;
-            page::pages(session.format, &paging, "items", fetch, |answer| rows(items(answer, "items"), COLUMNS)).await
+            page::list_of_host(&session, &paging, &path, "items", |answer| rows(items(answer, "items"), COLUMNS)).await
         }
         TokenCommand::Show { one, watch } => {
             let (session, path) = one.whose.open().await?;
-            let look = async || {
+            let fetch = async || {
                 let found = page::find(&session.host.get(&path).await?, "items", "/id", &one.id);
-                session.format.render(&found.ok_or_else(|| page::missing("token", &one.id))?, "", details)
+                found.ok_or_else(|| page::missing("token", &one.id))
             };
-            page::watched(&watch, look).await
+            page::watch(&session, &watch, "", fetch, details).await
         }
         TokenCommand::Create(args) => {
-            let mut body = json!({ "name": args.name, "role": args.role });
-            for (name, value) in [("agentId", args.agent), ("runId", args.run), ("expiresAt", args.expires_at)] {
-                if let Some(value) = value {
-                    body[name] = value.into();
-                }
-            }
-            if !args.operation.is_empty() {
-                body["operations"] = args.operation.into();
-            }
+            let operations = Some(args.operation).filter(|operations| !operations.is_empty());
+            let body = without_nulls(json!({
+                "name": args.name, "role": args.role, "agentId": args.agent, "runId": args.run,
+                "expiresAt": args.expires_at, "operations": operations,
+            }));
             let (session, path) = args.whose.open().await?;
             let made = session.host.post(&path, &body).await?;
             session.show(&made, "", value)
@@ -139,7 +127,7 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
         }
         TokenCommand::Delete(OneToken { id, whose }) => {
             let (session, path) = whose.open().await?;
-            let answer = session.host.delete(&format!("{path}/{}", escape(&id))).await?;
+            let answer = session.host.delete(&format!("{path}/{}", escape(&id)), None).await?;
             session.show(&answer, "", |answer| rows(std::slice::from_ref(answer), COLUMNS))
         }
     }

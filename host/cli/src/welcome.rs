@@ -1,9 +1,9 @@
-//! The output of `memhost` without a command: what it is, the state of the host, and the next command to type.
+//! The output of `memhost` without a command: the state of the host, and the next command to type.
 
 use clap::{Args, Command, FromArgMatches};
 
 use super::args::HostArgs;
-use super::context::Target;
+use super::connection::Connection;
 use super::output::line;
 use super::{Backend, CliError};
 
@@ -12,16 +12,16 @@ pub(super) async fn run(context: Option<String>) -> Result<(), CliError> {
     let matches = HostArgs::augment_args(Command::new("memhost")).get_matches_from(["memhost"]);
     let mut host = HostArgs::from_arg_matches(&matches).map_err(CliError::host)?;
     host.context = context.or(host.context);
-    let target = Target::of(&host)?;
-    let found = Backend::open(&host).await?.get("/control/v1/companies").await;
+    let connection = Connection::of(&host)?;
+    let found = Backend::open(&host, &connection).await?.get("/control/v1/companies").await;
     line("memhost: shared memory for a company of AI agents, with sandboxed providers.\n")?;
-    line(&advice(&target, &found))?;
+    line(&advice(&connection, &found))?;
     line("\nAll commands: memhost --help")
 }
 
 /// The state of the host, and the next command to type.
-fn advice(target: &Target, found: &Result<serde_json::Value, CliError>) -> String {
-    let url = &target.url;
+fn advice(connection: &Connection, found: &Result<serde_json::Value, CliError>) -> String {
+    let url = &connection.url;
     let commands = |head: String, rows: &[(&str, &str)]| {
         let width = rows.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
         let rows: Vec<String> = rows.iter().map(|(command, what)| format!("  {command:<width$}  {what}")).collect();
@@ -42,7 +42,7 @@ fn advice(target: &Target, found: &Result<serde_json::Value, CliError>) -> Strin
                 ("memhost serve --new-token", "replaces a lost token"),
             ],
         ),
-        _ => match (&target.company, &target.context) {
+        _ => match (&connection.company, &connection.context) {
             (Some(company), _) => commands(
                 format!("Connected to {url}, company {company}:"),
                 &[
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_state_names_the_next_command() {
-        let target = |company: Option<&str>, context: Option<&str>| Target {
+        let connection = |company: Option<&str>, context: Option<&str>| Connection {
             url: "http://h".to_owned(),
             control_url: "http://h".to_owned(),
             token: None,
@@ -85,14 +85,14 @@ mod tests {
             Err(CliError::Unreachable { url: "http://h".to_owned(), message: "refused".to_owned() });
         let unknown: Result<Value, _> = Err(CliError::Problem { status: 401, detail: String::new(), operation: None });
         let there = Ok(json!({ "items": [] }));
-        for (target, found, next) in [
-            (target(None, None), &away, "memhost serve "),
-            (target(None, None), &unknown, "context create main --url http://h --token -"),
-            (target(None, None), &there, "memhost context create main --company acme"),
-            (target(None, Some("local")), &there, "memhost context update --company acme"),
-            (target(Some("acme"), None), &there, "memhost note "),
+        for (connection, found, next) in [
+            (connection(None, None), &away, "memhost serve "),
+            (connection(None, None), &unknown, "context create main --url http://h --token -"),
+            (connection(None, None), &there, "memhost context create main --company acme"),
+            (connection(None, Some("local")), &there, "memhost context update --company acme"),
+            (connection(Some("acme"), None), &there, "memhost note "),
         ] {
-            let advice = advice(&target, found);
+            let advice = advice(&connection, found);
             assert!(advice.contains(next) && advice.lines().count() <= 4, "{advice}");
         }
     }

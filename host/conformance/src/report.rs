@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::rule::{Mode, Rule};
@@ -12,7 +13,8 @@ use memhost_sandbox::Inspection;
 use memhost_types::{Digest, ProviderKey};
 
 /// The outcome of one rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// The rule passed.
     Passed,
@@ -29,18 +31,22 @@ pub enum Outcome {
 }
 
 /// One rule and its outcome.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     /// The rule.
+    #[serde(flatten)]
     pub rule: Rule,
     /// Its outcome.
+    #[serde(flatten)]
     pub outcome: Outcome,
     /// The duration of the test.
+    #[serde(rename = "ms", serialize_with = "serialize_ms")]
     pub took: Duration,
 }
 
 /// The overall status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     /// No rule failed.
     Passed,
@@ -50,19 +56,8 @@ pub enum Status {
     Inconclusive,
 }
 
-impl Status {
-    /// The name in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::Inconclusive => "inconclusive",
-        }
-    }
-}
-
 /// The number of rules for each outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[allow(missing_docs, reason = "the outcomes' names")]
 pub struct Counts {
     pub passed: usize,
@@ -136,36 +131,16 @@ impl Report {
 
     /// The report as JSON. Members are only added within a version of the contract.
     pub fn to_json(&self) -> Value {
-        let Counts { passed, failed, skipped } = self.counts();
-        let finding = |finding: &Finding| {
-            let (outcome, saw) = match &finding.outcome {
-                Outcome::Passed => ("passed", None),
-                Outcome::Failed { saw } => ("failed", Some(saw)),
-                Outcome::Skipped { why } => ("skipped", Some(why)),
-            };
-            let rule = &finding.rule;
-            let mut json = json!({
-                "id": rule.id, "title": rule.title, "outcome": outcome, "expects": rule.expects,
-                "contract": rule.contract, "mode": rule.mode, "ms": millis(finding.took),
-            });
-            if let Some(interface) = rule.interface {
-                json["interface"] = interface.name().into();
-            }
-            if let Some(saw) = saw {
-                json[if outcome == "failed" { "saw" } else { "why" }] = saw.as_str().into();
-            }
-            json
-        };
         json!({
             "provider": self.provider.as_ref().map(|(key, _)| key),
             "version": self.provider.as_ref().map(|(_, version)| version),
             "digest": self.digest,
             "contract": env!("CARGO_PKG_VERSION"),
             "mode": self.mode,
-            "status": self.status.as_str(),
-            "counts": { "passed": passed, "failed": failed, "skipped": skipped },
+            "status": self.status,
+            "counts": self.counts(),
             "ms": millis(self.took),
-            "rules": self.findings.iter().map(finding).collect::<Vec<_>>(),
+            "rules": self.findings,
         })
     }
 
@@ -216,6 +191,10 @@ impl Report {
 pub(super) fn place(rule: &Rule) -> String {
     let contract = &rule.contract;
     format!("{}, {}: \"{}\"", contract.file, contract.item, contract.text)
+}
+
+fn serialize_ms<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(millis(*duration))
 }
 
 fn millis(duration: Duration) -> f64 {

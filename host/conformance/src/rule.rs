@@ -43,7 +43,7 @@ pub(super) enum Run {
 }
 
 /// One rule of the contract.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 pub struct Rule {
     /// Stable: the id of a removed rule is never used again.
     pub id: &'static str,
@@ -56,9 +56,12 @@ pub struct Rule {
     /// The checks that test it.
     pub mode: Mode,
     /// The optional interface that it is about; none: every provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<OptionalInterface>,
+    #[serde(skip)]
     pub(super) run: Run,
     /// Whether a component that admission refuses for this reason breaks the rule.
+    #[serde(skip)]
     pub(super) refusal: fn(&AdmissionError) -> bool,
 }
 
@@ -68,22 +71,33 @@ impl std::fmt::Debug for Rule {
     }
 }
 
+/// A table of rules: the optional interface that all of them are about, if any, and a row for each rule. A row has an id,
+/// a title, what is expected, and the sentence of the contract. Behind `=>` it has the test: `admission` if admission
+/// alone decides, `component(TEST)` or `binding(TEST)` for those kinds of [`Run`]. `.thorough()` and
+/// `.refused_with(REFUSAL)` may follow.
+macro_rules! rules {
+    (@admission) => { $crate::rule::Run::Admission };
+    (@component $test:path) => { $crate::rule::Run::Component(|candidate| Box::pin($test(candidate))) };
+    (@binding $test:path) => { $crate::rule::Run::Binding(|subject| Box::pin($test(subject))) };
+    ($interface:expr; $(
+        $id:tt $title:literal $expects:literal $contract:expr
+        => $run:ident $(($test:path))? $(.$modifier:ident($($argument:tt)*))*;
+    )*) => {
+        &[$($crate::rule::Rule {
+            id: $id,
+            title: $title,
+            expects: $expects,
+            contract: $contract,
+            mode: $crate::rule::Mode::Quick,
+            interface: $interface,
+            run: rules!(@$run $($test)?),
+            refusal: |_| false,
+        }$(.$modifier($($argument)*))*),*]
+    };
+}
+pub(super) use rules;
+
 impl Rule {
-    pub(super) const fn new(
-        id: &'static str,
-        title: &'static str,
-        expects: &'static str,
-        contract: Sentence,
-        run: Run,
-    ) -> Self {
-        Self { id, title, expects, contract, mode: Mode::Quick, interface: None, run, refusal: |_| false }
-    }
-
-    pub(super) const fn of(mut self, interface: OptionalInterface) -> Self {
-        self.interface = Some(interface);
-        self
-    }
-
     pub(super) const fn refused_with(mut self, refusal: fn(&AdmissionError) -> bool) -> Self {
         self.refusal = refusal;
         self

@@ -1,5 +1,7 @@
 //! Extraction jobs: their status, retrying and cancelling them.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use maud::{Markup, html};
 

@@ -18,7 +18,7 @@ pub struct Digest([u8; 32]);
 
 /// Why a text is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no digest; give `sha256:` and 64 hex digits, as `memhost plugin list --json` shows them")]
+#[error("`{found}` is no digest; give `sha256:` and 64 hex digits, as `memhost plugin list -o json` shows them")]
 pub struct DigestError {
     found: String,
 }

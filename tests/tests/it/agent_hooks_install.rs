@@ -121,7 +121,7 @@ fn settings_that_cannot_be_read_are_not_changed() {
     let machine = machine();
     let settings = machine.path(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    for (text, error) in [("{ // mine\n}", "not JSON"), ("[]", "no JSON object"), ("{\"hooks\": 1}", "no object")] {
+    for (text, error) in [("{ // mine\n}", "not JSON"), ("[]", "no JSON object"), ("{\"hooks\": 1}", "not an object")] {
         std::fs::write(&settings, text).unwrap();
         let refused = machine.call(&["agent-hooks", "claude", "install"], "");
         assert_eq!(refused.code, Some(2), "{refused:?}");

@@ -90,7 +90,7 @@ async fn every_change_is_built_and_served_by_a_host_of_its_own() {
     write(project, "9.0.0");
     dev.says("stamped 9.0.0");
     assert!(search().await.out.contains("version 2.0.0"));
-    assert!(dev.says("went back to the build before").contains("crashed"));
+    assert!(dev.says("went back to the previous build").contains("crashed"));
     assert!(project.join("target/memhost-dev/FORMAT").is_file());
 }
 
@@ -113,8 +113,11 @@ async fn a_host_that_runs_takes_builds_over_and_says_why_it_does_not() {
     write(project, "1.1.0");
     assert!(dev.says("stamped 1.1.0").contains("serves the binding held"));
     std::fs::write(project.join("src/component"), "no component").unwrap();
-    dev.says("keeps it out");
+    dev.says("refuses the build");
     assert!(terminal.fine("search anything").await.contains("version 1.1.0"));
+    // The reason for the file before is not the reason for this one.
+    write(project, "1.2.0");
+    assert!(dev.says("stamped 1.2.0").contains("serves the binding held"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

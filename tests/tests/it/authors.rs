@@ -196,7 +196,7 @@ async fn an_operation_is_replayed_on_a_copy_of_the_stored_data() {
     terminal.fine(&format!("store backup --to {}", backup.display())).await;
     let data = terminal.host.data_dir().display().to_string();
     let busy = terminal.run(&format!("plugin replay {asked} {} --data-dir {data}", two.display())).await;
-    assert!(busy.code == 2 && busy.err.contains("a host has it"), "{busy:?}");
+    assert!(busy.code == 2 && busy.err.contains("a host uses it"), "{busy:?}");
     terminal.end().await;
     let before = tree(Path::new(&data));
     for state in [format!("--data-dir {data}"), format!("--backup {}", backup.display())] {

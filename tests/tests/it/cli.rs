@@ -72,7 +72,6 @@ impl Terminal {
             value
         };
         let json = read(&self.fine(&format!("{line} -o json")).await);
-        assert_eq!(read(&self.fine(&format!("{line} --json")).await), json, "{line}");
         let lines = self.fine(&format!("{line} -o jsonl")).await;
         let lines: Vec<Value> = lines.lines().map(read).collect();
         match json[items].as_array() {
@@ -195,7 +194,6 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     let charges = t.in_every_form("charge list", "items", "acme-cloud").await;
     assert_eq!(charges["items"][0]["direction"], "debit");
     t.in_every_form("activity list", "items", "research").await;
-    assert_eq!(t.fine("activity").await, t.fine("activity list").await);
     t.fine("binding delete research").await;
     assert_eq!(t.run("binding show research").await.code, 3);
 }
@@ -225,7 +223,7 @@ async fn background_work_is_listed_and_shown() {
     assert_eq!(t.run("plugin show nobody").await.code, 3);
     t.fine("plugin scan").await;
     t.in_every_form("cost show --by binding", "rows", "default").await;
-    t.in_every_form("evaluation", "bindings", "default").await;
+    t.in_every_form("evaluation show", "bindings", "default").await;
     assert!(t.fine("stats --days 3").await.contains("operations"));
     t.in_every_form("company list", "items", "acme").await;
     t.fine("company update --days 3").await;

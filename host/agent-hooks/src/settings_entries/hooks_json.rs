@@ -9,7 +9,7 @@ use super::json_edit::{self, Container};
 
 /// How long a tool waits for a hook, in seconds. A hook of ours ends well before; this is for the case that it does not.
 const TIMEOUT: u64 = 5;
-/// Some editors write this before the text. It is no JSON, and stays.
+/// Some editors write this before the text. It is not JSON; it is kept.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The settings with one entry of ours for each of these events.
@@ -61,12 +61,12 @@ fn add_group(text: &str, event: &str, group: &Value) -> Result<String, String> {
     let Some(hooks) = root.get("hooks") else {
         return Ok(json_edit::append(text, Container::Object(root), 0, Some("hooks"), &json!({event: [group]})));
     };
-    let hooks = hooks.value.as_object().ok_or("has `hooks` that is no object; correct it first")?;
+    let hooks = hooks.value.as_object().ok_or("has `hooks` that is not an object; correct it first")?;
     let Some(groups) = hooks.get(event) else {
         return Ok(json_edit::append(text, Container::Object(hooks), 1, Some(event), &json!([group])));
     };
     let groups =
-        groups.value.as_array().ok_or_else(|| format!("has `hooks.{event}` that is no list; correct it first"))?;
+        groups.value.as_array().ok_or_else(|| format!("has `hooks.{event}` that is not a list; correct it first"))?;
     Ok(json_edit::append(text, Container::Array(groups), 2, None, group))
 }
 

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::{AgentTool, Place, SettingsFile};
+use super::{AgentTool, InstallScope, Place, SettingsFile};
 use crate::HooksError;
-use crate::install::InstallScope;
 use crate::payload::{HookSpec, Meaning};
 use crate::settings_entries::SettingsFormat;
 

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{AgentTool, Place, SettingsFile};
+use super::{AgentTool, InstallScope, Place, SettingsFile};
 use crate::HooksError;
-use crate::install::InstallScope;
 use crate::payload::{self, EventKind, HookSpec, Meaning, SessionEvent};
 use crate::settings_entries::SettingsFormat;
 

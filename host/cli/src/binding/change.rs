@@ -3,9 +3,10 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{SeenArgs, json_argument, one};
+use super::{SeenArgs, one};
 use crate::CliError;
 use crate::args::CompanyArgs;
+use crate::argument::{object, without_nulls};
 use crate::output::escape;
 
 #[derive(Debug, Args)]
@@ -40,26 +41,14 @@ pub(super) fn version(text: &str) -> Value {
 }
 
 pub(super) async fn update(args: UpdateArgs) -> Result<(), CliError> {
-    let mut body = json!({});
-    let given = [
-        ("config", "--config", &args.config),
-        ("limits", "--limits", &args.limits),
-        ("policy", "--policy", &args.policy),
-    ];
-    for (name, argument, given) in given {
-        if let Some(given) = given {
-            body[name] = json_argument(argument, given)?;
-        }
-    }
-    if let Some(given) = &args.versions {
-        body["version"] = version(given);
-    }
-    if let Some(enabled) = args.enabled {
-        body["enabled"] = enabled.into();
-    }
-    if let Some(revision) = args.seen.revision {
-        body["revision"] = revision.into();
-    }
+    let body = without_nulls(json!({
+        "config": object("--config", args.config.as_deref())?,
+        "limits": object("--limits", args.limits.as_deref())?,
+        "policy": object("--policy", args.policy.as_deref())?,
+        "version": args.versions.as_deref().map(version),
+        "enabled": args.enabled,
+        "revision": args.seen.revision,
+    }));
     let session = args.company.open().await?;
     let path = session.path(&format!("bindings/{}", escape(&args.key)));
     let answer = session.host.patch(&path, &body).await?;

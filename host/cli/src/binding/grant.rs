@@ -1,11 +1,13 @@
-//! Deciding what the provider of a binding may reach.
+//! `memhost binding grant`: the permissions of a binding's provider.
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::CliError;
 use crate::args::CompanyArgs;
 use crate::output::{escape, table, text};
+use memhost_types::{Grants, HttpGrant, PermissionRequest};
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
@@ -14,7 +16,7 @@ pub(crate) struct GrantArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Grant every requested permission.
-    #[arg(long, alias = "all", conflicts_with = "none")]
+    #[arg(long, conflicts_with = "none")]
     everything: bool,
     /// Revoke every grant.
     #[arg(long)]
@@ -52,12 +54,12 @@ pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
     let session = args.company.open().await?;
     let path = format!("bindings/{}/grants", escape(&args.key));
     let before = session.get(&path).await?;
-    let Some(wanted) = wanted(&args, &before) else {
+    let Some(wanted) = wanted(&args, &before)? else {
         session.show(&before, "asked", |before| diff(before, &before["granted"]))?;
         return session.say("\ngrant all with --everything, or some with the flags of --help");
     };
+    let wanted = serde_json::to_value(wanted).map_err(CliError::host)?;
     if args.dry_run {
-        // What it would be, in the form that the host takes.
         return session.show(&wanted, "", |wanted| diff(&before, wanted));
     }
     let answer = session.put(&path, &wanted).await?;
@@ -65,62 +67,32 @@ pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
 }
 
 /// The grants to set; none where no flag sets any.
-fn wanted(args: &GrantArgs, before: &Value) -> Option<Value> {
-    let mut grants = before["granted"].clone();
-    let mut is_said = args.everything || args.none;
-    if args.none {
-        grants = json!({});
+fn wanted(args: &GrantArgs, before: &Value) -> Result<Option<Grants>, CliError> {
+    let lists = !args.http.is_empty() || !args.secret.is_empty();
+    let numbers = args.storage.is_some() || args.directory.is_some();
+    let switches = args.embeddings.is_some() || args.clock.is_some();
+    if !(args.everything || args.none || lists || numbers || switches) {
+        return Ok(None);
     }
-    if args.everything {
-        grants = json!({ "http": [], "secrets": [] });
-        for asked in before["asked"].as_array().into_iter().flatten() {
-            let detail = &asked["permission"]["detail"];
-            match asked["permission"]["kind"].as_str() {
-                Some("storage") => grants["storageBytes"] = detail.clone(),
-                Some("directory") => grants["directoryBytes"] = detail.clone(),
-                Some("embeddings") => grants["embeddings"] = true.into(),
-                Some("clock") => grants["clock"] = true.into(),
-                Some("http") => push(&mut grants["http"], detail.clone()),
-                Some("secret") => push(&mut grants["secrets"], detail.clone()),
-                _ => {}
-            }
-        }
-    }
-    for (name, given) in [("storageBytes", args.storage), ("directoryBytes", args.directory)] {
-        if let Some(bytes) = given {
-            grants[name] = bytes.into();
-            is_said = true;
-        }
-    }
-    for (name, given) in [("embeddings", args.embeddings), ("clock", args.clock)] {
-        if let Some(is_granted) = given {
-            grants[name] = is_granted.into();
-            is_said = true;
-        }
-    }
+    let mut grants = match (args.everything, args.none) {
+        (true, _) => Grants::all_of(&Vec::<PermissionRequest>::deserialize(&before["asked"]).map_err(CliError::host)?),
+        (_, true) => Grants::default(),
+        _ => Grants::deserialize(&before["granted"]).map_err(CliError::host)?,
+    };
+    grants.storage_bytes = args.storage.unwrap_or(grants.storage_bytes);
+    grants.directory_bytes = args.directory.unwrap_or(grants.directory_bytes);
+    grants.embeddings = args.embeddings.unwrap_or(grants.embeddings);
+    grants.clock = args.clock.unwrap_or(grants.clock);
     for origin in &args.http {
-        // Said again, it is meant instead.
-        if let Some(before) = grants["http"].as_array_mut() {
-            before.retain(|grant| grant["origin"] != origin.as_str());
-        }
         let grant = json!({ "origin": origin, "methods": args.method, "privateRanges": args.private_range });
-        push(&mut grants["http"], grant);
-        is_said = true;
+        let grant = HttpGrant::deserialize(grant).map_err(|error| CliError::input("--http", error))?;
+        // A new grant for an origin replaces the old one.
+        grants.http.retain(|before| before.origin != grant.origin);
+        grants.http.push(grant);
     }
-    for name in &args.secret {
-        push(&mut grants["secrets"], name.clone().into());
-        is_said = true;
-    }
-    is_said.then_some(grants)
-}
-
-fn push(list: &mut Value, value: Value) {
-    if !list.is_array() {
-        *list = json!([]);
-    }
-    if let Some(list) = list.as_array_mut().filter(|list| !list.contains(&value)) {
-        list.push(value);
-    }
+    grants.secrets.retain(|name| !args.secret.contains(name));
+    grants.secrets.extend_from_slice(&args.secret);
+    Ok(Some(grants))
 }
 
 /// The requested permissions, with the old and the new grants.
@@ -133,7 +105,7 @@ fn diff(before: &Value, after: &Value) -> String {
     };
     let asked = before["asked"].as_array().cloned().unwrap_or_default();
     if asked.is_empty() {
-        return "the provider asks for nothing".to_owned();
+        return "the provider requests no permissions".to_owned();
     }
     let table = table(&["permission", "reason", "", "granted"], asked.iter().map(row).collect());
     let is_asked = |kind: &str, detail: &Value| {
@@ -141,7 +113,7 @@ fn diff(before: &Value, after: &Value) -> String {
     };
     let is_asked_origin = |origin: &Value| {
         let details = asked.iter().map(|asked| &asked["permission"]["detail"]["origin"]);
-        // A wildcard may cover it; only the host can tell.
+        // A wildcard may cover it; only the host can decide that.
         details.into_iter().any(|asked| asked == origin || asked.as_str().is_some_and(|asked| asked.contains("*.")))
     };
     let list = |name: &str| after[name].as_array().cloned().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Sessions of claude-mem as events: one for the start and, where it is known, one for the end. An event has the same
-//! id in every import, so that the host records it once.
+//! Sessions of claude-mem as events: one for the start and, if known, one for the end. An event has the same id in every
+//! import, so the host records it once.
 
 use serde_json::{Value, json};
 

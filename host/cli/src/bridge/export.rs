@@ -1,4 +1,4 @@
-//! From a host into a new database that claude-mem opens.
+//! Exports records from a host into a new database that claude-mem opens.
 
 use std::ffi::OsStr;
 
@@ -40,7 +40,7 @@ fn row(record: &Value, project: &str) -> Value {
     let kept = &record["metadata"]["claudeMem"];
     let table = kept["table"].as_str().and_then(Table::named);
     match table {
-        // It came from claude-mem and was not corrected since.
+        // It came from claude-mem and was not corrected.
         Some(table) if kept["row"].is_object() && kept["session"].is_object() && is_unchanged(record) => {
             json!({"table": table.name(), "session": kept["session"], "row": kept["row"]})
         }
@@ -48,13 +48,13 @@ fn row(record: &Value, project: &str) -> Value {
     }
 }
 
-/// Whether an imported record was never corrected: a correction sets the time of the update.
+/// Whether an imported record was never corrected. A correction sets the time of the update.
 fn is_unchanged(record: &Value) -> bool {
     let metadata = &record["metadata"];
     metadata["updatedAt"] == metadata["createdAt"]
 }
 
-/// The row and the session of a record that was made in the host.
+/// The row and the session of a record that was created in the host.
 fn new_row(record: &Value, project: &str) -> Value {
     let metadata = &record["metadata"];
     let word = |name: &str| metadata[name].as_str();

@@ -1,4 +1,4 @@
-//! From a claude-mem database into a host.
+//! Imports a claude-mem database into a host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -42,7 +42,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     })
 }
 
-/// The sessions, which come before all other rows, and the line behind them.
+/// The sessions, which come before all other rows, and the line after them.
 fn read_sessions(program: &mut Program) -> Result<(Sessions, Value), CliError> {
     let mut sessions = Sessions::new();
     loop {
@@ -125,7 +125,8 @@ async fn present(session: &Session, scope: &ScopeArgs) -> Result<HashMap<String,
     Ok(found)
 }
 
-/// What an import would write of a record, without the row itself: claude-mem changes counters in it.
+/// The content of a record that an import compares. The original row is not part of it, because claude-mem changes
+/// counters in it.
 fn content(record: &Value) -> Value {
     let mut metadata = record["metadata"].clone();
     if let Some(metadata) = metadata.as_object_mut() {

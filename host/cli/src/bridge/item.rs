@@ -1,4 +1,4 @@
-//! A row of claude-mem as a record: with Apropos' metadata, and with the row itself, so that an export restores it.
+//! A row of claude-mem as a record. It has the metadata of Apropos, and the row itself, so that an export restores it.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) 
     if body.trim().is_empty() {
         return None;
     }
-    // The hash is the row's name on every machine that claude-mem syncs; its number is not. A summary has its time.
+    // The hash is the same on every machine that claude-mem syncs; the number is not. A summary has its time instead.
     let other = if table == Table::Summaries { "created_at_epoch" } else { "id" };
     let other = row.get(other).map(Value::to_string).unwrap_or_default();
     let name = text(row, "content_hash").map_or(other, str::to_owned);
@@ -51,13 +51,13 @@ pub(super) fn item(table: Table, row: &Row, sessions: &Sessions, project: &str) 
     Some(json!({"id": id, "text": body, "summary": title, "metadata": metadata}))
 }
 
-/// A record that an export of ours put there, as it was.
+/// The original record, if an export of a host made the row.
 fn ours(row: &Row, project: &str) -> Option<Value> {
     let id = text(row, "content_hash")?.strip_prefix(OURS)?;
     let kept: Value = serde_json::from_str(text(row, "metadata")?).ok()?;
     let mut record = kept.get("memhost")?.clone();
     let before = record.as_object_mut()?.remove("project");
-    // In another project it is another record: its own may be there as well.
+    // In another project it is another record, because the original may be there, too.
     record["id"] = match before.as_ref().and_then(Value::as_str) == Some(project) {
         true => id.into(),
         false => format!("claude-mem-{}", hash(&[project, id])).into(),
@@ -70,7 +70,7 @@ fn ours(row: &Row, project: &str) -> Option<Value> {
     Some(record)
 }
 
-/// Its types are of software work; ours are of memory.
+/// The type of a record, from the type of an observation.
 fn kind(row: &Row) -> &'static str {
     match text(row, "type") {
         Some("decision") => "decision",

@@ -1,5 +1,5 @@
-//! `memhost-bridge`, the program with SQLite in it: finding it, starting it, and the JSON lines to and from it. Its own
-//! documentation describes the lines.
+//! Finds and starts `memhost-bridge`, the program with SQLite, and exchanges JSON lines with it. Its crate documents the
+//! lines.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, BufWriter, Lines, Write};
@@ -100,10 +100,10 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // With both pipes closed the program ends by itself, and removes a file that it did not finish.
+        // The program ends when both pipes are closed, and removes a file that it did not finish.
         drop(self.output.take());
         if let Some(input) = self.input.take() {
-            // Without the lines in the buffer: nothing is committed anyway.
+            // The lines in the buffer are dropped: nothing is committed without the end mark.
             drop(input.into_parts());
         }
         let _ = self.child.wait();

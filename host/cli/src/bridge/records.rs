@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::CliError;
 use crate::args::ScopeArgs;
+use crate::page::{items, next_cursor};
 use crate::session::Session;
+use memhost_types::Pages;
 
 /// Records of a page.
 const PAGE: usize = 1_000;
@@ -13,16 +15,13 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// All records of a scope.
 pub(super) async fn all(session: &Session, scope: &ScopeArgs) -> Result<Vec<Value>, CliError> {
-    let (mut records, mut cursor) = (Vec::new(), Value::Null);
-    loop {
-        let body = json!({"limit": PAGE, "cursor": cursor});
-        let page = session.send(scope, "list", body).await?;
-        records.extend(page["items"].as_array().cloned().unwrap_or_default());
-        cursor = page["nextCursor"].clone();
-        if cursor.is_null() {
-            return Ok(records);
-        }
+    let (mut records, mut pages) = (Vec::new(), Pages::default());
+    while let Some(cursor) = pages.next() {
+        let page = session.send(scope, "list", json!({"limit": PAGE, "cursor": cursor})).await?;
+        records.extend_from_slice(items(&page, "items"));
+        pages.go_on(next_cursor(&page));
     }
+    Ok(records)
 }
 
 /// Writes records, and answers how many.

@@ -1,4 +1,4 @@
-//! A row of claude-mem: its columns, and what sessions and projects are called in a host.
+//! A row of claude-mem: its columns, and the ids of its session and project in a host.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ pub(super) type Row = Map<String, Value>;
 /// The rows of sessions, by `memory_session_id`.
 pub(super) type Sessions = HashMap<String, Row>;
 
-/// The longest project or session that is kept as it is, in bytes.
+/// The longest id of a project or session, in bytes.
 const MAX_ID: usize = 128;
-/// What the content hash of a row begins with that was exported from a host.
+/// The prefix of the content hash of a row that was exported from a host.
 pub(super) const OURS: &str = "memhost:";
 
 /// The table of a row.
@@ -48,7 +48,7 @@ pub(super) fn time(row: &Row, column: &str) -> Option<String> {
     Timestamp::from_millisecond(at).ok().map(|at| at.to_string())
 }
 
-/// A session's id in the tool that it is of.
+/// The session's id in its tool.
 pub(super) fn session_id(row: &Row) -> String {
     let id = text(row, "content_session_id").or_else(|| text(row, "memory_session_id"));
     clean(id.unwrap_or("claude-mem"))
@@ -75,7 +75,7 @@ pub(super) fn clean(id: &str) -> String {
     format!("{}-{}", start.trim_matches(['-', '.']), &hash(&[id])[..8]).trim_start_matches('-').to_owned()
 }
 
-/// A name for several texts, the same each time.
+/// A hash of several texts.
 pub(super) fn hash(parts: &[&str]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use clap::Parser;
 
 use super::*;
+use crate::args::HostArgs;
+use crate::connection::Connection;
 
 #[derive(Parser)]
 struct Line {
@@ -45,7 +47,7 @@ const TWO: &str = "default = \"a\"\n[contexts.a]\nurl = \"http://a:1/\"\ntoken =
 #[test]
 fn a_flag_overrides_the_context_and_the_context_overrides_the_default() {
     let (_directory, two) = file(TWO);
-    let target = |given: &[&str]| Target::among(&args(given), &two).unwrap();
+    let target = |given: &[&str]| Connection::among(&args(given), &two).unwrap();
     let found = target(&[]);
     assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("of a")));
     assert_eq!((found.company.as_deref(), found.agent), (Some("acme"), None));
@@ -56,25 +58,25 @@ fn a_flag_overrides_the_context_and_the_context_overrides_the_default() {
     assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("mine")));
     let found = target(&["--url", "", "--token", ""]);
     assert_eq!((found.url.as_str(), found.token.as_deref()), ("http://a:1", Some("of a")), "empty is as good as none");
-    let none = Target::among(&args(&[]), &File::default()).unwrap();
+    let none = Connection::among(&args(&[]), &File::default()).unwrap();
     assert_eq!((none.url.as_str(), none.token, none.company), (DEFAULT_URL, None, None));
 }
 
 #[test]
 fn a_contexts_token_goes_to_the_contexts_host_only() {
     let (_directory, two) = file(TWO);
-    let elsewhere = Target::among(&args(&["--url", "http://elsewhere"]), &two).unwrap();
+    let elsewhere = Connection::among(&args(&["--url", "http://elsewhere"]), &two).unwrap();
     assert_eq!((elsewhere.url.as_str(), elsewhere.token), ("http://elsewhere", None));
-    let split = Target::among(&args(&["--control-url", "http://elsewhere"]), &two).unwrap();
+    let split = Connection::among(&args(&["--control-url", "http://elsewhere"]), &two).unwrap();
     assert_eq!((split.url.as_str(), split.control_url.as_str(), split.token), ("http://a:1", "http://elsewhere", None));
-    let same = Target::among(&args(&["--url", "http://a:1"]), &two).unwrap();
+    let same = Connection::among(&args(&["--url", "http://a:1"]), &two).unwrap();
     assert_eq!(same.token.as_deref(), Some("of a"));
 }
 
 #[test]
 fn a_context_that_is_none_is_refused_with_the_nearest_one() {
     let (_directory, file) = file("[contexts.staging]\n[contexts.production]\n");
-    let error = Target::among(&args(&["--context", "stagin"]), &file).unwrap_err();
+    let error = Connection::among(&args(&["--context", "stagin"]), &file).unwrap_err();
     assert_eq!(error.exit_code(), 3);
     assert!(error.to_string().contains("`staging`"), "{error}");
 }
@@ -118,9 +120,9 @@ fn the_token_of_a_new_host_is_kept_unless_the_name_is_another_hosts() {
     assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "one").unwrap());
     assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "two").unwrap());
     assert!(!keep_local(&at(), "http://127.0.0.1:7700", "http://127.0.0.1:7700", "three").unwrap());
-    let target = Target::among(&args(&[]), &at()).unwrap();
+    let target = Connection::among(&args(&[]), &at()).unwrap();
     assert_eq!((target.url.as_str(), target.token.as_deref()), ("http://127.0.0.1:7600", Some("two")));
     assert!(keep_local(&at(), "http://127.0.0.1:7600", "http://127.0.0.1:7601", "two").unwrap());
-    assert_eq!(Target::among(&args(&[]), &at()).unwrap().control_url, "http://127.0.0.1:7601");
+    assert_eq!(Connection::among(&args(&[]), &at()).unwrap().control_url, "http://127.0.0.1:7601");
     assert!(!keep_local(&File::default(), "http://127.0.0.1:7600", "http://127.0.0.1:7600", "four").unwrap());
 }

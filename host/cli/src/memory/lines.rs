@@ -1,15 +1,17 @@
-//! Everything that a binding holds, into a file and out of one, in the provider's own lines.
+//! Exports all records of a binding as lines of its provider, and imports them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::CliError;
 use crate::args::ScopeArgs;
+use crate::page::next_cursor;
 use crate::session::Session;
+use memhost_types::Pages;
 use memhost_types::limits::MAX_TRANSFER_BYTES;
 
 #[derive(Debug, Args)]
@@ -34,8 +36,8 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     let Some(path) = &args.to else {
         return write_to(&session, &args.scope, &mut std::io::stdout().lock()).await.map(drop);
     };
-    let wrong = |error: std::io::Error| CliError::input("--to", format!("{}: {error}", path.display()));
-    // Under another name until it is whole: nobody takes a part of it for the whole.
+    let wrong = |error: std::io::Error| CliError::file(path, &error);
+    // Under another name until it is complete, so that nobody takes a part for the whole.
     let part = path.with_added_extension("part");
     if path.exists() {
         return Err(CliError::input("--to", format!("{} exists; give another file", path.display())));
@@ -49,18 +51,16 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
 }
 
 async fn write_to(session: &Session, scope: &ScopeArgs, out: &mut impl Write) -> Result<usize, CliError> {
-    let (mut cursor, mut count) = (Value::Null, 0);
-    loop {
+    let (mut pages, mut count) = (Pages::default(), 0);
+    while let Some(cursor) = pages.next() {
         let part = session.send(scope, "export", json!({ "cursor": cursor })).await?;
         let lines = part["lines"].as_str().unwrap_or_default();
-        out.write_all(lines.as_bytes()).map_err(|error| CliError::input("the export", error))?;
+        out.write_all(lines.as_bytes())?;
         count += lines.lines().count();
-        cursor = part["nextCursor"].clone();
-        if cursor.is_null() {
-            out.flush().map_err(|error| CliError::input("the export", error))?;
-            return Ok(count);
-        }
+        pages.go_on(next_cursor(&part));
     }
+    out.flush()?;
+    Ok(count)
 }
 
 pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
@@ -88,8 +88,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::stdin().lock()));
     }
-    let file = File::open(path).map_err(|error| CliError::input("FILE", format!("{}: {error}", path.display())))?;
-    Ok(Box::new(BufReader::new(file)))
+    Ok(Box::new(BufReader::new(File::open(path).map_err(|error| CliError::file(path, &error))?)))
 }
 
 /// As many whole lines as one call takes.
@@ -98,7 +97,7 @@ fn next_part(lines: &mut dyn BufRead, path: &Path) -> Result<(String, usize), Cl
     let (mut part, mut count) = (String::new(), 0);
     loop {
         let buffered = lines.fill_buf().map_err(|error| wrong(error.to_string()))?;
-        // A line that is not in the buffer as a whole is read, and is too long only if it is so by itself.
+        // A line may be longer than the buffer. It is read, and is an error only if it alone is too long.
         let next = buffered.iter().position(|byte| *byte == b'\n').map_or(buffered.len(), |end| end + 1);
         if next == 0 || (count > 0 && part.len() + next > MAX_TRANSFER_BYTES / 2) {
             return Ok((part, count));

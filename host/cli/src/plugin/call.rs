@@ -1,4 +1,4 @@
-//! The calls of `plugin run`: a function and what it is asked, in words or as the route's JSON.
+//! The calls of `memhost plugin run`: a function with its arguments, or with the JSON of its route.
 
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ impl Call {
         if calls.is_empty() {
             return Err(CliError::input("CALL", format!("is missing; give one of these after `--`: {FUNCTIONS}")));
         }
-        // What is wrong with the third is said before the first is made.
+        // All calls are checked before the first is made.
         let company = id("dev")?;
         calls.iter().try_for_each(|call| call.request(&company, None, "provider").map(drop))?;
         Ok(calls)
@@ -85,13 +85,12 @@ impl Call {
             .map_err(|error| CliError::input(&self.name, format!("has an argument that is not JSON: {error}")))
     }
 
-    /// An answer as text.
     pub(super) fn shown(&self, answer: &Value) -> String {
         match self.name.as_str() {
             "describe" => inspected(answer),
             "query" => shown::hits(answer),
             "list" => shown::records(answer),
-            "get" if answer["record"].is_null() => "nothing".to_owned(),
+            "get" if answer["record"].is_null() => "no record".to_owned(),
             "get" => shown::record(answer),
             "forget" => shown::forgotten(answer),
             "capture" => shown::written("captured", answer),

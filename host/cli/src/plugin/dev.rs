@@ -1,4 +1,4 @@
-//! A provider while it is being written: every change is built, swapped into a running host, and its log is shown.
+//! `memhost plugin dev`: builds a provider after every change, loads it into a running host, and shows its log.
 
 mod build;
 mod change;
@@ -52,34 +52,30 @@ pub(super) async fn run(args: DevArgs) -> Result<(), CliError> {
     let place = Place::open(&args, &project).await?;
     let mut changes = Changes::of(&project, build.artifact())?;
     let (told, mut events) = mpsc::channel(256);
-    let (mut stopped, mut build_now, mut is_followed) = (Box::pin(serve::stop()), None, false);
+    let (mut stopped, mut current) = (Box::pin(serve::stop()), None);
     loop {
-        // What is changed meanwhile is built after it.
+        // A change during the build starts the next build.
         let round = async {
-            let Some(component) = build.run().await? else { return Ok(None) };
-            place.swap(&component).await
+            match build.run().await? {
+                Some(component) => place.swap(&component).await,
+                None => line("the build failed; the previous build keeps serving").map(|()| None),
+            }
         };
         let swapped = tokio::select! {
             () = &mut stopped => return place.end().await,
             swapped = round => swapped?,
         };
-        match swapped {
-            None => line("the build failed; the previous build keeps serving")?,
-            Some(swapped) => {
-                line(&swapped.said)?;
-                build_now = Some(swapped);
-                if !is_followed {
-                    is_followed = true;
-                    let (session, told) = (place.session().await?, told.clone());
-                    follow(session, told);
-                }
+        if let Some(swapped) = swapped {
+            line(&swapped.said)?;
+            if current.replace(swapped).is_none() {
+                follow(place.session().await?, told.clone());
             }
         }
         loop {
             tokio::select! {
                 () = &mut stopped => return place.end().await,
                 () = changes.next() => break,
-                Some(event) = events.recv() => show(&event?, &place, &mut build_now).await?,
+                Some(event) = events.recv() => show(&event?, &place, &mut current).await?,
             }
         }
     }
@@ -91,10 +87,12 @@ fn follow(session: Session, told: mpsc::Sender<Result<tail::Event, CliError>>) {
     std::thread::spawn(move || tail::follow(&session.host, &path, &told));
 }
 
-/// An operation of the provider, with what it logged; and once, that the build failed what the one before could do.
-async fn show(event: &tail::Event, place: &Place, build: &mut Option<Swapped>) -> Result<(), CliError> {
+/// Prints an operation of the provider with its log. Says once that the host went back to the previous build.
+async fn show(event: &tail::Event, place: &Place, current: &mut Option<Swapped>) -> Result<(), CliError> {
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
-    let Some(known) = build.as_ref().filter(|known| value["providerKey"] == *known.provider) else { return Ok(()) };
+    let Some(current) = current.as_mut().filter(|current| value["providerKey"] == *current.provider) else {
+        return Ok(());
+    };
     if event.name != "operation" {
         return Ok(());
     }
@@ -102,13 +100,11 @@ async fn show(event: &tail::Event, place: &Place, build: &mut Option<Swapped>) -
     for logged in items(&value, "log") {
         line(&format!("              {:<6} {}", text(logged, "/level"), clip(&text(logged, "/text"), 1_000)))?;
     }
-    if !known.is_given_up
-        && let Some(why) = place.gone_back(&text(&value, "/bindingKey"), known.digest).await?
+    if !current.is_rollback_reported
+        && let Some(why) = place.rollback(&text(&value, "/bindingKey"), current.digest).await?
     {
         line(&why)?;
-        if let Some(known) = build {
-            known.is_given_up = true;
-        }
+        current.is_rollback_reported = true;
     }
     Ok(())
 }

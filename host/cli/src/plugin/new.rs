@@ -1,4 +1,4 @@
-//! A project to begin a provider with.
+//! `memhost plugin new`: a project for a new provider.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ fn name(text: &str) -> Result<String, String> {
         [first, ..] if !first.is_ascii_lowercase() => "must start with a letter a-z",
         bytes if !bytes.iter().all(|b| is_fine(*b)) => "must consist of a-z, 0-9 and -",
         bytes if bytes.ends_with(b"-") => "must not end with -",
-        _ if RESERVED.contains(&text) => "is taken already",
+        _ if RESERVED.contains(&text) => "is reserved",
         _ => return Ok(text.to_owned()),
     };
     Err(format!("{problem}; choose another name, such as `red-thread`"))
@@ -46,12 +46,12 @@ pub(super) fn run(args: &NewArgs) -> Result<(), CliError> {
     write(&place, &files).map_err(|message| CliError::input("--dir", message))?;
     let (shown, component) = (place.display(), template::underscored(&args.name));
     line(&format!(
-        "{shown} is a provider that works; {count} files\n\n  \
+        "created a working provider in {shown}, {count} files\n\n  \
          cd {shown}\n  \
          cargo test\n  \
          cargo wasm\n  \
          memhost plugin check target/wasm32-wasip2/release/{component}.wasm\n\n\
-         memhost plugin dev in there builds it anew with every change, for a host that runs",
+         then `memhost plugin dev` rebuilds it after every change and loads it into a running host",
         count = files.len(),
     ))
 }
@@ -81,11 +81,11 @@ fn write(place: &Path, files: &std::collections::BTreeMap<String, String>) -> Re
         std::fs::create_dir_all(path.parent().unwrap_or(made.path())).map_err(wrong)?;
         std::fs::write(path, text).map_err(wrong)?;
     }
-    // A temporary directory is its owner's alone; a project need not be.
+    // A temporary directory is readable by its owner only; a project need not be.
     #[cfg(unix)]
     std::fs::set_permissions(made.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).map_err(wrong)?;
     std::fs::rename(made.path(), place).map_err(wrong)?;
-    // It is not where it was made any more, so there is nothing to remove.
+    // It was renamed, so there is nothing to remove.
     let _ = made.keep();
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A recorded operation, asked of another build, and what is different then.
+//! `memhost plugin replay`: repeats a recorded operation on another build and shows the difference.
 
 mod recorded;
 mod state;
@@ -14,7 +14,7 @@ use super::run::measured;
 use super::trial::{Called, Setup, Trial, id, took};
 use crate::CliError;
 use crate::args::CompanyArgs;
-use crate::output::{Format, escape, line, text};
+use crate::output::{Format, line, text};
 use crate::page::items;
 use memhost_sandbox::Metered;
 use memhost_types::{BindingLimits, JsonObject};
@@ -72,7 +72,7 @@ pub(super) async fn run(args: ReplayArgs) -> Result<(), CliError> {
             }
             (before, after)
         }
-        // The record has less than an answer: of both what a record has.
+        // A record holds less than an answer, so only what it holds is compared.
         None => {
             let (title, called) = after;
             let recorded = Side { title: answered_by, said: recorded::outline(&state.operation), took: None };
@@ -101,7 +101,7 @@ async fn ask(
         config,
         limits,
         reaches_outside: args.grant_network,
-        // A copied host has jobs and deliveries that are due there and not here.
+        // A copied host has jobs and deliveries that must not run here.
         has_background: false,
     };
     let trial = Trial::open(directory, setup).await?;
@@ -117,14 +117,13 @@ async fn ask(
     Ok((title, called))
 }
 
-/// The records that a write left, in addition to the ids of its answer.
+/// Adds the records that a write made to its answer, which has their ids only.
 async fn read_back(trial: &Trial, recorded: &Recorded, answer: &mut Value) -> Result<(), CliError> {
     let handles = items(answer, "records").iter().chain(answer.get("record").filter(|_| recorded.route == "correct"));
     let mut written = Vec::new();
     for handle in handles.cloned().collect::<Vec<_>>() {
         let body = json!({ "scope": recorded.request["scope"], "bindingKey": trial.key, "handle": handle });
-        let read =
-            trial.host.post(&format!("/runtime/v1/companies/{}/get", escape(trial.company.as_str())), &body).await;
+        let read = trial.host.post(&trial.runtime("get"), &body).await;
         written.push(read.map_or_else(|error| error.to_string().into(), |read| read["record"].clone()));
     }
     if !written.is_empty() {

@@ -1,4 +1,4 @@
-//! One build, called: the answer, what it logged, and what it took.
+//! `memhost plugin run`: calls one build and shows the answers, the log, and the resources that it used.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use super::call::Call;
 use super::trial::{Called, Setup, Trial, took};
-use crate::CliError;
 use crate::args::OutputArgs;
 use crate::output::{Format, line, micros, text};
 use crate::page::items;
+use crate::{CliError, argument};
 use memhost_sandbox::Metered;
-use memhost_types::JsonObject;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -44,18 +43,9 @@ pub(crate) struct RunArgs {
 
 pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
     let calls = Call::all(&args.calls)?;
-    let read = |name: &str, text: &Option<String>| -> Result<Option<JsonObject>, CliError> {
-        let read = text.as_deref().map(serde_json::from_str).transpose();
-        read.map_err(|error| CliError::input(name, format!("is not a JSON object: {error}")))
-    };
     let mut setup = Setup::of(&args.file)?;
-    setup.config = read("--config", &args.config)?;
-    setup.limits = match read("--limits", &args.limits)? {
-        Some(limits) => {
-            Some(serde_json::from_value(Value::Object(limits)).map_err(|error| CliError::input("--limits", error))?)
-        }
-        None => None,
-    };
+    setup.config = argument::object("--config", args.config.as_deref())?;
+    setup.limits = args.limits.as_deref().map(|limits| argument::json("--limits", limits)).transpose()?;
     setup.reaches_outside = args.grant_network;
     let scratch = tempfile::Builder::new().prefix("memhost-run-").tempdir()?;
     let directory = args.keep.clone().unwrap_or_else(|| scratch.path().to_owned());
@@ -76,7 +66,7 @@ pub(super) async fn run(args: RunArgs) -> Result<(), CliError> {
         };
         let called = trial.call(route, &body).await?;
         show(format, call, &called, &mut all)?;
-        // The host gives the provider time for what a capture left to be done.
+        // A capture may leave jobs for the host to run.
         let leaves_jobs = called.answer.as_ref().is_ok_and(|answer| !items(answer, "jobs").is_empty());
         if leaves_jobs {
             let (worked, took) = trial.jobs().await?;

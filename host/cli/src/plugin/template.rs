@@ -1,5 +1,5 @@
-//! An author's project, from the files in this binary: the template, and the SDK and contract of the same version. A
-//! project needs no other file of ours, and builds with the dependency versions that the SDK was tested with.
+//! The files of an author's project: the template, and the SDK and the contract of this version, which are part of this
+//! binary. The project builds with the dependency versions that the SDK was tested with.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ const TEMPLATE: &str = "memory-template";
 /// The names of lints, profiles and packages in our manifests.
 const WORKSPACE: &str = "Cargo.toml";
 
-/// Where a project's SDK comes from.
+/// The SDK of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Sdk {
-    /// The project has it: a copy of this host's.
+    /// A copy of this host's SDK, in the project.
     Vendored,
-    /// It is in a directory of the author's, in a checkout for example.
+    /// A directory, such as one in a checkout.
     At(String),
 }
 
@@ -98,7 +98,7 @@ fn standalone(manifest: &str, sdk: Option<&str>) -> Result<String, String> {
                 *item = inherited("package", key.get())?;
             }
         }
-        // An author's project has no licence before its author chooses one, and may be published.
+        // The author may publish the project.
         if sdk.is_some() {
             package.remove("publish");
         }
@@ -115,7 +115,7 @@ fn standalone(manifest: &str, sdk: Option<&str>) -> Result<String, String> {
     document.remove("lints");
     if sdk.is_some() {
         document["profile"] = Item::Table(profile(&root)?);
-        // A project inside of another one stands for itself all the same; what is in `vendor` is not the author's.
+        // A workspace of its own, also inside another project. The crates in `vendor` are not members.
         let mut workspace = Table::new();
         workspace["exclude"] = value(Value::from_iter(["vendor"]));
         document["workspace"] = Item::Table(workspace);

@@ -1,5 +1,4 @@
-//! A throwaway host for one build: the same admission, pipeline and sandbox as everywhere, in a directory of its own,
-//! and what each call takes is counted.
+//! A temporary host for one build, with the admission, operations and sandbox of a serving host. It measures each call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use crate::page::items;
 use crate::{Backend, CliError, directories};
 use memhost_core::plugins::Plugins;
 use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
-use memhost_sandbox::{Inspection, Meter, Metered, Sandbox, SandboxOptions};
+use memhost_sandbox::{Component, Inspection, Meter, Metered, Sandbox, SandboxOptions};
 use memhost_types::{
     BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, PermissionRequest, TextId, VersionChoice,
 };
@@ -22,9 +21,7 @@ const JOBS_END_WITHIN: Duration = Duration::from_secs(120);
 
 /// A build to call, and its settings.
 pub(super) struct Setup {
-    /// The component.
     pub(super) file: PathBuf,
-    /// The company and the binding.
     pub(super) company: CompanyId,
     pub(super) key: BindingKey,
     /// The provider's configuration; none: the binding's, or an empty one.
@@ -73,20 +70,13 @@ pub(super) struct Called {
 }
 
 impl Trial {
-    /// Opens a host on `directory`, where a host may have been before, and binds the build to what is there.
+    /// Opens a host on `directory`, which may hold data of another host, and binds the build to that data.
     pub(super) async fn open(directory: &Path, setup: Setup) -> Result<Self, CliError> {
-        let named = |error: &dyn std::fmt::Display| CliError::input(setup.file.display().to_string(), error);
-        let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;
-        let component = Plugins::inspect(&sandbox, &setup.file).await.map_err(|error| named(&error))?;
-        let inspection = component.inspection().clone();
-        // In a directory of its own: whatever else a copied host has is not what is tried.
+        // In a directory of its own: other plugins of a copied host are not tested.
         let plugins = directory.join("tried");
-        std::fs::create_dir_all(&plugins)?;
-        std::fs::copy(&setup.file, plugins.join("plugin.wasm")).map_err(|error| named(&error))?;
+        let inspection = install(&setup.file, &plugins).await?.inspection().clone();
         let (service, meter) = host(directory, &plugins, setup.has_background).await?;
-        if let Some(refused) = service.plugins().refused.first() {
-            return Err(named(&refused.reason));
-        }
+        check_admitted(&service, &setup.file)?;
         let trial = Self {
             host: Backend::of(Arc::clone(&service)),
             inspection,
@@ -99,7 +89,7 @@ impl Trial {
         Ok(trial)
     }
 
-    /// A binding that is there gets this very build, whatever its version; where there is none it is made.
+    /// Pins an existing binding to this build; creates the binding if there is none.
     async fn bind(&self, setup: Setup) -> Result<(), CliError> {
         let (caller, description) = (Caller::operator(), &self.inspection.description);
         let version = VersionChoice::Pin(self.inspection.digest);
@@ -125,7 +115,7 @@ impl Trial {
             );
             return Err(CliError::input(setup.file.display().to_string(), message));
         }
-        let granted = within(given(present.binding.grants, &description.permissions), setup.reaches_outside);
+        let granted = within(extended(present.binding.grants, &description.permissions), setup.reaches_outside);
         let request = UpdateBinding {
             version: Some(version),
             config: setup.config,
@@ -135,7 +125,7 @@ impl Trial {
         };
         let changed = self.service.update_binding(&caller, &self.company, &self.key, request).await;
         changed.map_err(CliError::host)?;
-        // Decided about anew, so that a build that asks for more does not wait.
+        // Set again, so that a build that requests more does not wait for a decision.
         let grants = self.service.set_grants(&caller, &self.company, &self.key, None, granted).await;
         grants.map(drop).map_err(CliError::host)
     }
@@ -143,13 +133,12 @@ impl Trial {
     /// Migrates the storage to this build first, so that the next call measures only itself.
     pub(super) async fn warm(&self) {
         let body = json!({ "scope": { "companyId": self.company }, "bindingKey": self.key, "limit": 1 });
-        // Whatever is wrong with the build is said by the call that is meant.
-        let path = format!("/runtime/v1/companies/{}/list", escape(self.company.as_str()));
-        drop(self.host.post(&path, &body).await);
+        // An error is ignored: the call that is measured reports it.
+        drop(self.host.post(&self.runtime("list"), &body).await);
     }
 
-    /// Why the host keeps the build from what is there, if it does: then another build has answered, or none.
-    async fn rejected_versions(&self) -> Option<CliError> {
+    /// Why the host rejected the build for this binding, if it did: then another build answered, or none.
+    async fn rejection(&self) -> Option<CliError> {
         let binding = self.service.binding(&self.company, &self.key).await.ok()?;
         let kept = binding.rejected_versions.into_iter().find(|kept| kept.digest == self.inspection.digest)?;
         Some(CliError::Failed(format!("version {} cannot be used: {}", kept.version, kept.reason)))
@@ -158,9 +147,8 @@ impl Trial {
     /// Calls a route of the runtime plane.
     pub(super) async fn call(&self, route: &str, body: &Value) -> Result<Called, CliError> {
         self.meter.take();
-        let path = format!("/runtime/v1/companies/{}/{route}", escape(self.company.as_str()));
-        let answer = self.host.post(&path, body).await;
-        // Before a job that it left begins.
+        let answer = self.host.post(&self.runtime(route), body).await;
+        // Before a job of this call starts.
         let took = self.took();
         let id = match &answer {
             Ok(answer) => answer["operationId"].as_str().map(str::to_owned),
@@ -171,11 +159,11 @@ impl Trial {
             Some(id) => self.host.get(&self.path(&format!("operations/{}", escape(&id)))).await?,
             None => Value::Null,
         };
-        let answer = self.rejected_versions().await.map_or(answer, Err);
+        let answer = self.rejection().await.map_or(answer, Err);
         Ok(Called { answer, operation, took })
     }
 
-    /// Waits for the jobs that a capture left; answers the operations that worked on them, oldest first.
+    /// Waits for the jobs of a capture; answers the operations that ran them, oldest first.
     pub(super) async fn jobs(&self) -> Result<(Vec<Value>, Metered), CliError> {
         let until = Instant::now() + JOBS_END_WITHIN;
         loop {
@@ -190,7 +178,7 @@ impl Trial {
         Ok((items(&worked, "items").iter().rev().cloned().collect(), self.took()))
     }
 
-    /// What everything since the last time took together.
+    /// The resources that all calls since the last measurement used.
     fn took(&self) -> Metered {
         self.meter.take().into_iter().fold(Metered::default(), |sum, call| Metered {
             instructions: sum.instructions + call.instructions,
@@ -199,16 +187,42 @@ impl Trial {
         })
     }
 
+    /// A path of the company's runtime plane.
+    pub(super) fn runtime(&self, rest: &str) -> String {
+        format!("/runtime/v1/companies/{}/{rest}", escape(self.company.as_str()))
+    }
+
     /// A path of the company's control plane.
-    pub(super) fn path(&self, rest: &str) -> String {
+    fn path(&self, rest: &str) -> String {
         format!("/control/v1/companies/{}/{rest}", escape(self.company.as_str()))
     }
 
-    /// Everything is on disk when this returns.
+    /// Shuts the host down, and waits until all data is on disk.
     pub(super) async fn end(self) -> Result<(), CliError> {
         self.service.shutdown(Duration::from_secs(10)).await;
         self.service.flush().await.map_err(CliError::host)
     }
+}
+
+/// The component in a file.
+pub(super) async fn inspect(file: &Path) -> Result<Component, CliError> {
+    let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;
+    let inspected = Plugins::inspect(&sandbox, file).await;
+    inspected.map_err(|error| CliError::input(file.display().to_string(), error))
+}
+
+/// Copies a component into a plugins directory.
+pub(crate) async fn install(file: &Path, plugins: &Path) -> Result<Component, CliError> {
+    let component = inspect(file).await?;
+    std::fs::create_dir_all(plugins)?;
+    std::fs::copy(file, plugins.join("plugin.wasm")).map_err(|error| CliError::file(file, &error))?;
+    Ok(component)
+}
+
+/// Fails if the host refused the only file of its plugins directory.
+pub(crate) fn check_admitted(service: &Service, file: &Path) -> Result<(), CliError> {
+    let refused = service.plugins().refused.into_iter().next();
+    refused.map_or(Ok(()), |refused| Err(CliError::input(file.display().to_string(), refused.reason)))
 }
 
 async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<(Arc<Service>, Meter), CliError> {
@@ -222,20 +236,20 @@ async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<
     Ok((Service::open(options).await.map_err(CliError::host)?, meter))
 }
 
-/// A host on a directory where one was before, that begins nothing by itself and has no builds but those that it kept.
+/// A host on a copied directory. It starts no background work, and has only the builds that the directory keeps.
 pub(super) async fn quiet(directory: &Path) -> Result<Arc<Service>, CliError> {
     let plugins = directory.join("tried");
     std::fs::create_dir_all(&plugins)?;
     Ok(host(directory, &plugins, false).await?.0)
 }
 
-/// Nobody outside is reached from a throwaway host unless its user said so: what is tried may send what it is given.
+/// Removes network access and secrets unless the user allowed them: a build under test may send its data anywhere.
 fn within(grants: Grants, reaches_outside: bool) -> Grants {
     if reaches_outside { grants } else { Grants { http: Vec::new(), secrets: Vec::new(), ..grants } }
 }
 
-/// What a binding has, and what a newer build asks for beside it that stays in here.
-fn given(granted: Grants, asked: &[PermissionRequest]) -> Grants {
+/// The grants of a binding, and what a newer build requests except network access and secrets.
+fn extended(granted: Grants, asked: &[PermissionRequest]) -> Grants {
     let asked = Grants::all_of(asked);
     Grants {
         storage_bytes: granted.storage_bytes.max(asked.storage_bytes),
@@ -251,7 +265,7 @@ pub(super) fn id<T: TextId>(text: &str) -> Result<T, CliError> {
     T::parse(text).map_err(|error| CliError::input(text, error))
 }
 
-/// As an object of JSON, for people and programs.
+/// The resources of a call as JSON.
 pub(super) fn took(took: Metered) -> Value {
     json!({ "instructions": took.instructions, "memoryBytes": took.memory_bytes, "providerUs": took.provider_us })
 }

@@ -1,9 +1,9 @@
-//! Server-sent events out of lines of text, as the HTML standard has them.
+//! Parses server-sent events, as the HTML standard defines them.
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// Its kind; `message` where the stream names none.
+    /// The event's name; `message` if the stream gives none.
     pub(crate) name: String,
     pub(crate) data: String,
 }
@@ -33,7 +33,7 @@ impl Parser {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.is_empty() {
             let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
-            // Not before: an event that was cut off has to come again.
+            // Only now: an event that was cut off must be sent again.
             self.last_id = self.id.take().or(self.last_id.take());
             let name = if name.is_empty() { "message".to_owned() } else { name };
             return (!data.is_empty()).then(|| Event { name, data: data.join("\n") });
@@ -44,7 +44,7 @@ impl Parser {
             "event" => value.clone_into(&mut self.name),
             "data" => self.data.push(value.to_owned()),
             "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
-            // A comment keeps the connection alive; `retry` is ours to decide.
+            // Comments keep the connection alive. `retry` is ignored: the client has its own waiting times.
             _ => {}
         }
         None

@@ -1,102 +1,69 @@
-//! What admission looks at, and what `describe` answers.
+//! Rules of admission and of `describe`.
 
-use crate::rule::{Rule, Run, provider, world};
+use crate::rule::{Rule, provider, rules, world};
 use crate::subject::Candidate;
 use crate::verdict::{Verdict, failed, holds, skipped};
 use memhost_sandbox::AdmissionError;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "ADM-01",
-        "The file is a component of this contract",
-        "The component exports `paperclip:memory/provider` in a version that this host supports.",
-        world("memory-provider", "What every provider is built for."),
-        Run::Admission,
+pub(super) const RULES: &[Rule] = rules! { None;
+    "ADM-01" "The file is a component of this contract"
+        "The component exports `paperclip:memory/provider` in a version that this host supports."
+        world("memory-provider", "What every provider is built for.")
+        => admission.refused_with(is_no_component);
+    "ADM-02" "It imports only the contract and WASI"
+        "The host offers everything that the component imports."
+        world("memory-provider",
+            "A component imports only what it uses of it, and beside it whatever of WASI 0.2 its language's runtime \
+             needs.")
+        => admission.refused_with(|error| {
+            matches!(error, AdmissionError::Unlinkable(_) | AdmissionError::TooDemanding { .. })
+        });
+    "DSC-01" "It describes itself"
+        "On a fresh instance without grants, `describe` answers within a second, with a name, a summary and permissions \
+         that the contract allows."
+        provider("describe", "A component whose `describe` fails is not admitted.")
+        => admission.refused_with(|error| {
+            matches!(error, AdmissionError::Describe(_))
+                || ["name", "summary", "permissions"].iter().any(|field| is_of(error, field))
+        });
+    "DSC-02" "The provider key is valid"
+        "`describe` answers a provider key in the contract's form."
+        provider("description.provider-key", "Stable across versions: `[a-z0-9-]`, 1 to 64 bytes.")
+        => admission.refused_with(|error| is_of(error, "providerKey"));
+    "DSC-03" "The version is semantic"
+        "`describe` answers a semantic version."
+        provider("description.version", "Semantic version of this build, such as `1.4.0`.")
+        => admission.refused_with(|error| is_of(error, "version"));
+    "DSC-04" "The description is always the same"
+        "Three fresh instances give the same answer to `describe`."
+        provider("describe", "Pure: the same answer every time, without any grant, in at most 1 s.")
+        => component(same_description);
+    "DSC-05" "The configuration's schema is a JSON Schema"
+        "If there is a schema, it is JSON and valid as JSON Schema 2020-12."
+        provider("description.config-schema", "JSON Schema (2020-12) of the configuration; none: no configuration.")
+        => component(schema).refused_with(|error| is_of(error, "configSchema"));
+    "DSC-06" "At least one instance may serve"
+        "`describe` answers a `max-concurrency` of 1 or more."
+        provider("description.max-concurrency", "How many instances may serve one binding at once, from 1.")
+        => admission.refused_with(|error| is_of(error, "maxConcurrency"));
+    "DSC-07" "Each permission has a reason"
+        "Each permission that the provider asks for has a reason."
+        provider("permission-request.reason", "For the person who decides, in one sentence.")
+        => component(reasons);
+};
+
+fn is_no_component(error: &AdmissionError) -> bool {
+    matches!(
+        error,
+        AdmissionError::TooLarge { .. }
+            | AdmissionError::NativeCode
+            | AdmissionError::CoreModule
+            | AdmissionError::NotWasm { .. }
+            | AdmissionError::Malformed(_)
+            | AdmissionError::NoProvider { .. }
+            | AdmissionError::UnknownContract { .. }
     )
-    .refused_with(|error| {
-        matches!(
-            error,
-            AdmissionError::TooLarge { .. }
-                | AdmissionError::NativeCode
-                | AdmissionError::CoreModule
-                | AdmissionError::NotWasm { .. }
-                | AdmissionError::Malformed(_)
-                | AdmissionError::NoProvider { .. }
-                | AdmissionError::UnknownContract { .. }
-        )
-    }),
-    Rule::new(
-        "ADM-02",
-        "It imports only the contract and WASI",
-        "The host offers everything that the component imports.",
-        world(
-            "memory-provider",
-            "A component imports only what it uses of it, and what its language's runtime needs of WASI 0.2.",
-        ),
-        Run::Admission,
-    )
-    .refused_with(|error| matches!(error, AdmissionError::Unlinkable(_) | AdmissionError::TooDemanding { .. })),
-    Rule::new(
-        "DSC-01",
-        "It describes itself",
-        "On a fresh instance without grants, `describe` answers within a second, with a name, a summary and \
-         permissions that the contract allows.",
-        provider("describe", "A component whose `describe` fails is not admitted."),
-        Run::Admission,
-    )
-    .refused_with(|error| {
-        matches!(error, AdmissionError::Describe(_))
-            || is_of(error, "name")
-            || is_of(error, "summary")
-            || is_of(error, "permissions")
-    }),
-    Rule::new(
-        "DSC-02",
-        "The provider key is valid",
-        "`describe` answers a provider key in the contract's form.",
-        provider("description.provider-key", "Stable across versions: `[a-z0-9-]`, 1 to 64 bytes."),
-        Run::Admission,
-    )
-    .refused_with(|error| is_of(error, "providerKey")),
-    Rule::new(
-        "DSC-03",
-        "The version is semantic",
-        "`describe` answers a semantic version.",
-        provider("description.version", "Semantic version of this build, such as `1.4.0`."),
-        Run::Admission,
-    )
-    .refused_with(|error| is_of(error, "version")),
-    Rule::new(
-        "DSC-04",
-        "The description is always the same",
-        "Three fresh instances give the same answer to `describe`.",
-        provider("describe", "Pure: the same answer every time, without any grant, in at most 1 s."),
-        Run::Component(|candidate| Box::pin(same_description(candidate))),
-    ),
-    Rule::new(
-        "DSC-05",
-        "The configuration's schema is a JSON Schema",
-        "If there is a schema, it is JSON and valid as JSON Schema 2020-12.",
-        provider("description.config-schema", "JSON Schema (2020-12) of the configuration; none: no configuration."),
-        Run::Component(|candidate| Box::pin(schema(candidate))),
-    )
-    .refused_with(|error| is_of(error, "configSchema")),
-    Rule::new(
-        "DSC-06",
-        "At least one instance may serve",
-        "`describe` answers a `max-concurrency` of 1 or more.",
-        provider("description.max-concurrency", "How many instances may serve one binding at once, from 1."),
-        Run::Admission,
-    )
-    .refused_with(|error| is_of(error, "maxConcurrency")),
-    Rule::new(
-        "DSC-07",
-        "Each permission has a reason",
-        "Each permission that the provider asks for has a reason.",
-        provider("permission-request.reason", "For the person who decides, in one sentence."),
-        Run::Component(|candidate| Box::pin(reasons(candidate))),
-    ),
-];
+}
 
 fn is_of(error: &AdmissionError, wanted: &str) -> bool {
     matches!(error, AdmissionError::Description { field, .. } if *field == wanted)
@@ -110,7 +77,7 @@ async fn same_description(candidate: &Candidate) -> Verdict {
                 let json = |value| serde_json::to_string(value).unwrap_or_default();
                 format!("at first {}, then {}", json(known), json(&again))
             })?,
-            Err(error) => return failed(format!("it answered at admission, and then: {error}")),
+            Err(error) => return failed(format!("it answered at admission, but then failed: {error}")),
         }
     }
     Ok(())
@@ -129,7 +96,7 @@ async fn schema(candidate: &Candidate) -> Verdict {
 async fn reasons(candidate: &Candidate) -> Verdict {
     let asked = &candidate.component.description().permissions;
     if asked.is_empty() {
-        return skipped("it asks for nothing");
+        return skipped("it requests no permission");
     }
     let silent = asked.iter().find(|request| request.reason.trim().is_empty());
     holds(silent.is_none(), || match silent {

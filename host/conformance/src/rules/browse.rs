@@ -1,71 +1,49 @@
-//! `browse`: the whole of a small tree is walked.
+//! Rules of `browse`. The suite walks the whole tree of a few records.
 
 use super::query::several;
-use crate::rule::{Rule, Run, optional, types};
+use crate::rule::{Rule, optional, rules, types};
 use crate::subject::{Subject, answered};
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{CallError, OptionalInterface};
 use memhost_types::{BrowseNode, Pages, ProviderError, RecordHandle, Scope};
 
-/// A tree of a few records with more nodes than this is not walked to its end.
+/// The most nodes that the suite walks.
 const MOST_NODES: usize = 200;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "BRW-01",
-        "The order of children is stable",
-        "The suite lists the children of each node three times. The order is the same.",
-        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000."),
-        Run::Binding(|subject| Box::pin(order(subject))),
-    )
-    .of(OptionalInterface::Browse),
-    Rule::new(
-        "BRW-02",
-        "An unknown path is not found",
-        "`list-children` of a path that the provider never gave answers `not-found`.",
-        optional("list-children", "`not-found` for a path that is gone."),
-        Run::Binding(|subject| Box::pin(gone(subject))),
-    )
-    .of(OptionalInterface::Browse),
-    Rule::new(
-        "BRW-03",
-        "Each child is listed once",
-        "The children of each node, in pages of one, are the same as on one page.",
-        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000."),
-        Run::Binding(|subject| Box::pin(pages(subject))),
-    )
-    .of(OptionalInterface::Browse),
-    Rule::new(
-        "BRW-04",
-        "The record of a node exists",
-        "`get-record` returns each record that a node names.",
-        optional("node.record-id", "The record behind the node, if there is one."),
-        Run::Binding(|subject| Box::pin(records(subject))),
-    )
-    .of(OptionalInterface::Browse),
-    Rule::new(
-        "BRW-05",
-        "A tree separates partitions",
-        "No node of another agent's tree names a record of this agent.",
-        types("scope", "a record written with one of them set must not be returned to a scope that has that field set to something else."),
-        Run::Binding(|subject| Box::pin(partitions(subject))),
-    )
-    .of(OptionalInterface::Browse),
-    Rule::new(
-        "BRW-06",
-        "Labels are short",
-        "With a record of one long line, no label is longer than 512 bytes and no path longer than 4 KiB.",
-        optional("node.label", "At most 512 bytes."),
-        Run::Binding(|subject| Box::pin(labels(subject))),
-    )
-    .of(OptionalInterface::Browse),
-];
+pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Browse);
+    "BRW-01" "The order of children is stable"
+        "The suite lists the children of each node three times. The order is the same."
+        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000.")
+        => binding(order);
+    "BRW-02" "An unknown path is not found"
+        "`list-children` of a path that the provider never gave answers `not-found`."
+        optional("list-children", "`not-found` for a path that is gone.")
+        => binding(gone);
+    "BRW-03" "Each child is listed once"
+        "The children of each node, in pages of one, are the same as on one page."
+        optional("list-children", "The children of a node, in a stable order; at most `limit`, 1 to 1,000.")
+        => binding(pages);
+    "BRW-04" "The record of a node exists"
+        "`get-record` returns each record that a node names."
+        optional("node.record-id", "The record behind the node, if there is one.")
+        => binding(records);
+    "BRW-05" "A tree separates partitions"
+        "No node of another agent's tree names a record of this agent."
+        types("scope",
+            "a record written with one of them set must not be returned to a scope that has that field set to something \
+             else.")
+        => binding(partitions);
+    "BRW-06" "Labels are short"
+        "With a record of one long line, no label is longer than 512 bytes and no path longer than 4 KiB."
+        optional("node.label", "At most 512 bytes.")
+        => binding(labels);
+};
 
 async fn children(subject: &Subject, scope: Scope, path: &str, limit: u32) -> Result<Vec<BrowseNode>, Stop> {
     let (mut all, mut pages) = (Vec::new(), Pages::default());
     while let Some(cursor) = pages.next() {
         if all.len() > MOST_NODES {
-            return failed(format!("the children of {path:?} have no end: {} nodes", all.len()));
+            return failed(format!("the list of children of {path:?} does not end: {} nodes", all.len()));
         }
         let page = subject.browse(scope.clone(), path, cursor.as_deref(), limit).await;
         let page = answered("list-children", page)?;
@@ -145,15 +123,15 @@ async fn partitions(subject: &Subject) -> Verdict {
     let strange = nodes.iter().find(|node| node.record.as_ref().is_some_and(|record| handles.contains(record)));
     match strange {
         None => Ok(()),
-        Some(node) => failed(format!("the node {:?} names one", node.path)),
+        Some(node) => failed(format!("the node {:?} names a record of the first agent", node.path)),
     }
 }
 
 async fn labels(subject: &Subject) -> Verdict {
-    // As long as narrow providers take it.
+    // As long as providers with narrow limits accept it.
     let long = "incomprehensibilities ".repeat(9);
     subject.put(subject.scope(), long.trim_end()).await?;
-    // Longer ones were refused by the host before this.
+    // The host has refused longer labels already.
     let (nodes, _) = walked(subject, subject.scope()).await?;
     if nodes.is_empty() { skipped("the tree is empty") } else { Ok(()) }
 }

@@ -1,7 +1,7 @@
-//! `capture`.
+//! Rules of `capture`.
 
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, provider, types};
+use crate::rule::{Rule, provider, rules, types};
 use crate::subject::{Subject, answered};
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
@@ -11,83 +11,54 @@ use memhost_types::{
 
 const ONCE: &str = "the same `operation-id`, or the same `hook-id`, must not make a second record.";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "CAP-01",
-        "The records that a capture answers exist",
-        "`get-record` returns each record that `capture` answers.",
-        provider("capture-response.records", "The records that exist because of this capture, new or changed."),
-        Run::Binding(|subject| Box::pin(exists(subject))),
-    ),
-    Rule::new(
-        "CAP-02",
-        "The same operation is captured once",
+pub(super) const RULES: &[Rule] = rules! { None;
+    "CAP-01" "The records that a capture answers exist"
+        "`get-record` returns each record that `capture` answers."
+        provider("capture-response.records", "The records that exist because of this capture, new or changed.")
+        => binding(exists);
+    "CAP-02" "The same operation is captured once"
         "The suite delivers a capture three times with the same `operation-id`. The list has as many records as after \
-         the first.",
-        provider("capture", ONCE),
-        Run::Binding(|subject| Box::pin(same_operation(subject))),
-    ),
-    Rule::new(
-        "CAP-03",
-        "The same event is captured once",
-        "The suite delivers a capture three times with the same `hook-id` and different operation ids. The list has \
-         as many records as after the first.",
-        provider("capture", ONCE),
-        Run::Binding(|subject| Box::pin(same_hook(subject))),
-    ),
-    Rule::new(
-        "CAP-04",
-        "A captured record contains the payload",
-        "In the mode `capture-record`, one of the records contains the payload's text.",
-        provider("capture-mode.capture-record", "The payload is itself the record to keep."),
-        Run::Binding(|subject| Box::pin(keeps_payload(subject))),
-    ),
-    Rule::new(
-        "CAP-05",
-        "Only providers that announce jobs answer jobs",
-        "Captures in both modes answer no job unless `describe` says `async-extraction`.",
-        provider("capture-response.jobs", "Empty unless `capabilities.async-extraction`."),
-        Run::Binding(|subject| Box::pin(announced(subject))),
-    ),
-    Rule::new(
-        "CAP-06",
-        "Captures may arrive late",
-        "The suite delivers two captures of one source in reverse order of time. Both are accepted.",
-        provider(
-            "capture",
-            "captures of one source may arrive out of order; `hook.triggered-at` says when things happened.",
-        ),
-        Run::Binding(|subject| Box::pin(late(subject))),
-    ),
-    Rule::new(
-        "CAP-07",
-        "An unknown hook kind counts as a manual capture",
-        "A capture with an unknown hook kind is accepted.",
-        types("hook-kind", "a provider that does not know one treats it as `manual-capture`."),
-        Run::Binding(|subject| Box::pin(unknown_kind(subject))),
-    ),
-    Rule::new(
-        "CAP-08",
-        "A payload may be an object",
+         the first."
+        provider("capture", ONCE)
+        => binding(same_operation);
+    "CAP-03" "The same event is captured once"
+        "The suite delivers a capture three times with the same `hook-id` and different operation ids. The list has as \
+         many records as after the first."
+        provider("capture", ONCE)
+        => binding(same_hook);
+    "CAP-04" "A captured record contains the payload"
+        "In the mode `capture-record`, one of the records contains the payload's text."
+        provider("capture-mode.capture-record", "The payload is itself the record to keep.")
+        => binding(keeps_payload);
+    "CAP-05" "Only providers that announce jobs answer jobs"
+        "Captures in both modes answer no job unless `describe` says `async-extraction`."
+        provider("capture-response.jobs", "Empty unless `capabilities.async-extraction`.")
+        => binding(announced);
+    "CAP-06" "Captures may arrive late"
+        "The suite delivers two captures of one source in reverse order of time. Both are accepted."
+        provider("capture",
+            "captures of one source may arrive out of order; `hook.triggered-at` says when things happened.")
+        => binding(late);
+    "CAP-07" "An unknown hook kind counts as a manual capture"
+        "A capture with an unknown hook kind is accepted."
+        types("hook-kind", "a provider that does not know one treats it as `manual-capture`.")
+        => binding(unknown_kind);
+    "CAP-08" "A payload may be an object"
         "A capture whose payload has an object and no text gets an answer; `unsupported` and `invalid-request` are \
-         allowed.",
-        types("source-payload", "text, or a structured object, or both."),
-        Run::Binding(|subject| Box::pin(object_only(subject))),
-    ),
-    Rule::new(
-        "CAP-09",
-        "A captured record keeps its source",
-        "The source of a capture comes back with its record, with every field.",
-        types("source-ref", "Kept with a record and returned with it unchanged."),
-        Run::Binding(|subject| Box::pin(source(subject))),
-    ),
-];
+         allowed."
+        types("source-payload", "text, or a structured object, or both.")
+        => binding(object_only);
+    "CAP-09" "A captured record keeps its source"
+        "The source of a capture comes back with its record, with every field."
+        types("source-ref", "Kept with a record and returned with it unchanged.")
+        => binding(source);
+};
 
-/// Captures a text as a record; the records that there are at once.
+/// Captures a text and answers the records that exist at once.
 async fn captured(subject: &Subject, request: &CaptureRequest) -> Result<Vec<RecordHandle>, Stop> {
     let answer = subject.capture(subject.operation(), request).await?;
     match answer.records.is_empty() {
-        true => skipped("`capture` makes no record at once"),
+        true => skipped("`capture` creates no record at once"),
         false => Ok(answer.records),
     }
 }
@@ -138,7 +109,7 @@ async fn keeps_payload(subject: &Subject) -> Verdict {
         }
         seen.push(clip(&record.text));
     }
-    failed(format!("{} was captured, and there is {}", clip(&text(1)), seen.join(", ")))
+    failed(format!("{} was captured, but the records are {}", clip(&text(1)), seen.join(", ")))
 }
 
 async fn announced(subject: &Subject) -> Verdict {
@@ -147,7 +118,7 @@ async fn announced(subject: &Subject) -> Verdict {
     }
     for mode in [CaptureMode::CaptureRecord, CaptureMode::CaptureResidue] {
         let answer = subject.capture(subject.operation(), &subject.capture_of(&text(2), mode)).await?;
-        holds(answer.jobs.is_empty(), || format!("{} jobs, and no `async-extraction`", answer.jobs.len()))?;
+        holds(answer.jobs.is_empty(), || format!("{} jobs, but no `async-extraction`", answer.jobs.len()))?;
     }
     Ok(())
 }

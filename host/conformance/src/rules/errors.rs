@@ -1,34 +1,27 @@
-//! Errors, where one can be had.
+//! Rules of errors.
 
 use crate::material::text;
-use crate::rule::{Rule, Run, types};
+use crate::rule::{Rule, rules, types};
 use crate::subject::{Subject, variant};
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::ProviderError;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "ERR-01",
-        "A refusal names the field as the plan does",
+pub(super) const RULES: &[Rule] = rules! { None;
+    "ERR-01" "A refusal names the field as the plan does"
         "The suite tries writes that a provider may refuse. Each `invalid-request` names its field in camelCase with \
-         dots.",
-        types(
-            "invalid-request.field",
-            "The field at fault, in the plan's camelCase with dots, such as `records.0.metadata`.",
-        ),
-        Run::Binding(|subject| Box::pin(fields(subject))),
-    ),
-    Rule::new(
-        "ERR-02",
-        "An error has a message",
-        "Each error that the suite provokes has a message.",
-        types("error", "Messages are for people: they say what happened, to which thing, and what to do next."),
-        Run::Binding(|subject| Box::pin(messages(subject))),
-    ),
-];
+         dots."
+        types("invalid-request.field",
+            "The field at fault, in the plan's camelCase with dots, such as `records.0.metadata`.")
+        => binding(fields);
+    "ERR-02" "An error has a message"
+        "Each error that the suite provokes has a message."
+        types("error", "Messages are for people: they say what happened, to which thing, and what to do next.")
+        => binding(messages);
+};
 
-/// Whatever can be had: an id of another partition, a long text, an empty one, many records, a filter without an equal.
+/// The errors of requests that a provider may refuse: an id of another partition, a long text, an empty text, many
+/// records, an unusual filter.
 async fn errors(subject: &Subject) -> Result<Vec<ProviderError>, Stop> {
     let foreign = subject.name("foreign");
     let written = subject.upsert(subject.other_agent(), None, vec![subject.write_as(&foreign, &text(0))]).await;
@@ -52,7 +45,7 @@ async fn errors(subject: &Subject) -> Result<Vec<ProviderError>, Stop> {
             error => return failed(error.to_string()),
         }
     }
-    if found.is_empty() { skipped("it refuses nothing that was tried") } else { Ok(found) }
+    if found.is_empty() { skipped("it accepts every request that was tried") } else { Ok(found) }
 }
 
 fn is_of_the_plan(field: &str) -> bool {

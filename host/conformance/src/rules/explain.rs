@@ -1,37 +1,25 @@
-//! `explain`.
+//! Rules of `explain`.
 
 use super::query::several;
-use crate::rule::{Rule, Run, optional};
+use crate::rule::{Rule, optional, rules};
 use crate::subject::Subject;
 use crate::verdict::{Verdict, holds, skipped};
 use memhost_sandbox::OptionalInterface;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "XPL-01",
-        "An explanation covers the query's hits",
-        "`explain-query` has the records that `query` returns for the same request, in the same order.",
-        optional("explanation.hits", "In the order of the query's result."),
-        Run::Binding(|subject| Box::pin(same_hits(subject))),
-    )
-    .of(OptionalInterface::Explain),
-    Rule::new(
-        "XPL-02",
-        "Contributions are finite",
-        "Each hit has at most 100 contributions, and all of them are finite.",
-        optional("hit-trace.contributions", "At most 100, each value finite."),
-        Run::Binding(|subject| Box::pin(numbers(subject))),
-    )
-    .of(OptionalInterface::Explain),
-    Rule::new(
-        "XPL-03",
-        "Explaining changes nothing",
-        "After three explanations the list is unchanged.",
-        optional("explain-query", "Runs the query again and explains its result. No effect."),
-        Run::Binding(|subject| Box::pin(no_effect(subject))),
-    )
-    .of(OptionalInterface::Explain),
-];
+pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Explain);
+    "XPL-01" "An explanation covers the query's hits"
+        "`explain-query` has the records that `query` returns for the same request, in the same order."
+        optional("explanation.hits", "In the order of the query's result.")
+        => binding(same_hits);
+    "XPL-02" "Contributions are finite"
+        "Each hit has at most 100 contributions, and all of them are finite."
+        optional("hit-trace.contributions", "At most 100, each value finite.")
+        => binding(numbers);
+    "XPL-03" "Explaining changes nothing"
+        "After three explanations the list is unchanged."
+        optional("explain-query", "Runs the query again and explains its result. No effect.")
+        => binding(no_effect);
+};
 
 async fn same_hits(subject: &Subject) -> Verdict {
     let (words, _) = several(subject, 4).await?;
@@ -44,12 +32,12 @@ async fn same_hits(subject: &Subject) -> Verdict {
     let ids = |handles: &[memhost_types::RecordHandle]| {
         handles.iter().map(|handle| handle.provider_record_id.to_string()).collect::<Vec<_>>().join(", ")
     };
-    holds(told == found, || format!("the query answers {}, the explanation {}", ids(&found), ids(&told)))
+    holds(told == found, || format!("the query returns {}, the explanation has {}", ids(&found), ids(&told)))
 }
 
 async fn numbers(subject: &Subject) -> Verdict {
     let (words, _) = several(subject, 3).await?;
-    // Others were refused by the host before this.
+    // The host has refused other values already.
     let hits = subject.explain(&subject.question(subject.scope(), &words)).await?.hits;
     if hits.is_empty() { skipped("there is no hit to explain") } else { Ok(()) }
 }

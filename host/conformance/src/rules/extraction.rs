@@ -1,8 +1,8 @@
-//! `extraction`: jobs that a capture of residue leaves.
+//! Rules of `extraction`: the jobs of a capture of residue.
 
 use super::query::has;
 use crate::material::text;
-use crate::rule::{Rule, Run, optional, types};
+use crate::rule::{Rule, optional, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{JobAnswer, OptionalInterface};
@@ -11,69 +11,39 @@ use memhost_types::{CaptureMode, ExtractionJob, JobStatus, RecordHandle};
 /// The most runs of a job that stays unfinished.
 const MOST_RUNS: usize = 20;
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "EXT-01",
-        "Jobs can be looked up",
-        "`get-job` knows each job that a capture answered, also on a fresh instance.",
-        optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere."),
-        Run::Binding(|subject| Box::pin(known(subject))),
-    )
-    .of(OptionalInterface::Extraction),
-    Rule::new(
-        "EXT-02",
-        "A job has its effect once",
-        "The suite runs a job again that succeeded. It answers the same records, and the list is unchanged.",
-        optional("run-job", "Write what the job makes and that it is done in one batch: then it happens once."),
-        Run::Binding(|subject| Box::pin(once(subject))),
-    )
-    .of(OptionalInterface::Extraction),
-    Rule::new(
-        "EXT-03",
-        "The records of a job exist",
-        "`get-record` returns each record that `run-job` answers, unless the record waits for review.",
-        types("extraction-job.record-count", "How many records the job made, known once it succeeded."),
-        Run::Binding(|subject| Box::pin(records_exist(subject))),
-    )
-    .of(OptionalInterface::Extraction),
-    Rule::new(
-        "EXT-04",
-        "Asking about a job does not work on it",
-        "The suite calls `get-job` three times for a queued job. The job stays queued, and no record appears.",
-        optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere."),
-        Run::Binding(|subject| Box::pin(asking(subject))),
-    )
-    .of(OptionalInterface::Extraction),
-    Rule::new(
-        "EXT-05",
-        "A job that has ended does not change",
-        "`cancel-job` of a job that succeeded answers the job unchanged, and so does `get-job` afterwards.",
-        optional("cancel-job", "Cancelling a job that has ended changes nothing and answers it as it is."),
-        Run::Binding(|subject| Box::pin(ended(subject))),
-    )
-    .of(OptionalInterface::Extraction),
-    Rule::new(
-        "EXT-06",
-        "The same event leaves the same job",
-        "The suite delivers a capture of residue again with the same `hook-id`. It answers the same job.",
-        types(
-            "extraction-job.provider-job-id",
-            "Unique within the binding, for ever: a job that comes with an id that the host knows is that job.",
-        ),
-        Run::Binding(|subject| Box::pin(same_job(subject))),
-    )
-    .of(OptionalInterface::Extraction),
-    Rule::new(
-        "EXT-07",
-        "A job says how many records it made",
-        "A job that succeeded has a `record-count` that equals the number of its records.",
-        types("extraction-job.record-count", "How many records the job made, known once it succeeded."),
-        Run::Binding(|subject| Box::pin(count(subject))),
-    )
-    .of(OptionalInterface::Extraction),
-];
+pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Extraction);
+    "EXT-01" "Jobs can be looked up"
+        "`get-job` knows each job that a capture answered, also on a fresh instance."
+        optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere.")
+        => binding(known);
+    "EXT-02" "A job has its effect once"
+        "The suite runs a job again that succeeded. It answers the same records, and the list is unchanged."
+        optional("run-job", "Write what the job makes and that it is done in one batch: then it happens once.")
+        => binding(once);
+    "EXT-03" "The records of a job exist"
+        "`get-record` returns each record that `run-job` answers, unless the record waits for review."
+        types("extraction-job.record-count", "How many records the job made, known once it succeeded.")
+        => binding(records_exist);
+    "EXT-04" "Asking about a job does not work on it"
+        "The suite calls `get-job` three times for a queued job. The job stays queued, and no record appears."
+        optional("get-job", "The job as it stands, without working on it: for providers whose jobs run elsewhere.")
+        => binding(asking);
+    "EXT-05" "A job that has ended does not change"
+        "`cancel-job` of a job that succeeded answers the job unchanged, and so does `get-job` afterwards."
+        optional("cancel-job", "Cancelling a job that has ended changes nothing and answers it as it is.")
+        => binding(ended);
+    "EXT-06" "The same event leaves the same job"
+        "The suite delivers a capture of residue again with the same `hook-id`. It answers the same job."
+        types("extraction-job.provider-job-id",
+            "Unique within the binding, for ever: a job that comes with an id that the host knows is that job.")
+        => binding(same_job);
+    "EXT-07" "A job says how many records it made"
+        "A job that succeeded has a `record-count` that equals the number of its records."
+        types("extraction-job.record-count", "How many records the job made, known once it succeeded.")
+        => binding(count);
+};
 
-/// A job that the host is to run.
+/// A queued job of a capture.
 async fn queued(subject: &Subject, hook: &str) -> Result<ExtractionJob, Stop> {
     let mut request = subject.capture_of(&text(0), CaptureMode::CaptureResidue);
     request.hook = Some(subject.hook(hook, "2026-01-02T03:04:05Z")?);
@@ -99,7 +69,7 @@ async fn ran(subject: &Subject, job: &ExtractionJob) -> Result<(ExtractionJob, V
             None => return failed("`run-job` answers no job"),
         }
     }
-    skipped(format!("the job has no end within {MOST_RUNS} calls"))
+    skipped(format!("the job does not end within {MOST_RUNS} calls"))
 }
 
 async fn known(subject: &Subject) -> Verdict {
@@ -118,7 +88,7 @@ async fn once(subject: &Subject) -> Verdict {
     let again = subject.run_job(&job.provider_job_id).await?.records;
     let after = subject.list(subject.scope()).await?.len();
     holds(before == after, || format!("{before} records before the second run, {after} after"))?;
-    // A provider may answer the records again or answer none: they are the same in any case.
+    // The second answer may have the same records or none.
     let strange = again.iter().find(|handle| !records.contains(handle));
     holds(strange.is_none(), || format!("the second run answers other records: {strange:?}"))
 }
@@ -130,7 +100,9 @@ async fn records_exist(subject: &Subject) -> Verdict {
         let is_there = subject.get(subject.scope(), &handle).await?.is_some()
             || subject.interfaces.contains(&OptionalInterface::Review)
                 && has(&subject.pending(&subject.scope()).await?, &handle);
-        holds(is_there, || format!("`get-record` has no `{}`, and it does not wait", handle.provider_record_id))?;
+        holds(is_there, || {
+            format!("`get-record` has no `{}`, and the record does not wait for review", handle.provider_record_id)
+        })?;
     }
     Ok(())
 }
@@ -140,10 +112,10 @@ async fn asking(subject: &Subject) -> Verdict {
     for _ in 0..3 {
         let found = subject.get_job(&job.provider_job_id).await?.job;
         let status = found.map(|job| job.status);
-        holds(status == Some(JobStatus::Queued), || format!("it is {status:?}"))?;
+        holds(status == Some(JobStatus::Queued), || format!("its status is {status:?}"))?;
     }
     let listed = subject.list(subject.scope()).await?.len();
-    holds(listed == 0, || format!("{listed} records have come"))
+    holds(listed == 0, || format!("{listed} records appeared"))
 }
 
 async fn ended(subject: &Subject) -> Verdict {
@@ -151,7 +123,7 @@ async fn ended(subject: &Subject) -> Verdict {
     ran(subject, &job).await?;
     for answer in [subject.cancel_job(&job.provider_job_id).await?, subject.get_job(&job.provider_job_id).await?] {
         let status = answer.job.map(|job| job.status);
-        holds(status == Some(JobStatus::Succeeded), || format!("it is {status:?}"))?;
+        holds(status == Some(JobStatus::Succeeded), || format!("its status is {status:?}"))?;
     }
     Ok(())
 }
@@ -164,7 +136,10 @@ async fn same_job(subject: &Subject) -> Verdict {
     let strange = again.iter().find(|job| job.provider_job_id != first.provider_job_id);
     match strange {
         None => Ok(()),
-        Some(job) => failed(format!("at first `{}`, then `{}`", first.provider_job_id, job.provider_job_id)),
+        Some(job) => failed(format!(
+            "the first delivery answers `{}`, the second `{}`",
+            first.provider_job_id, job.provider_job_id
+        )),
     }
 }
 
@@ -172,5 +147,5 @@ async fn count(subject: &Subject) -> Verdict {
     let job = queued(subject, "hook").await?;
     let (job, records) = ran(subject, &job).await?;
     let counted = job.record_count.map(|count| count as usize);
-    holds(counted == Some(records.len()), || format!("`record-count` is {counted:?}, and there are {}", records.len()))
+    holds(counted == Some(records.len()), || format!("`record-count` is {counted:?}, but there are {}", records.len()))
 }

@@ -1,52 +1,40 @@
-//! `get-record`, and what every record looks like.
+//! Rules of `get-record` and of the fields of every record.
 
 use crate::material::text;
-use crate::rule::{Rule, Run, provider, types};
+use crate::rule::{Rule, provider, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Verdict, failed};
 use memhost_types::{RecordWrite, Snippet};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "GET-01",
-        "An unknown id is not an error",
-        "`get-record` with an id that was never given answers none.",
-        provider(
-            "get-record",
-            "One record, or none if it does not exist or belongs to another partition of the scope.",
-        ),
-        Run::Binding(|subject| Box::pin(unknown(subject))),
-    ),
-    Rule::new(
-        "GET-02",
-        "Times are valid",
-        "The times of a record, if it has some, are RFC 3339, and it was not changed before it was created.",
-        types("timestamp", "RFC 3339 in UTC with up to nanosecond digits, such as `2026-03-01T12:00:00Z`."),
-        Run::Binding(|subject| Box::pin(times(subject))),
-    ),
-    Rule::new(
-        "GET-03",
-        "Metadata is an object",
-        "The metadata of a record is a JSON object in every call that returns it.",
-        types("json", "Where the plan says `Record<string, unknown>` its top level is an object."),
-        Run::Binding(|subject| Box::pin(metadata(subject))),
-    ),
-];
+pub(super) const RULES: &[Rule] = rules! { None;
+    "GET-01" "An unknown id is not an error"
+        "`get-record` with an id that was never given answers none."
+        provider("get-record", "One record, or none if it does not exist or belongs to another partition of the scope.")
+        => binding(unknown);
+    "GET-02" "Times are valid"
+        "The times of a record, if it has some, are RFC 3339, and it was not changed before it was created."
+        types("timestamp", "RFC 3339 in UTC with up to nanosecond digits, such as `2026-03-01T12:00:00Z`.")
+        => binding(times);
+    "GET-03" "Metadata is an object"
+        "The metadata of a record is a JSON object in every call that returns it."
+        types("json", "Where the plan says `Record<string, unknown>` its top level is an object.")
+        => binding(metadata);
+};
 
 async fn unknown(subject: &Subject) -> Verdict {
     subject.put(subject.scope(), &text(0)).await?;
     match subject.get(subject.scope(), &subject.handle("no-such-record")?).await? {
         None => Ok(()),
-        Some(record) => failed(format!("it answers `{}`", record.handle.provider_record_id)),
+        Some(record) => failed(format!("it returns `{}`", record.handle.provider_record_id)),
     }
 }
 
 async fn times(subject: &Subject) -> Verdict {
     let handle = subject.put(subject.scope(), &text(1)).await?;
-    // What is no time at all was refused by the host before this.
+    // The host has refused texts that are not times already.
     let record = subject.got(&handle).await?;
     match (record.created_at, record.updated_at) {
-        (Some(made), Some(changed)) if changed < made => failed(format!("made at {made}, changed at {changed}")),
+        (Some(made), Some(changed)) if changed < made => failed(format!("created at {made}, updated at {changed}")),
         _ => Ok(()),
     }
 }

@@ -1,57 +1,39 @@
-//! `list-records`.
+//! Rules of `list-records`.
 
 use super::query::has;
 use crate::material::text;
-use crate::rule::{Rule, Run, provider, types};
+use crate::rule::{Rule, provider, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds};
 use memhost_types::{ListRequest, Pages, RecordHandle, RecordWrite, Snippet};
 
 const EXACTLY_ONCE: &str = "a record that exists from the first page to the last is returned exactly once.";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "LST-01",
-        "A list has each record once",
+pub(super) const RULES: &[Rule] = rules! { None;
+    "LST-01" "A list has each record once"
         "The suite lists eleven records in pages of four. Each appears exactly once, and a list of an empty scope is \
-         empty.",
-        provider("list-records", EXACTLY_ONCE),
-        Run::Binding(|subject| Box::pin(complete(subject))),
-    ),
-    Rule::new(
-        "LST-02",
-        "A list is complete while others write",
+         empty."
+        provider("list-records", EXACTLY_ONCE)
+        => binding(complete);
+    "LST-02" "A list is complete while others write"
         "Between the pages of a list, the suite writes one record, forgets one and replaces one. Each other record \
-         appears exactly once.",
-        provider("list-records", EXACTLY_ONCE),
-        Run::Binding(|subject| Box::pin(while_others_write(subject))),
-    ),
-    Rule::new(
-        "LST-03",
-        "A page has at most the requested number of items",
-        "Of five records, a page with the limit 2 has at most two.",
-        provider("list-request.limit", "1 to 1,000: at most this many items."),
-        Run::Binding(|subject| Box::pin(limit(subject))),
-    ),
-    Rule::new(
-        "LST-04",
-        "A list can be filtered",
-        "A list with a metadata filter has the records whose metadata has the member, and no others.",
-        types(
-            "query-request.metadata-filter",
-            "An object: a record matches if its metadata has every member of it with an equal value.",
-        ),
-        Run::Binding(|subject| Box::pin(filter(subject))),
-    ),
-    Rule::new(
-        "LST-05",
-        "A long list has each record once",
-        "The suite lists three hundred records in pages of 37. Each appears exactly once.",
-        provider("list-records", EXACTLY_ONCE),
-        Run::Binding(|subject| Box::pin(long(subject))),
-    )
-    .thorough(),
-];
+         appears exactly once."
+        provider("list-records", EXACTLY_ONCE)
+        => binding(while_others_write);
+    "LST-03" "A page has at most the requested number of items"
+        "Of five records, a page with the limit 2 has at most two."
+        provider("list-request.limit", "1 to 1,000: at most this many items.")
+        => binding(limit);
+    "LST-04" "A list can be filtered"
+        "A list with a metadata filter has the records whose metadata has the member, and no others."
+        types("query-request.metadata-filter",
+            "An object: a record matches if its metadata has every member of it with an equal value.")
+        => binding(filter);
+    "LST-05" "A long list has each record once"
+        "The suite lists three hundred records in pages of 37. Each appears exactly once."
+        provider("list-records", EXACTLY_ONCE)
+        => binding(long).thorough();
+};
 
 async fn written(subject: &Subject, count: usize) -> Result<Vec<RecordHandle>, Stop> {
     let mut handles = Vec::new();
@@ -62,18 +44,18 @@ async fn written(subject: &Subject, count: usize) -> Result<Vec<RecordHandle>, S
     Ok(handles)
 }
 
-/// Each of the records is among the items once.
+/// Fails unless the items have each record once.
 fn once(handles: &[RecordHandle], items: &[Snippet]) -> Verdict {
     for handle in handles {
         let times = items.iter().filter(|item| item.handle == *handle).count();
-        holds(times == 1, || format!("`{}` comes {times} times", handle.provider_record_id))?;
+        holds(times == 1, || format!("the list has `{}` {times} times", handle.provider_record_id))?;
     }
     Ok(())
 }
 
 async fn complete(subject: &Subject) -> Verdict {
     let empty = subject.list(subject.scope()).await?.len();
-    holds(empty == 0, || format!("{empty} items, and nothing was written"))?;
+    holds(empty == 0, || format!("{empty} items, but nothing was written"))?;
     let handles = written(subject, 11).await?;
     let items = subject.list_of(&subject.listing(subject.scope(), 4)).await?;
     once(&handles, &items)?;
@@ -93,7 +75,7 @@ async fn while_others_write(subject: &Subject) -> Verdict {
         }
         list.go_on(next);
         pages += 1;
-        holds(pages < 100, || "the list has no end".to_owned())?;
+        holds(pages < 100, || "the list does not end".to_owned())?;
         subject.put(subject.scope(), &text(20 + pages)).await?;
         if let Some(handle) = passing.get(pages - 1) {
             subject.forget(subject.scope(), std::slice::from_ref(handle)).await?;

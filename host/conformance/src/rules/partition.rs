@@ -1,8 +1,8 @@
-//! Partitions of the scope: what was written for one agent, subject or namespace is nobody else's.
+//! Rules of partitions: a record of one agent, subject or namespace is not returned for another.
 
 use super::query::has;
 use crate::material::text;
-use crate::rule::{Rule, Run, provider, types};
+use crate::rule::{Rule, provider, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds};
 use memhost_types::{RecordHandle, Scope};
@@ -10,59 +10,41 @@ use memhost_types::{RecordHandle, Scope};
 pub(super) const PARTITIONS: &str =
     "a record written with one of them set must not be returned to a scope that has that field set to something else.";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "PAR-01",
-        "Queries separate agents",
-        "One agent's query does not find another agent's record.",
-        types("scope", PARTITIONS),
-        Run::Binding(|subject| Box::pin(agents(subject))),
-    ),
-    Rule::new(
-        "PAR-02",
-        "Queries separate subjects",
-        "A query in the scope of one subject does not find another subject's record.",
-        types("scope", PARTITIONS),
-        Run::Binding(|subject| Box::pin(subjects(subject))),
-    ),
-    Rule::new(
-        "PAR-03",
-        "Queries separate namespaces",
-        "A query in one namespace does not find a record of another.",
-        types("scope", PARTITIONS),
-        Run::Binding(|subject| Box::pin(namespaces(subject))),
-    ),
-    Rule::new(
-        "PAR-04",
-        "Lists separate partitions",
-        "A record of one agent and subject is not listed for another agent, nor for another subject.",
-        types("scope", PARTITIONS),
-        Run::Binding(|subject| Box::pin(lists(subject))),
-    ),
-    Rule::new(
-        "PAR-05",
-        "An id does not reach into another partition",
-        "`get-record` with the id of another agent's or subject's record answers none.",
-        provider(
-            "get-record",
-            "One record, or none if it does not exist or belongs to another partition of the scope.",
-        ),
-        Run::Binding(|subject| Box::pin(gets(subject))),
-    ),
-];
+pub(super) const RULES: &[Rule] = rules! { None;
+    "PAR-01" "Queries separate agents"
+        "One agent's query does not find another agent's record."
+        types("scope", PARTITIONS)
+        => binding(agents);
+    "PAR-02" "Queries separate subjects"
+        "A query in the scope of one subject does not find another subject's record."
+        types("scope", PARTITIONS)
+        => binding(subjects);
+    "PAR-03" "Queries separate namespaces"
+        "A query in one namespace does not find a record of another."
+        types("scope", PARTITIONS)
+        => binding(namespaces);
+    "PAR-04" "Lists separate partitions"
+        "A record of one agent and subject is not listed for another agent, nor for another subject."
+        types("scope", PARTITIONS)
+        => binding(lists);
+    "PAR-05" "An id does not reach into another partition"
+        "`get-record` with the id of another agent's or subject's record answers none."
+        provider("get-record", "One record, or none if it does not exist or belongs to another partition of the scope.")
+        => binding(gets);
+};
 
-/// The record is found where it was written, and not there.
+/// Fails if a query in the other scope returns a record of the own scope.
 async fn not_found_in(subject: &Subject, own: Scope, other: Scope) -> Verdict {
     let handle = subject.put(own.clone(), &text(0)).await?;
     let found = subject.query(other, &text(0)).await?;
-    holds(!has(&found, &handle), || format!("`{}` is found", handle.provider_record_id))
+    holds(!has(&found, &handle), || format!("a query returns `{}`", handle.provider_record_id))
 }
 
 async fn agents(subject: &Subject) -> Verdict {
     not_found_in(subject, subject.scope(), subject.other_agent()).await
 }
 
-/// The same scope about somebody else.
+/// The same scope with another subject.
 pub(super) fn other_subject(subject: &Subject) -> Scope {
     Scope { subject_id: Some(subject.name("somebody-else")), ..subject.scope() }
 }
@@ -88,7 +70,7 @@ async fn lists(subject: &Subject) -> Verdict {
     let (handle, others) = written(subject).await?;
     for other in others {
         let listed = subject.list(other).await?;
-        holds(!has(&listed, &handle), || format!("`{}` is listed", handle.provider_record_id))?;
+        holds(!has(&listed, &handle), || format!("the list has `{}`", handle.provider_record_id))?;
     }
     Ok(())
 }
@@ -97,7 +79,7 @@ async fn gets(subject: &Subject) -> Verdict {
     let (handle, others) = written(subject).await?;
     for other in others {
         if subject.get(other, &handle).await?.is_some() {
-            return failed(format!("`{}` is answered", handle.provider_record_id));
+            return failed(format!("`get-record` returns `{}`", handle.provider_record_id));
         }
     }
     Ok(())

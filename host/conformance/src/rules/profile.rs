@@ -1,85 +1,56 @@
-//! `profile`: a summary is of one scope, of what is there, and changes nothing.
+//! Rules of `profile`.
 
 use super::partition::{in_namespace, other_subject};
 use super::query::has;
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, optional, provider};
+use crate::rule::{Rule, optional, provider, rules};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::OptionalInterface;
 use memhost_types::{CaptureMode, CaptureRequest, Scope};
 
-/// What also those keep in mind who keep little of what they hear, and the word of it that nobody says here before.
+/// A text that also providers with narrow rules keep, and a word that appears only in it.
 const PREFERENCE: &str = "I prefer peppermint tea over coffee";
 const TELLING: &str = "peppermint";
-/// Records that are more than a summary holds, each as long as narrow providers take it.
+/// The number of records for a long summary. Each is as long as providers with narrow limits accept it.
 const MANY: usize = 400;
 
 const OF_THE_SCOPE: &str = "Made of what this scope may see: nothing of another partition";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "PRF-01",
-        "Asking for a summary changes nothing",
-        "After three summaries the list is unchanged, and a query returns the same records as before.",
-        optional("get-profile", "No effect that a later call could see."),
-        Run::Binding(|subject| Box::pin(no_effect(subject))),
-    )
-    .of(OptionalInterface::Profile),
-    Rule::new(
-        "PRF-02",
-        "Without records there is no summary",
-        "In a scope without records, `get-profile` answers no summary, not a summary that says so.",
-        optional("profile-response.summary", "None: nothing is known yet."),
-        Run::Binding(|subject| Box::pin(nothing(subject))),
-    )
-    .of(OptionalInterface::Profile),
-    Rule::new(
-        "PRF-03",
-        "Summaries separate agents",
-        "One agent states a preference. The summary of another agent, who stated none, is as empty as before.",
-        optional("get-profile", OF_THE_SCOPE),
-        Run::Binding(|subject| Box::pin(agents(subject))),
-    )
-    .of(OptionalInterface::Profile),
-    Rule::new(
-        "PRF-04",
-        "Summaries separate subjects",
-        "One subject has a preference. The summary of another subject is as empty as before.",
-        optional("get-profile", OF_THE_SCOPE),
-        Run::Binding(|subject| Box::pin(subjects(subject))),
-    )
-    .of(OptionalInterface::Profile),
-    Rule::new(
-        "PRF-05",
-        "Summaries separate namespaces",
-        "One namespace has a preference. The summary of another namespace is as empty as before.",
-        optional("get-profile", OF_THE_SCOPE),
-        Run::Binding(|subject| Box::pin(namespaces(subject))),
-    )
-    .of(OptionalInterface::Profile),
-    Rule::new(
-        "PRF-06",
-        "A summary contains nothing that was forgotten",
-        "The suite forgets all records of a scope. The summary is as empty as before they were written, also on a \
-         fresh instance.",
-        provider("forget", "Makes records unreachable, and whatever was derived from them; at most 1,000 ids."),
-        Run::Binding(|subject| Box::pin(forgotten(subject))),
-    )
-    .of(OptionalInterface::Profile),
-    Rule::new(
-        "PRF-07",
-        "A summary is short",
+pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Profile);
+    "PRF-01" "Asking for a summary changes nothing"
+        "After three summaries the list is unchanged, and a query returns the same records as before."
+        optional("get-profile", "No effect that a later call could see.")
+        => binding(no_effect);
+    "PRF-02" "Without records there is no summary"
+        "In a scope without records, `get-profile` answers no summary, not a summary that says so."
+        optional("profile-response.summary", "None: nothing is known yet.")
+        => binding(nothing);
+    "PRF-03" "Summaries separate agents"
+        "One agent states a preference. The summary of another agent, who stated none, is as empty as before."
+        optional("get-profile", OF_THE_SCOPE)
+        => binding(agents);
+    "PRF-04" "Summaries separate subjects"
+        "One subject has a preference. The summary of another subject is as empty as before."
+        optional("get-profile", OF_THE_SCOPE)
+        => binding(subjects);
+    "PRF-05" "Summaries separate namespaces"
+        "One namespace has a preference. The summary of another namespace is as empty as before."
+        optional("get-profile", OF_THE_SCOPE)
+        => binding(namespaces);
+    "PRF-06" "A summary contains nothing that was forgotten"
+        "The suite forgets all records of a scope. The summary is as empty as before they were written, also on a fresh \
+         instance."
+        provider("forget", "Makes records unreachable, and whatever was derived from them; at most 1,000 ids.")
+        => binding(forgotten);
+    "PRF-07" "A summary is short"
         "The suite writes four hundred records of 200 bytes, or as many as the provider accepts. The summary has at \
-         most 64 KiB.",
-        optional("profile-response.summary", "At most 64 KiB."),
-        Run::Binding(|subject| Box::pin(short(subject))),
-    )
-    .of(OptionalInterface::Profile)
-    .thorough(),
-];
+         most 64 KiB."
+        optional("profile-response.summary", "At most 64 KiB.")
+        => binding(short).thorough();
+};
 
-/// Has the provider know something of a scope, by a write, an extraction or a capture, and answers what it then says.
+/// Tells the provider a preference by a write, an extraction or a capture, and answers the summary.
 async fn told(subject: &Subject, scope: &Scope) -> Result<String, Stop> {
     let captured = |mode| CaptureRequest { scope: scope.clone(), ..subject.capture_of(PREFERENCE, mode) };
     for mode in [None, Some(CaptureMode::CaptureResidue), Some(CaptureMode::CaptureRecord)] {
@@ -97,13 +68,13 @@ async fn told(subject: &Subject, scope: &Scope) -> Result<String, Stop> {
     skipped("there is no summary, although a preference was written, captured as residue and captured as a record")
 }
 
-/// A summary must not say what it must not know: not by its words, and not by being there.
+/// Fails if the summary reveals the preference: by its words, or by its existence.
 fn as_before(before: Option<&str>, after: Option<&str>, whose: &str) -> Verdict {
     match after {
         Some(summary) if summary.to_lowercase().contains(TELLING) => {
-            failed(format!("{whose} tells of it: {}", clip(summary)))
+            failed(format!("{whose} contains it: {}", clip(summary)))
         }
-        Some(summary) if before.is_none() => failed(format!("{whose} was none, and now it is {}", clip(summary))),
+        Some(summary) if before.is_none() => failed(format!("{whose} was empty, and is now {}", clip(summary))),
         _ => Ok(()),
     }
 }
@@ -123,17 +94,17 @@ async fn no_effect(subject: &Subject) -> Verdict {
     let is_same = found.len() == again.len() && found.iter().all(|snippet| has(&again, &snippet.handle));
     holds(is_same, || format!("a query found {} records before, {} after", found.len(), again.len()))?;
     let said = subject.got(&handle).await?.text;
-    holds(said == text(0), || format!("a record said {}, and now it says {}", clip(&text(0)), clip(&said)))
+    holds(said == text(0), || format!("the text of a record was {}, and is now {}", clip(&text(0)), clip(&said)))
 }
 
 async fn nothing(subject: &Subject) -> Verdict {
     match subject.summary(&subject.scope()).await? {
         None => Ok(()),
-        Some(summary) => failed(format!("nothing was written, and the summary is {}", clip(&summary))),
+        Some(summary) => failed(format!("nothing was written, but the summary is {}", clip(&summary))),
     }
 }
 
-/// What is told in one scope is not told in the other.
+/// Fails if a preference of one scope appears in the summary of the other.
 async fn apart(subject: &Subject, own: Scope, other: Scope, whose: &str) -> Verdict {
     let before = subject.summary(&other).await?;
     told(subject, &own).await?;
@@ -160,7 +131,7 @@ async fn forgotten(subject: &Subject) -> Verdict {
     told(subject, &scope).await?;
     let handles: Vec<_> = subject.list(scope.clone()).await?.into_iter().map(|snippet| snippet.handle).collect();
     if handles.is_empty() {
-        return skipped("the summary is of nothing that the list has");
+        return skipped("the list has no records, so the suite cannot forget them");
     }
     subject.forget(scope.clone(), &handles).await?;
     for instances in [subject, &subject.beside().await?] {
@@ -176,11 +147,11 @@ async fn short(subject: &Subject) -> Verdict {
         let record =
             |n| subject.write(&format!("I prefer {}, {}", "incomprehensibilities ".repeat(7).trim_end(), text(n)));
         let records = (begin..begin + 50).map(record).collect();
-        // A limit on what is stored is the provider's own.
+        // The provider may limit its storage.
         if subject.upsert(subject.scope(), None, records).await.is_err() {
             break;
         }
     }
-    // The host refuses a longer one, as it would in production.
+    // The host refuses a longer summary.
     subject.summary(&subject.scope()).await.map(drop)
 }

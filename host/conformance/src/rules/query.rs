@@ -1,9 +1,9 @@
-//! `query`.
+//! Rules of `query`.
 
 use std::collections::BTreeSet;
 
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, provider, types};
+use crate::rule::{Rule, provider, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::OptionalInterface;
@@ -11,94 +11,58 @@ use memhost_types::{Intent, QueryRequest, RecordHandle, RecordWrite, Snippet};
 
 const FINDS: &str = "Finds records that fit the query. No effect that a later call could see, apart from use counts.";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "QRY-01",
-        "A written record is found at once",
-        "A query with a record's own words, right after the write, finds the record.",
-        provider("query", "A record written by an operation that was answered before this call began is found."),
-        Run::Binding(|subject| Box::pin(found_at_once(subject))),
-    ),
-    Rule::new(
-        "QRY-02",
-        "An empty result is not an error",
-        "A query in a scope without records answers no snippets.",
-        provider("query", "an empty result is not an error."),
-        Run::Binding(|subject| Box::pin(nothing(subject))),
-    ),
-    Rule::new(
-        "QRY-03",
-        "A query returns at most the requested number",
-        "Five records match. A query with `top-k` 2 returns at most two.",
-        types("query-request.top-k", "1 to 1,000: at most this many snippets."),
-        Run::Binding(|subject| Box::pin(top_k(subject))),
-    ),
-    Rule::new(
-        "QRY-04",
-        "Metadata filters work",
-        "A query with a metadata filter of two members finds the record that has both, and none that has one.",
-        types(
-            "query-request.metadata-filter",
-            "An object: a record matches if its metadata has every member of it with an equal value.",
-        ),
-        Run::Binding(|subject| Box::pin(filter(subject))),
-    ),
-    Rule::new(
-        "QRY-05",
-        "Scores are numbers from 0 to 1",
-        "The scores of a query's snippets are finite, from 0 to 1, and all of one kind.",
-        types("score", "How good a hit is, and what the number means. Values are finite; the host refuses others."),
-        Run::Binding(|subject| Box::pin(scores(subject))),
-    ),
-    Rule::new(
-        "QRY-06",
-        "The best hit comes first",
-        "The scores of a query's snippets do not increase from one to the next.",
-        provider("context-bundle.snippets", "Best first."),
-        Run::Binding(|subject| Box::pin(best_first(subject))),
-    ),
-    Rule::new(
-        "QRY-07",
-        "A query changes nothing",
-        "After five queries the list is unchanged, and the same query returns the same records.",
-        provider("query", FINDS),
-        Run::Binding(|subject| Box::pin(no_effect(subject))),
-    ),
-    Rule::new(
-        "QRY-08",
-        "A preamble needs no question",
-        "An empty query with the intent `agent-preamble`, in a scope with records, returns some of them.",
-        types(
-            "query-request.query",
-            "May be empty with `agent-preamble`; then the most useful records of the scope are meant.",
-        ),
-        Run::Binding(|subject| Box::pin(preamble(subject))),
-    ),
-    Rule::new(
-        "QRY-09",
-        "A hit is a record",
-        "`get-record` returns the record of each snippet, with the same text, and no id appears twice.",
-        types(
-            "record-id",
-            "The provider's own name for one record, unique within the binding and stable for the record's life.",
-        ),
-        Run::Binding(|subject| Box::pin(hits_are_records(subject))),
-    ),
-    Rule::new(
-        "QRY-10",
-        "Any text is a valid query",
-        "Queries with quotes, brackets, operators and emoji, and of 16,000 bytes, get an answer.",
-        provider("query", "an empty result is not an error."),
-        Run::Binding(|subject| Box::pin(odd_questions(subject))),
-    ),
-];
+pub(super) const RULES: &[Rule] = rules! { None;
+    "QRY-01" "A written record is found at once"
+        "A query with a record's own words, right after the write, finds the record."
+        provider("query", "A record written by an operation that was answered before this call began is found.")
+        => binding(found_at_once);
+    "QRY-02" "An empty result is not an error"
+        "A query in a scope without records answers no snippets."
+        provider("query", "an empty result is not an error.")
+        => binding(nothing);
+    "QRY-03" "A query returns at most the requested number"
+        "Five records match. A query with `top-k` 2 returns at most two."
+        types("query-request.top-k", "1 to 1,000: at most this many snippets.")
+        => binding(top_k);
+    "QRY-04" "Metadata filters work"
+        "A query with a metadata filter of two members finds the record that has both, and none that has one."
+        types("query-request.metadata-filter",
+            "An object: a record matches if its metadata has every member of it with an equal value.")
+        => binding(filter);
+    "QRY-05" "Scores are numbers from 0 to 1"
+        "The scores of a query's snippets are finite, from 0 to 1, and all of one kind."
+        types("score", "How good a hit is, and what the number means. Values are finite; the host refuses others.")
+        => binding(scores);
+    "QRY-06" "The best hit comes first"
+        "The scores of a query's snippets do not increase from one to the next."
+        provider("context-bundle.snippets", "Best first.")
+        => binding(best_first);
+    "QRY-07" "A query changes nothing"
+        "After five queries the list is unchanged, and the same query returns the same records."
+        provider("query", FINDS)
+        => binding(no_effect);
+    "QRY-08" "A preamble needs no question"
+        "An empty query with the intent `agent-preamble`, in a scope with records, returns some of them."
+        types("query-request.query",
+            "May be empty with `agent-preamble`; then the most useful records of the scope are meant.")
+        => binding(preamble);
+    "QRY-09" "A hit is a record"
+        "`get-record` returns the record of each snippet, with the same text, and no id appears twice."
+        types("record-id",
+            "The provider's own name for one record, unique within the binding and stable for the record's life.")
+        => binding(hits_are_records);
+    "QRY-10" "Any text is a valid query"
+        "Queries with quotes, brackets, operators and emoji, and of 16,000 bytes, get an answer."
+        provider("query", "an empty result is not an error.")
+        => binding(odd_questions);
+};
 
 /// Whether a record is among the snippets.
 pub(super) fn has(snippets: &[Snippet], handle: &RecordHandle) -> bool {
     snippets.iter().any(|snippet| snippet.handle == *handle)
 }
 
-/// Writes records that all fit the question that comes back with their handles.
+/// Writes records that match one question; answers the question and their handles.
 pub(super) async fn several(subject: &Subject, count: usize) -> Result<(String, Vec<RecordHandle>), Stop> {
     let mut handles = Vec::new();
     for n in 0..count {
@@ -112,10 +76,10 @@ fn word(n: usize) -> &'static str {
     WORDS[n % WORDS.len()]
 }
 
-/// The snippets for a question that must find something, or else there is nothing to look at.
+/// The snippets of a query; skips the rule if there are none.
 async fn some(subject: &Subject, request: &QueryRequest) -> Result<Vec<Snippet>, Stop> {
     let found = subject.ask(request).await?;
-    if found.is_empty() { skipped("the query finds nothing to look at") } else { Ok(found) }
+    if found.is_empty() { skipped("the query finds nothing") } else { Ok(found) }
 }
 
 async fn found_at_once(subject: &Subject) -> Verdict {
@@ -128,7 +92,7 @@ async fn found_at_once(subject: &Subject) -> Verdict {
         if subject.interfaces.contains(&OptionalInterface::Review)
             && has(&subject.pending(&subject.scope()).await?, &handle)
         {
-            return skipped("the provider holds it for a person");
+            return skipped("the record waits for review");
         }
         return failed(format!(
             "`{}` is not among the {} found for its own words",
@@ -141,7 +105,7 @@ async fn found_at_once(subject: &Subject) -> Verdict {
 
 async fn nothing(subject: &Subject) -> Verdict {
     let found = subject.query(subject.scope(), &text(0)).await?;
-    holds(found.is_empty(), || format!("{} snippets, and nothing was written", found.len()))
+    holds(found.is_empty(), || format!("{} snippets, but nothing was written", found.len()))
 }
 
 async fn top_k(subject: &Subject) -> Verdict {
@@ -169,9 +133,9 @@ async fn filter(subject: &Subject) -> Verdict {
         let found = subject.ask(&QueryRequest { metadata_filter: filter.as_object().cloned(), ..question }).await?;
         let strange = found.iter().find(|snippet| handles.first() != Some(&snippet.handle));
         if let Some(strange) = strange {
-            return failed(format!("{} has not both members", clip(&strange.text)));
+            return failed(format!("{} does not have both members", clip(&strange.text)));
         }
-        holds(n > 0 || !found.is_empty(), || "the record that has both is not found".to_owned())?;
+        holds(n > 0 || !found.is_empty(), || "the record with both members is not found".to_owned())?;
     }
     Ok(())
 }
@@ -179,14 +143,14 @@ async fn filter(subject: &Subject) -> Verdict {
 async fn scores(subject: &Subject) -> Verdict {
     let (question, _) = several(subject, 3).await?;
     let found = some(subject, &subject.question(subject.scope(), &question)).await?;
-    // The host has refused whatever is not from 0 to 1 before this.
+    // The host has refused scores that are not from 0 to 1 already.
     let kinds: BTreeSet<Option<&str>> = found
         .iter()
         .map(|snippet| {
             snippet.score_kind.map(|kind| if kind == memhost_types::ScoreKind::Rank { "rank" } else { "similarity" })
         })
         .collect();
-    holds(kinds.len() == 1, || format!("several kinds in one answer: {kinds:?}"))
+    holds(kinds.len() == 1, || format!("the scores have several kinds: {kinds:?}"))
 }
 
 async fn best_first(subject: &Subject) -> Verdict {
@@ -196,7 +160,7 @@ async fn best_first(subject: &Subject) -> Verdict {
     let found = some(subject, &subject.question(subject.scope(), "harbour lantern green")).await?;
     let scores: Vec<f64> = found.iter().filter_map(|snippet| snippet.score).collect();
     if scores.is_empty() {
-        return skipped("the provider does not score");
+        return skipped("the snippets have no scores");
     }
     holds(scores.windows(2).all(|pair| pair[0] >= pair[1]), || format!("the scores are {scores:?}"))
 }
@@ -208,7 +172,7 @@ async fn no_effect(subject: &Subject) -> Verdict {
     let first: BTreeSet<String> = names(&ids(subject.query(subject.scope(), &question).await?));
     for _ in 0..4 {
         let again = names(&ids(subject.query(subject.scope(), &question).await?));
-        holds(first == again, || format!("at first {first:?}, then {again:?}"))?;
+        holds(first == again, || format!("the query returned {first:?}, then {again:?}"))?;
     }
     let (before, after) = (names(&ids(before)), names(&ids(subject.list(subject.scope()).await?)));
     holds(before == after, || format!("{} records before, {} after", before.len(), after.len()))
@@ -222,20 +186,20 @@ async fn preamble(subject: &Subject) -> Verdict {
     several(subject, 2).await?;
     let request = QueryRequest { intent: Intent::AgentPreamble, ..subject.question(subject.scope(), "") };
     let found = subject.ask(&request).await?;
-    holds(!found.is_empty(), || "no snippet, and two records are there".to_owned())
+    holds(!found.is_empty(), || "no snippet, but there are two records".to_owned())
 }
 
 async fn hits_are_records(subject: &Subject) -> Verdict {
     let (question, _) = several(subject, 4).await?;
     let found = some(subject, &subject.question(subject.scope(), &question)).await?;
     let handles: Vec<RecordHandle> = found.iter().map(|snippet| snippet.handle.clone()).collect();
-    holds(names(&handles).len() == found.len(), || "an id comes twice in one answer".to_owned())?;
+    holds(names(&handles).len() == found.len(), || "the answer has an id twice".to_owned())?;
     for snippet in found {
         match subject.get(subject.scope(), &snippet.handle).await? {
             None => return failed(format!("`get-record` has no `{}`", snippet.handle.provider_record_id)),
-            // A snippet may be a part of a long record; these are short.
+            // A snippet may be a part of a long record, but these records are short.
             Some(record) => holds(record.text == snippet.text, || {
-                format!("the query says {}, the record {}", clip(&snippet.text), clip(&record.text))
+                format!("the text of the snippet is {}, of the record {}", clip(&snippet.text), clip(&record.text))
             })?,
         }
     }

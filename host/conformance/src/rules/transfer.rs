@@ -1,11 +1,11 @@
-//! `transfer`: everything out, and in again.
+//! Rules of `transfer`.
 
 mod export;
 mod import;
 
 use super::partition::PARTITIONS;
 use crate::material::text;
-use crate::rule::{Rule, Run, optional, types};
+use crate::rule::{Rule, optional, rules, types};
 use crate::subject::{Subject, answered};
 use crate::verdict::{Stop, failed, skipped};
 use memhost_sandbox::OptionalInterface;
@@ -13,102 +13,57 @@ use memhost_types::{CaptureMode, RecordWrite, Snippet};
 
 const LOSSLESS: &str = "Lossless: importing the lines into an empty binding gives the same records.";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "TRF-01",
-        "An export loses nothing",
-        "The suite exports records and imports them into an empty binding. Its list has the same records, with the \
-         same text, summary, metadata, source and times.",
-        optional("export-records", LOSSLESS),
-        Run::Binding(|subject| Box::pin(import::lossless(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-02",
-        "An export consists of whole lines",
-        "The export of a scope with records has lines. Each is JSON and ends with a line feed.",
-        optional("chunk.lines", "Whole lines, each ended by a line feed; at most 1 MiB."),
-        Run::Binding(|subject| Box::pin(export::whole_lines(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-03",
-        "An export without a cursor starts from the beginning",
-        "Two exports without a cursor, the second one by a fresh instance, have the same lines.",
-        optional("export-records", "From the start without a cursor."),
-        Run::Binding(|subject| Box::pin(export::anew(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-04",
-        "A long export has several parts",
+pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Transfer);
+    "TRF-01" "An export loses nothing"
+        "The suite exports records and imports them into an empty binding. Its list has the same records, with the same \
+         text, summary, metadata, source and times."
+        optional("export-records", LOSSLESS)
+        => binding(import::lossless);
+    "TRF-02" "An export consists of whole lines"
+        "The export of a scope with records has lines. Each is JSON and ends with a line feed."
+        optional("chunk.lines", "Whole lines, each ended by a line feed; at most 1 MiB.")
+        => binding(export::whole_lines);
+    "TRF-03" "An export without a cursor starts from the beginning"
+        "Two exports without a cursor, the second one by a fresh instance, have the same lines."
+        optional("export-records", "From the start without a cursor.")
+        => binding(export::anew);
+    "TRF-04" "A long export has several parts"
         "The suite exports records of more than one MiB together in several parts. After importing all parts, each \
-         record exists.",
-        optional("chunk.next-cursor", "None: these were the last ones."),
-        Run::Binding(|subject| Box::pin(export::to_the_end(subject))),
-    )
-    .of(OptionalInterface::Transfer)
-    .thorough(),
-    Rule::new(
-        "TRF-05",
-        "An export separates partitions",
-        "The export of another agent, subject or namespace contains nothing of this agent's record.",
-        types("scope", PARTITIONS),
-        Run::Binding(|subject| Box::pin(export::partitions(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-06",
-        "An export contains nothing that was forgotten",
-        "The suite forgets one of two records, whatever the effect is. The export contains nothing of its text.",
-        optional("export-records", "Records that wait for a person are included; forgotten records are not."),
-        Run::Binding(|subject| Box::pin(export::forgotten(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-07",
-        "Waiting records are exported, too",
-        "The suite exports a waiting record and imports it into an empty binding. It waits there.",
-        optional("export-records", "Records that wait for a person are included; forgotten records are not."),
-        Run::Binding(|subject| Box::pin(import::waits(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-08",
-        "An import happens once",
-        "The suite imports lines twice, and imports an export into the binding that it came from. Nothing that \
-         already existed counts as `imported`, and the list is unchanged.",
-        optional("import-records", "Idempotent by record."),
-        Run::Binding(|subject| Box::pin(import::once(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-09",
-        "All lines are imported or none",
-        "Valid lines followed by a broken one are refused, and none of their records exists.",
-        optional("import-records", "All lines of a call or none"),
-        Run::Binding(|subject| Box::pin(import::all_or_none(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-10",
-        "A refusal names the line",
+         record exists."
+        optional("chunk.next-cursor", "None: these were the last ones.")
+        => binding(export::to_the_end).thorough();
+    "TRF-05" "An export separates partitions"
+        "The export of another agent, subject or namespace contains nothing of this agent's record."
+        types("scope", PARTITIONS)
+        => binding(export::partitions);
+    "TRF-06" "An export contains nothing that was forgotten"
+        "The suite forgets one of two records, whatever the effect is. The export contains nothing of its text."
+        optional("export-records", "Records that wait for a person are included; forgotten records are not.")
+        => binding(export::forgotten);
+    "TRF-07" "Waiting records are exported, too"
+        "The suite exports a waiting record and imports it into an empty binding. It waits there."
+        optional("export-records", "Records that wait for a person are included; forgotten records are not.")
+        => binding(import::waits);
+    "TRF-08" "An import happens once"
+        "The suite imports lines twice, and imports an export into the binding that it came from. Nothing that already \
+         existed counts as `imported`, and the list is unchanged."
+        optional("import-records", "Idempotent by record.")
+        => binding(import::once);
+    "TRF-09" "All lines are imported or none"
+        "Valid lines followed by a broken one are refused, and none of their records exists."
+        optional("import-records", "All lines of a call or none")
+        => binding(import::all_or_none);
+    "TRF-10" "A refusal names the line"
         "The first line is broken, then the last. The answer is `invalid-request`, and its field names the line, \
-         counted from `lines.0`.",
-        optional("import-records", "such as `lines.12`; the first one is `lines.0`."),
-        Run::Binding(|subject| Box::pin(import::names_the_line(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-    Rule::new(
-        "TRF-11",
-        "An import moves no record to another partition",
+         counted from `lines.0`."
+        optional("import-records", "such as `lines.12`; the first one is `lines.0`.")
+        => binding(import::names_the_line);
+    "TRF-11" "An import moves no record to another partition"
         "An agent imports another agent's lines. Whether or not this is refused, the records are not in its list, and \
-         the other agent's list is unchanged.",
-        optional("import-records", "A record stays in its partition, whoever imports it."),
-        Run::Binding(|subject| Box::pin(import::stays(subject))),
-    )
-    .of(OptionalInterface::Transfer),
-];
+         the other agent's list is unchanged."
+        optional("import-records", "A record stays in its partition, whoever imports it.")
+        => binding(import::stays);
+};
 
 /// Writes records with all that a record can have, and answers them as the list has them.
 async fn written(subject: &Subject) -> Result<Vec<Snippet>, Stop> {
@@ -119,7 +74,7 @@ async fn written(subject: &Subject) -> Result<Vec<Snippet>, Stop> {
     };
     let mut captured = subject.capture_of(&text(1), CaptureMode::CaptureRecord);
     captured.hook = Some(subject.hook("hook", "2026-01-02T03:04:05Z")?);
-    // Who takes captures only has no summaries, and who takes writes only no sources.
+    // A provider may accept only captures, or only writes.
     for taken in [
         subject.put_all(subject.scope(), vec![rich]).await.map(drop),
         subject.capture(subject.operation(), &captured).await.map(drop),
@@ -137,7 +92,7 @@ async fn written(subject: &Subject) -> Result<Vec<Snippet>, Stop> {
 /// The export of the rule's own scope, which has records.
 async fn exported(subject: &Subject) -> Result<Vec<String>, Stop> {
     let parts = subject.export(&subject.scope()).await?;
-    if parts.is_empty() { failed("there are records, and the export has no line") } else { Ok(parts) }
+    if parts.is_empty() { failed("there are records, but the export has no lines") } else { Ok(parts) }
 }
 
 /// An empty binding of the same provider.
@@ -145,7 +100,7 @@ async fn fresh(subject: &Subject) -> Result<Subject, Stop> {
     let there = subject.empty().await?;
     match there.list(subject.scope()).await?.len() {
         0 => Ok(there),
-        count => skipped(format!("{count} records are there in a binding to which nothing was told")),
+        count => skipped(format!("a new binding has {count} records already")),
     }
 }
 
@@ -159,12 +114,12 @@ async fn imported(there: &Subject, parts: &[String]) -> Result<u32, Stop> {
     Ok(new)
 }
 
-/// What is not the same in two lists, if anything.
+/// The first difference of two lists, if any.
 fn difference(before: &[Snippet], after: &[Snippet]) -> Option<String> {
     for old in before {
         let id = &old.handle.provider_record_id;
         let Some(new) = after.iter().find(|new| new.handle == old.handle) else {
-            return Some(format!("`{id}` is not there"));
+            return Some(format!("`{id}` is missing"));
         };
         let fields = [
             ("text", old.text == new.text),
@@ -175,7 +130,7 @@ fn difference(before: &[Snippet], after: &[Snippet]) -> Option<String> {
             ("updated-at", old.updated_at == new.updated_at),
         ];
         if let Some((name, _)) = fields.iter().find(|(_, is_same)| !is_same) {
-            return Some(format!("the {name} of `{id}` is another one"));
+            return Some(format!("the {name} of `{id}` differs"));
         }
     }
     (before.len() != after.len()).then(|| format!("{} records before, {} after", before.len(), after.len()))

@@ -1,7 +1,7 @@
-//! `upsert-records`.
+//! Rules of `upsert-records`.
 
 use crate::material::{clip, text};
-use crate::rule::{Rule, Run, provider, types};
+use crate::rule::{Rule, provider, rules, types};
 use crate::subject::{Subject, answered};
 use crate::verdict::{Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
@@ -10,77 +10,49 @@ use memhost_types::{ProviderError, RecordWrite, SourceRef, limits};
 const AS_THEY_ARE: &str = "Writes records as they are: no extraction, no merging.";
 const ID: &str = "Some: that record is replaced as a whole, or made under this very id if it does not exist.";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule::new(
-        "UPS-01",
-        "Ids are in the order of the records",
-        "The suite writes three records in one call. Each id belongs to the text in its place.",
-        provider("upsert-response.records", "One id for each record of the request, in its order."),
-        Run::Binding(|subject| Box::pin(order(subject))),
-    ),
-    Rule::new(
-        "UPS-02",
-        "A given id is used",
-        "A record with an id is created under this id.",
-        types("record-write.id", ID),
-        Run::Binding(|subject| Box::pin(given_id(subject))),
-    ),
-    Rule::new(
-        "UPS-03",
-        "A record is replaced as a whole",
+pub(super) const RULES: &[Rule] = rules! { None;
+    "UPS-01" "Ids are in the order of the records"
+        "The suite writes three records in one call. Each id belongs to the text in its place."
+        provider("upsert-response.records", "One id for each record of the request, in its order.")
+        => binding(order);
+    "UPS-02" "A given id is used"
+        "A record with an id is created under this id."
+        types("record-write.id", ID)
+        => binding(given_id);
+    "UPS-03" "A record is replaced as a whole"
         "The suite writes a record with a summary again, under its id and without a summary. The text is new, and the \
-         summary is gone.",
-        types("record-write.id", ID),
-        Run::Binding(|subject| Box::pin(replaced(subject))),
-    ),
-    Rule::new(
-        "UPS-04",
-        "The same id twice is one record",
-        "The suite writes a record three times under one id. The list has it once.",
-        provider("upsert-records", "writing a record under a given id twice leaves one record."),
-        Run::Binding(|subject| Box::pin(twice(subject))),
-    ),
-    Rule::new(
-        "UPS-05",
-        "All records are written or none",
-        "A batch is refused because of one record (an id of another partition, a long text, or too many records). \
-         None of the others exists.",
-        provider("upsert-records", "All records or none are written."),
-        Run::Binding(|subject| Box::pin(all_or_none(subject))),
-    ),
-    Rule::new(
-        "UPS-06",
-        "A text comes back unchanged",
-        "Texts with line breaks, blanks at the end, several scripts and markup come back byte for byte.",
-        provider("upsert-records", AS_THEY_ARE),
-        Run::Binding(|subject| Box::pin(texts(subject))),
-    ),
-    Rule::new(
-        "UPS-07",
-        "Metadata and summary come back",
+         summary is gone."
+        types("record-write.id", ID)
+        => binding(replaced);
+    "UPS-04" "The same id twice is one record"
+        "The suite writes a record three times under one id. The list has it once."
+        provider("upsert-records", "writing a record under a given id twice leaves one record.")
+        => binding(twice);
+    "UPS-05" "All records are written or none"
+        "A batch is refused because of one record (an id of another partition, a long text, or too many records). None \
+         of the others exists."
+        provider("upsert-records", "All records or none are written.")
+        => binding(all_or_none);
+    "UPS-06" "A text comes back unchanged"
+        "Texts with line breaks, blanks at the end, several scripts and markup come back byte for byte."
+        provider("upsert-records", AS_THEY_ARE)
+        => binding(texts);
+    "UPS-07" "Metadata and summary come back"
         "Every member of a record's metadata comes back with its value, and so does the summary. The provider may add \
-         members.",
-        provider("upsert-records", AS_THEY_ARE),
-        Run::Binding(|subject| Box::pin(metadata(subject))),
-    ),
-    Rule::new(
-        "UPS-08",
-        "A written record keeps its source",
-        "The source of an upsert comes back with its record, with every field.",
-        types("source-ref", "Kept with a record and returned with it unchanged."),
-        Run::Binding(|subject| Box::pin(source(subject))),
-    ),
-    Rule::new(
-        "UPS-09",
-        "A long text is stored whole or refused",
-        "Texts of 64 KiB and of 1 MiB come back whole, or are refused.",
-        types("types", "a record's text at most 1 MiB"),
-        Run::Binding(|subject| Box::pin(long_texts(subject))),
-    )
-    .thorough(),
-];
+         members."
+        provider("upsert-records", AS_THEY_ARE)
+        => binding(metadata);
+    "UPS-08" "A written record keeps its source"
+        "The source of an upsert comes back with its record, with every field."
+        types("source-ref", "Kept with a record and returned with it unchanged.")
+        => binding(source);
+    "UPS-09" "A long text is stored whole or refused"
+        "Texts of 64 KiB and of 1 MiB come back whole, or are refused."
+        types("types", "a record's text at most 1 MiB")
+        => binding(long_texts).thorough();
+};
 
-/// What to say of a source that is not the one that was given.
+/// The message about a source that differs from the given one.
 pub(super) fn other_source(given: &SourceRef, found: Option<&SourceRef>) -> String {
     let json = |source| serde_json::to_string(source).unwrap_or_default();
     match found {
@@ -93,7 +65,9 @@ async fn order(subject: &Subject) -> Verdict {
     let handles = subject.put_all(subject.scope(), (0..3).map(|n| subject.write(&text(n))).collect()).await?;
     for (n, handle) in handles.iter().enumerate() {
         let found = subject.got(handle).await?.text;
-        holds(found == text(n), || format!("in place {n} is {}, and {} was written", clip(&found), clip(&text(n))))?;
+        holds(found == text(n), || {
+            format!("the text in place {n} is {}, but {} was written", clip(&found), clip(&text(n)))
+        })?;
     }
     Ok(())
 }
@@ -102,7 +76,7 @@ async fn given_id(subject: &Subject) -> Verdict {
     let id = subject.name("given");
     let handles = subject.put_all(subject.scope(), vec![subject.write_as(&id, &text(0))]).await?;
     let found: Vec<&str> = handles.iter().map(|handle| handle.provider_record_id.as_str()).collect();
-    holds(found == [id.as_str()], || format!("`{id}` was given, and {found:?} came back"))?;
+    holds(found == [id.as_str()], || format!("`{id}` was given, but {found:?} was answered"))?;
     subject.got(&subject.handle(&id)?).await.map(drop)
 }
 
@@ -144,9 +118,11 @@ async fn all_or_none(subject: &Subject) -> Verdict {
         let there = subject.list(subject.scope()).await?;
         let left: Vec<String> =
             there.iter().filter(|found| texts.contains(&found.text)).map(|f| clip(&f.text)).collect();
-        return holds(left.is_empty(), || format!("the batch was refused ({error}), and there is {}", left.join(", ")));
+        return holds(left.is_empty(), || {
+            format!("the batch was refused ({error}), but the list has {}", left.join(", "))
+        });
     }
-    skipped("it takes every batch that was tried")
+    skipped("it accepts every batch that was tried")
 }
 
 async fn texts(subject: &Subject) -> Verdict {
@@ -159,7 +135,7 @@ async fn texts(subject: &Subject) -> Verdict {
     let mut taken = 0;
     for written in texts {
         let handles = match subject.upsert(subject.scope(), None, vec![subject.write(written)]).await {
-            // A provider may have its own idea of what a text is, as long as it says so.
+            // A provider may refuse a text.
             Err(CallError::Provider(ProviderError::InvalidRequest { .. })) => continue,
             outcome => answered("upsert-records", outcome)?,
         };
@@ -203,12 +179,12 @@ async fn long_texts(subject: &Subject) -> Verdict {
     for bytes in [64 << 10, limits::MAX_TEXT_BYTES] {
         let mut long = text(8).repeat(bytes / text(8).len() + 1);
         long.truncate(bytes);
-        // A refusal is the provider's own limit.
+        // The provider may limit texts.
         let Ok(handles) = subject.upsert(subject.scope(), None, vec![subject.write(&long)]).await else { continue };
         for handle in handles {
             taken += 1;
             let found = subject.got(&handle).await?.text;
-            holds(found == long, || format!("{bytes} bytes were written, and {} came back", found.len()))?;
+            holds(found == long, || format!("{bytes} bytes were written, but {} were returned", found.len()))?;
         }
     }
     if taken == 0 { skipped("it refuses texts of 64 KiB") } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Calls on the binding's own instances. Each answer is validated as on a serving host.
+//! Calls on the binding's own instances. The host validates each answer as on a serving host.
 
 use super::{Subject, answered};
 use crate::verdict::{Stop, failed, skipped};
@@ -44,7 +44,7 @@ impl Subject {
         };
         match written.into_iter().next() {
             Some(handle) => Ok(handle),
-            None => skipped("the provider makes no record at once"),
+            None => skipped("the provider creates no record at once"),
         }
     }
 
@@ -193,6 +193,6 @@ where
     }
     match pages.next() {
         None => Ok(all),
-        Some(_) => failed(format!("`{what}` has no end: {MOST_PAGES} pages had {} items", all.len())),
+        Some(_) => failed(format!("`{what}` does not end: {MOST_PAGES} pages have {} items", all.len())),
     }
 }

@@ -1,4 +1,4 @@
-//! Records that wait for review. The provider decides which do, so the suite offers it doubtful records.
+//! Records that wait for review. The provider decides which records wait, so the suite offers doubtful ones.
 
 use super::Subject;
 use crate::material::text;
@@ -25,7 +25,7 @@ impl Subject {
         for n in first..first + count {
             let before = held.len();
             for way in std::mem::take(&mut ways) {
-                // What refuses this way may take another.
+                // A provider that refuses this way may accept another.
                 if self.offer(way, n).await.is_err() {
                     continue;
                 }
@@ -40,10 +40,10 @@ impl Subject {
             if held.len() == before {
                 return match before {
                     0 => skipped(
-                        "nothing waits for a person: neither a captured record that says `\"confidence\": 0`, nor one \
-                         with an e-mail address in it, nor what the provider makes of a guess",
+                        "no record waits for review: neither a captured record with `\"confidence\": 0`, nor one with \
+                         an e-mail address, nor the records that the provider extracts from a guess",
                     ),
-                    _ => skipped(format!("only {before} of {count} records wait for a person")),
+                    _ => skipped(format!("only {before} of {count} records wait for review")),
                 };
             }
         }

@@ -205,6 +205,8 @@ impl Plugins {
                 None if is_first => ready.push((path, fingerprint)),
                 None => {
                     all_settled = false;
+                    // The reason was about the file as it was.
+                    self.refused.write().remove(&path);
                     seen.insert(path, SeenFile { fingerprint, waits_since: Some(Instant::now()) });
                 }
             }

@@ -20,7 +20,7 @@ impl Build {
         let other = command.zip(artifact).map(|(command, artifact)| (command.to_owned(), project.join(artifact)));
         if other.is_none() && !project.join("Cargo.toml").is_file() {
             let message = format!(
-                "{} has no Cargo.toml; name a project as `memhost plugin new` makes it, or give --build-command and \
+                "{} has no Cargo.toml; give a project that `memhost plugin new` made, or --build-command and \
                  --artifact",
                 project.display()
             );
@@ -29,12 +29,12 @@ impl Build {
         Ok(Self { project: project.to_owned(), other })
     }
 
-    /// What a command of the author's makes, which is no change of the project.
+    /// The output of the author's build command, which does not count as a change of the project.
     pub(super) fn artifact(&self) -> Option<&Path> {
         self.other.as_ref().map(|(_, artifact)| artifact.as_path())
     }
 
-    /// Builds; none where that failed, which the compiler has explained on standard error then.
+    /// Builds. None if the build failed; the compiler has explained it on standard error.
     pub(super) async fn run(&self) -> Result<Option<PathBuf>, CliError> {
         let (mut command, named) = match &self.other {
             Some((text, _)) => {
@@ -59,7 +59,7 @@ impl Build {
         match &self.other {
             Some((_, artifact)) => Ok(Some(artifact.clone())),
             None => component(&done.stdout).map(Some).ok_or_else(|| {
-                let message = "no package of it makes a component; its [lib] needs crate-type = [\"cdylib\"]";
+                let message = "no package makes a component; add crate-type = [\"cdylib\"] to [lib]";
                 CliError::input("PROJECT", format!("{}: {message}", self.project.display()))
             }),
         }

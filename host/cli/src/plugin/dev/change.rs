@@ -1,4 +1,4 @@
-//! Noticing that an author has changed something: not what a build writes, and not what is hidden.
+//! Notices changes of an author's project. The output of builds and hidden files do not count.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use notify::event::EventKind;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::CliError;
 
@@ -16,10 +17,12 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 pub(super) struct Changes {
     _watcher: RecommendedWatcher,
     told: mpsc::Receiver<()>,
+    /// The time of the last change that [`Changes::next`] has not reported yet.
+    unreported: Option<Instant>,
 }
 
 impl Changes {
-    /// Of a project; `artifact` is what a build of the author's makes in there.
+    /// Watches a project; `artifact` is the output of the author's build command.
     pub(super) fn of(project: &Path, artifact: Option<&Path>) -> Result<Self, CliError> {
         let (tell, told) = mpsc::channel(1);
         let (root, artifact) = (project.to_owned(), artifact.map(Path::to_owned));
@@ -29,7 +32,7 @@ impl Changes {
                     && event.paths.iter().any(|path| matters(&root, path, artifact.as_deref()))
             });
             if is_news {
-                // One that waits is as good as many.
+                // One waiting message stands for all changes.
                 let _ = tell.try_send(());
             }
         });
@@ -43,16 +46,24 @@ impl Changes {
                 watcher.watch(&path, RecursiveMode::Recursive).map_err(wrong)?;
             }
         }
-        Ok(Self { _watcher: watcher, told })
+        Ok(Self { _watcher: watcher, told, unreported: None })
     }
 
-    /// Resolves after the next change, when it has been quiet for a moment.
+    /// Resolves after the next change, when the project has been unchanged for a moment. A caller may drop the future
+    /// and call again: a change is not lost.
     pub(super) async fn next(&mut self) {
-        if self.told.recv().await.is_none() {
-            // The watcher is gone, which it is not while this is there.
-            return std::future::pending().await;
+        loop {
+            let told = match self.unreported {
+                Some(at) => tokio::time::timeout_at(at + DEBOUNCE, self.told.recv()).await,
+                None => Ok(self.told.recv().await),
+            };
+            match told {
+                Ok(Some(())) => self.unreported = Some(Instant::now()),
+                // The watcher has ended. It does not while `self` exists.
+                Ok(None) => return std::future::pending().await,
+                Err(_) => return self.unreported = None,
+            }
         }
-        while tokio::time::timeout(DEBOUNCE, self.told.recv()).await.is_ok() {}
     }
 }
 
@@ -93,5 +104,16 @@ mod tests {
         std::fs::write(project.join("src/b.rs"), "two").unwrap();
         changes.next().await;
         assert!(changes.told.try_recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_change_survives_a_caller_that_stops_waiting() {
+        let (tell, told) = mpsc::channel(1);
+        let watcher = notify::recommended_watcher(|_| {}).unwrap();
+        let mut changes = Changes { _watcher: watcher, told, unreported: None };
+        tell.try_send(()).unwrap();
+        // As in the command's loop, when an event of the host arrives before the project has been unchanged long enough.
+        assert!(tokio::time::timeout(Duration::ZERO, changes.next()).await.is_err());
+        assert!(tokio::time::timeout(Duration::from_secs(20), changes.next()).await.is_ok());
     }
 }

@@ -13,22 +13,22 @@ use crate::args::CompanyArgs;
 use crate::output::{escape, line, text};
 use crate::page::items;
 use crate::session::Session;
-use crate::{CliError, serve};
+use crate::{CliError, argument, serve};
 use memhost_core::{Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
-use memhost_types::{Digest, Grants, PermissionRequest};
+use memhost_types::{Digest, Grants, JsonObject, PermissionRequest};
 
-/// A host looks at its plugins directory when it is told to, and once more for a file that it saw being written.
-const LOOKS: u32 = 20;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// How often the host is asked to scan its plugins directory: it admits a file that has not changed for 200 ms.
+const SCANS: u32 = 20;
+const BETWEEN_SCANS: Duration = Duration::from_millis(100);
 
-/// Where builds go.
+/// The plugins directory that receives builds, and its host.
 pub(super) struct Place {
     plugins: PathBuf,
     company: CompanyArgs,
-    /// The host that is run for it, if none was named.
+    /// The host that this command runs, unless it uses a running one.
     own: Option<Own>,
-    config: Value,
+    config: JsonObject,
 }
 
 struct Own {
@@ -37,28 +37,24 @@ struct Own {
     serving: JoinHandle<Result<(), server::ServeError>>,
 }
 
-/// What became of a build.
+/// A build that the host admitted.
 pub(super) struct Swapped {
-    /// Whose build it is.
+    /// The provider key.
     pub(super) provider: String,
-    /// Which.
     pub(super) digest: Digest,
-    /// Description.
+    /// The message for the author.
     pub(super) said: String,
-    /// The host has gone back to the build before, and that was said.
-    pub(super) is_given_up: bool,
+    /// Whether the author knows that the host went back to the previous build.
+    pub(super) is_rollback_reported: bool,
 }
 
 impl Place {
-    /// The plugins directory that is named, or a host in this process.
+    /// The plugins directory that the arguments name, or a host in this process.
     pub(super) async fn open(args: &DevArgs, project: &Path) -> Result<Self, CliError> {
-        let config: Value = serde_json::from_str(&args.config)
-            .ok()
-            .filter(Value::is_object)
-            .ok_or_else(|| CliError::input("--config", "is no JSON object"))?;
+        let config = argument::object("--config", Some(&args.config))?.unwrap_or_default();
         if let Some(plugins) = &args.into {
             if !plugins.is_dir() {
-                return Err(CliError::input("--into", format!("{} is no directory", plugins.display())));
+                return Err(CliError::input("--into", format!("{} is not a directory", plugins.display())));
             }
             return Ok(Self { plugins: plugins.clone(), company: args.company.clone(), own: None, config });
         }
@@ -76,7 +72,7 @@ impl Place {
         company.company =
             Some(company.company.filter(|company| !company.is_empty()).unwrap_or_else(|| "dev".to_owned()));
         line(&format!(
-            "a host runs for it, with its data in {}; in another terminal:\n\n  export MEMHOST_URL={url} \
+            "this command runs a host, with its data in {}; in another terminal:\n\n  export MEMHOST_URL={url} \
              MEMHOST_TOKEN={shown} MEMHOST_COMPANY={}\n  memhost capture 'The gate is green'\n  memhost search gate\n",
             data_dir.display(),
             company.company.as_deref().unwrap_or_default(),
@@ -99,7 +95,7 @@ impl Place {
         Ok(Self { plugins, company, own: Some(Own { service, stop, serving }), config })
     }
 
-    /// The host, for the company that is named; without one it is about the host.
+    /// The host, with the company if one is named.
     pub(super) async fn session(&self) -> Result<Session, CliError> {
         match self.company.open().await {
             Err(CliError::Input { what, .. }) if what == "--company" => self.company.host.open().await,
@@ -107,20 +103,21 @@ impl Place {
         }
     }
 
-    /// Copies a component into the plugins directory and has the host look at it. Answers none where it is kept out.
+    /// Copies a component into the plugins directory and lets the host scan it. Answers none if the
+    /// host refuses it.
     pub(super) async fn swap(&self, component: &Path) -> Result<Option<Swapped>, CliError> {
         let name = |error: &dyn std::fmt::Display| CliError::input(component.display().to_string(), error);
         let bytes = std::fs::read(component).map_err(|error| name(&error))?;
         let digest = Digest::of(&bytes);
         let target = self.plugins.join(component.file_name().unwrap_or_default());
-        // Under another name first: a host must not look at half of it.
+        // Under another name first, so that the host never sees a part of the file.
         let mut file = tempfile::Builder::new().prefix(".memhost-dev-").tempfile_in(&self.plugins)?;
         std::io::Write::write_all(&mut file, &bytes)?;
         #[cfg(unix)]
         file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
         file.persist(&target).map_err(|error| name(&error.error))?;
         let session = self.session().await?;
-        for _ in 0..LOOKS {
+        for _ in 0..SCANS {
             let plugins = session.host.post("/control/v1/plugins/scan", &json!({})).await?;
             let is_it = |plugin: &&Value| text(plugin, "/digest") == digest.to_string();
             if let Some(plugin) = items(&plugins, "admitted").iter().find(is_it) {
@@ -128,22 +125,24 @@ impl Place {
             }
             let is_its_file = |refused: &&Value| Path::new(&text(refused, "/path")).file_name() == target.file_name();
             if let Some(refused) = items(&plugins, "refused").iter().find(is_its_file) {
-                line(&format!("the host keeps it out: {}", text(refused, "/reason")))?;
+                let reason = text(refused, "/reason");
+                line(&format!("the host refuses the build: {reason}; the previous build keeps serving"))?;
                 return Ok(None);
             }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            tokio::time::sleep(BETWEEN_SCANS).await;
         }
-        let message = format!("the host does not see {}; is that its plugins directory?", target.display());
+        let message =
+            format!("the host does not find {}; give the plugins directory of the running host", target.display());
         Err(CliError::input("--into", message))
     }
 
-    /// Has every binding of the provider take the build over, and says how they stand.
+    /// Calls every binding of the provider, so that it switches to the build, and says which did.
     async fn serving(&self, session: &Session, plugin: &Value, digest: Digest) -> Result<Swapped, CliError> {
         let provider = text(plugin, "/description/providerKey");
         let build = format!("{provider} {} ({})", text(plugin, "/description/version"), digest.short());
         if session.company.is_empty() {
-            let said = format!("{build} is admitted; --company NAME also waits until its bindings are served by it");
-            return Ok(Swapped { provider, digest, said, is_given_up: false });
+            let said = format!("{build} is admitted; add --company NAME to see which bindings it serves");
+            return Ok(Swapped { provider, digest, said, is_rollback_reported: false });
         }
         if self.own.is_some() {
             self.bind(session, plugin, &provider).await?;
@@ -152,7 +151,7 @@ impl Place {
         let mut said = Vec::new();
         for binding in items(&bindings, "items").iter().filter(|binding| binding["providerKey"] == *provider) {
             let key = text(binding, "/key");
-            // A binding takes a build over with its next call.
+            // A binding switches to another build at its next call.
             let body = json!({ "scope": { "companyId": session.company }, "bindingKey": key, "limit": 1 });
             let called = session.host.post(&session.runtime("list"), &body).await;
             let now = session.get(&format!("bindings/{}", escape(&key))).await?;
@@ -167,22 +166,21 @@ impl Place {
         } else {
             format!("{build} {}", said.join(" and "))
         };
-        Ok(Swapped { provider, digest, said, is_given_up: false })
+        Ok(Swapped { provider, digest, said, is_rollback_reported: false })
     }
 
-    /// Why the host went back to the build before, for a binding that it did so for: a call that fails is answered by
-    /// that.
-    pub(super) async fn gone_back(&self, key: &str, digest: Digest) -> Result<Option<String>, CliError> {
+    /// Why the host went back to the previous build for this binding, if it did.
+    pub(super) async fn rollback(&self, key: &str, digest: Digest) -> Result<Option<String>, CliError> {
         let session = self.session().await?;
         if session.company.is_empty() || key.is_empty() {
             return Ok(None);
         }
         let binding = session.get(&format!("bindings/{}", escape(key))).await?;
         let kept = items(&binding, "rejectedVersions").iter().find(|kept| text(kept, "/digest") == digest.to_string());
-        Ok(kept.map(|kept| format!("the host went back to the build before, for {key}: {}", text(kept, "/reason"))))
+        Ok(kept.map(|kept| format!("the host went back to the previous build for {key}: {}", text(kept, "/reason"))))
     }
 
-    /// Our own host has a binding of it, with everything that it asks for but the network.
+    /// Creates a binding on the host of this command, with everything that the provider requests except the network.
     async fn bind(&self, session: &Session, plugin: &Value, provider: &str) -> Result<(), CliError> {
         let asked = plugin["description"]["permissions"].clone();
         let asked: Vec<PermissionRequest> = serde_json::from_value(asked).map_err(CliError::host)?;
@@ -197,7 +195,7 @@ impl Place {
         Ok(())
     }
 
-    /// Ends the host that was run for it.
+    /// Stops the host that this command runs.
     pub(super) async fn end(self) -> Result<(), CliError> {
         let Some(Own { service, stop, serving }) = self.own else { return Ok(()) };
         let _ = stop.send(());
@@ -209,17 +207,14 @@ impl Place {
     }
 }
 
-/// Why a binding is still served by another build.
+/// Why another build still serves a binding.
 fn why(binding: &Value, digest: Digest) -> String {
     let is_it = |build: &&Value| text(build, "/digest") == digest.to_string();
     if let Some(kept) = items(binding, "rejectedVersions").iter().find(is_it) {
         return text(kept, "/reason");
     }
     if items(binding, "waiting").iter().any(|build| is_it(&build)) {
-        return format!(
-            "it asks for more than was granted; `memhost binding grant {}` shows what",
-            text(binding, "/key")
-        );
+        return format!("it requests more than was granted; see `memhost binding grant {}`", text(binding, "/key"));
     }
-    format!("{} does; its version is higher, or the binding is held to it", text(binding, "/serving/version"))
+    format!("{} does; its version is higher, or the binding is pinned to it", text(binding, "/serving/version"))
 }

@@ -1,4 +1,4 @@
-//! What a record keeps of an operation: what was asked, and the outline of what was answered.
+//! The request and the outline of the answer, from an operation record.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::CliError;
 use crate::output::text;
 use memhost_types::OperationKind;
 
-/// An operation that can be asked again.
+/// An operation that can be repeated.
 pub(super) struct Recorded {
     /// The route of the runtime plane.
     pub(super) route: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Out of a record, where that has all of what was asked.
+    /// From a record that holds the whole request.
     pub(super) fn of(operation: &Value, binding: &Value) -> Result<Self, CliError> {
         let (id, kind) = (text(operation, "/id"), text(operation, "/kind"));
         let wrong = |message: String| CliError::input("OPERATION", format!("{id} {message}"));
@@ -24,7 +24,9 @@ impl Recorded {
             .ok()
             .filter(|kind| !matches!(kind, OperationKind::Export | OperationKind::Import));
         let Some(route) = asked.and_then(OperationKind::route) else {
-            return Err(wrong(format!("is of the kind {kind}, which nobody asked of a provider; choose another one")));
+            return Err(wrong(format!(
+                "is of the kind {kind}, which is not a request to a provider; choose another operation"
+            )));
         };
         let key = text(binding, "/key");
         let how = format!(
@@ -35,13 +37,13 @@ impl Recorded {
             operation["payload"]["text"].as_str().ok_or_else(|| wrong(format!("has no copy of its request: {how}")))?;
         let bytes = operation["payload"]["bytes"].as_u64().unwrap_or_default();
         if bytes > kept.len() as u64 {
-            return Err(wrong(format!("has only {} of {bytes} bytes of what was asked: {how}", kept.len())));
+            return Err(wrong(format!("has only {} of {bytes} bytes of its request: {how}", kept.len())));
         }
         let mut request: Value =
             serde_json::from_str(kept).map_err(|error| wrong(format!("has a request that cannot be read: {error}")))?;
         if let Some(members) = request.as_object_mut() {
             members.retain(|_, value| !value.is_null());
-            // A cursor is good for the host that made it.
+            // Only the host that made a cursor accepts it.
             members.remove("cursor");
             members.insert("bindingKey".to_owned(), key.into());
         }
@@ -49,7 +51,7 @@ impl Recorded {
     }
 }
 
-/// What a record says of an answer: which records, how many, and how it ended.
+/// What a record says of an answer: the records, their number, and the outcome.
 pub(super) fn outline(operation: &Value) -> Value {
     let outline = json!({
         "outcome": operation["outcome"],
@@ -60,7 +62,7 @@ pub(super) fn outline(operation: &Value) -> Value {
     without_id(&outline, &text(operation, "/id"))
 }
 
-/// An answer without what differs each time: its operation's id, also in ids that are made of it, and times.
+/// An answer without what differs each time: the operation's id, also within other ids, and times.
 pub(super) fn settled(answer: &Value, id: &str) -> Value {
     let mut answer = answer.clone();
     if let Some(members) = answer.as_object_mut() {

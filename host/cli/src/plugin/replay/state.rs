@@ -1,5 +1,5 @@
-//! What is stored when a recorded operation is asked again: a copy of a data directory or of a backup, the records that
-//! a running host lists, or nothing.
+//! The stored data on which a recorded operation is repeated: a copy of a data directory or a backup, the records that a
+//! running host lists, or nothing.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,32 +7,34 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::ReplayArgs;
-use crate::context::Target;
+use crate::argument::without_nulls;
+use crate::connection::Connection;
 use crate::output::{escape, text};
-use crate::page::items;
+use crate::page::{items, next_cursor};
 use crate::plugin::trial::{self, Trial};
 use crate::session::Session;
 use crate::{Backend, CliError};
 use memhost_core::restore_backup;
+use memhost_types::Pages;
 
-/// More records than these are not taken from a running host.
+/// The most records that are copied from a running host.
 const MOST_RECORDS: usize = 10_000;
-/// So many are read and written at once.
+/// The number of records in one request.
 const PAGE: usize = 500;
 
-/// What is known of the operation, and what is stored.
+/// The operation, its binding, and the stored data.
 pub(super) struct State {
     pub(super) operation: Value,
     pub(super) binding: Value,
-    /// Description.
+    /// A description of the data.
     pub(super) about: String,
-    /// The build that answered last, where it is there.
+    /// The build that serves the binding, if the copy has it.
     pub(super) build: Option<PathBuf>,
     records: Vec<Value>,
 }
 
 impl State {
-    /// Reads the operation; a copied state is in the directories `before` and `after` of `scratch` then.
+    /// Reads the operation. Copied data goes to the directories `before` and `after` of `scratch`.
     pub(super) async fn take(args: &ReplayArgs, scratch: &Path) -> Result<Self, CliError> {
         let copies = [scratch.join("before"), scratch.join("after")];
         let about = match (&args.backup, &args.company.host.data_dir) {
@@ -52,17 +54,13 @@ impl State {
     }
 
     async fn of_copy(args: &ReplayArgs, copy: &Path, about: String) -> Result<Self, CliError> {
-        let company = match &args.company.company {
-            Some(company) => Some(company.clone()),
-            None => Target::of(&args.company.host)?.company,
-        };
+        let connection = Connection::of(&args.company.host)?;
         let missing = || CliError::input("--company", "is missing; give it, or set MEMHOST_COMPANY");
-        let company = company.ok_or_else(missing)?;
+        let company = args.company.named(&connection).ok_or_else(missing)?;
         let service = trial::quiet(copy).await?;
-        let session =
-            Session { host: Backend::of(service), format: args.company.host.output.format(), company, agent: None };
+        let (host, format) = (Backend::of(service), args.company.host.output.format());
+        let session = Session { host, format, company, agent: None, connection };
         let (operation, binding) = known(args, &session).await?;
-        // Its builds are kept by their digests.
         let digest = text(&binding, "/serving/digest").replace(':', "-");
         let build = copy.join("data/components").join(format!("{digest}.wasm"));
         let build = Some(build).filter(|build| !digest.is_empty() && build.is_file());
@@ -72,27 +70,23 @@ impl State {
     async fn of_running(args: &ReplayArgs) -> Result<Self, CliError> {
         let session = args.company.open().await?;
         let (operation, binding) = known(args, &session).await?;
-        let (mut records, mut cursor) = (Vec::new(), Value::Null);
-        while !args.empty && records.len() < MOST_RECORDS {
-            let mut body = json!({
-                "scope": { "companyId": session.company }, "bindingKey": binding["key"], "limit": PAGE,
-            });
-            if !cursor.is_null() {
-                body["cursor"] = cursor;
-            }
+        let (mut records, mut pages) = (Vec::new(), Pages::default());
+        let mut next = pages.next().filter(|_| !args.empty);
+        while let Some(cursor) = next.take_if(|_| records.len() < MOST_RECORDS) {
+            let body = without_nulls(json!({
+                "scope": { "companyId": session.company }, "bindingKey": binding["key"], "limit": PAGE, "cursor": cursor,
+            }));
             let page = session.host.post(&session.runtime("list"), &body).await?;
             records.extend_from_slice(items(&page, "items"));
-            cursor = page["nextCursor"].clone();
-            if cursor.is_null() {
-                break;
-            }
+            pages.go_on(next_cursor(&page));
+            next = pages.next();
         }
         let about = match args.empty {
             true => "an empty store".to_owned(),
             false => format!(
                 "the {}{} records that the host lists, without agents and other data of the provider; --data-dir or \
                  --backup uses all data",
-                if cursor.is_null() { "" } else { "first " },
+                if next.is_none() { "" } else { "first " },
                 records.len()
             ),
         };
@@ -101,7 +95,6 @@ impl State {
 
     /// Writes the listed records through the provider.
     pub(super) async fn fill(&self, trial: &Trial) -> Result<(), CliError> {
-        let path = format!("/runtime/v1/companies/{}/records", escape(trial.company.as_str()));
         let of_one_source = self.records.chunk_by(|one, next| one["source"] == next["source"]);
         for records in of_one_source.flat_map(|records| records.chunks(PAGE)) {
             let written: Vec<Value> = records.iter().map(record).collect();
@@ -111,7 +104,7 @@ impl State {
             if !records[0]["source"].is_null() {
                 body["source"] = records[0]["source"].clone();
             }
-            trial.host.post(&path, &body).await?;
+            trial.host.post(&trial.runtime("records"), &body).await?;
         }
         Ok(())
     }
@@ -127,27 +120,27 @@ fn record(snippet: &Value) -> Value {
     record
 }
 
-/// The operation, and the binding that it went to.
+/// The operation and its binding.
 async fn known(args: &ReplayArgs, session: &Session) -> Result<(Value, Value), CliError> {
     let operation = session.get(&format!("operations/{}", escape(&args.id))).await?;
     let key = text(&operation, "/bindingKey");
     if key.is_empty() {
-        let message = format!("{} reached no binding, so there is nothing to ask again", args.id);
+        let message = format!("{} reached no binding, so it cannot be repeated", args.id);
         return Err(CliError::input("OPERATION", message));
     }
     let binding = session.get(&format!("bindings/{}", escape(&key))).await?;
     Ok((operation, binding))
 }
 
-/// Copies a data directory while nobody else has it.
+/// Copies a data directory that no host uses.
 fn copy_stopped(data_dir: &Path, copies: &[PathBuf]) -> Result<(), CliError> {
     let wrong = |message: String| CliError::input("--data-dir", format!("{}: {message}", data_dir.display()));
     let lock = File::options().write(true).open(data_dir.join("LOCK"));
-    let lock = lock.map_err(|error| wrong(format!("is no data directory of a host: {error}")))?;
+    let lock = lock.map_err(|error| wrong(format!("is not a data directory of a host: {error}")))?;
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let message = "a host has it; name that host with --url, or make a backup of it and take --backup";
+            let message = "a host uses it; name that host with --url, or make a backup and give it with --backup";
             return Err(wrong(message.to_owned()));
         }
         Err(TryLockError::Error(error)) => return Err(wrong(error.to_string())),

@@ -1,4 +1,4 @@
-//! What a person's decision makes of what waits.
+//! The effects of decisions.
 
 use crate::material::{clip, text};
 use crate::rules::query::has;
@@ -7,14 +7,14 @@ use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::CallError;
 use memhost_types::{Decision, ProviderError, RecordHandle, RecordWrite, Snippet};
 
-/// An edit has the text with this number.
+/// The number of the text of an edit.
 const EDITED: usize = 7;
 
-/// A record that waits, made of the text with this number.
+/// A waiting record with the text of this number.
 async fn one(subject: &Subject, n: usize) -> Result<Snippet, Stop> {
     match subject.make_pending(n, 1).await?.into_iter().next() {
         Some(snippet) => Ok(snippet),
-        None => skipped("nothing waits for a person"),
+        None => skipped("no record waits for review"),
     }
 }
 
@@ -31,7 +31,7 @@ async fn decided(subject: &Subject, handle: &RecordHandle, decision: Decision) -
 fn some(answer: Option<Snippet>) -> Result<Snippet, Stop> {
     match answer {
         Some(record) => Ok(record),
-        None => failed("`decide` answers no record, and nothing was rejected"),
+        None => failed("`decide` answers no record, although nothing was rejected"),
     }
 }
 
@@ -56,11 +56,11 @@ pub(super) async fn rejected(subject: &Subject) -> Verdict {
     holds(answer.is_none(), || "`decide` answers a record".to_owned())?;
     holds(!waits(subject, &handle).await?, || "it still waits".to_owned())?;
     let there = subject.get(subject.scope(), &handle).await?;
-    holds(there.is_none(), || "`get-record` answers it".to_owned())?;
+    holds(there.is_none(), || "`get-record` returns it".to_owned())?;
     let listed = subject.list(subject.scope()).await?;
-    holds(!has(&listed, &handle), || "`list-records` answers it".to_owned())?;
+    holds(!has(&listed, &handle), || "`list-records` returns it".to_owned())?;
     let found = subject.query(subject.scope(), &waiting.text).await?;
-    holds(!has(&found, &handle), || "`query` answers it".to_owned())
+    holds(!has(&found, &handle), || "`query` returns it".to_owned())
 }
 
 pub(super) async fn edited(subject: &Subject) -> Verdict {
@@ -78,7 +78,7 @@ pub(super) async fn id_is_ignored(subject: &Subject) -> Verdict {
     let own = subject.name("own");
     let write = subject.write_as(&own, &text(EDITED));
     let answer = subject.try_decide(&subject.scope(), &handle, Decision::Edit, Some(&write)).await;
-    // An answer with another id was refused by the host before this.
+    // The host has refused an answer with another id already.
     some(answered("decide", answer)?)?;
     let there = subject.get(subject.scope(), &subject.handle(&own)?).await?;
     holds(there.is_none(), || "there is a record under the edit's id".to_owned())
@@ -92,13 +92,13 @@ pub(super) async fn twice(subject: &Subject) -> Verdict {
         let again = fresh.try_decide(&subject.scope(), &handle, decision, edit(subject, decision).as_ref()).await;
         let again = match again {
             Err(CallError::Provider(error)) => {
-                return failed(format!("`{decision}` is answered again with {}: {error}", variant(&error)));
+                return failed(format!("the second `{decision}` answers {}: {error}", variant(&error)));
             }
             again => answered("decide", again)?,
         };
         let said = |answer: &Option<Snippet>| answer.as_ref().map_or("none".to_owned(), |record| clip(&record.text));
         let (first, again) = (said(&first), said(&again));
-        holds(first == again, || format!("`{decision}` answers {first} at first, then {again}"))?;
+        holds(first == again, || format!("`{decision}` answers {first}, then {again}"))?;
     }
     Ok(())
 }
@@ -122,13 +122,13 @@ pub(super) async fn stands(subject: &Subject) -> Verdict {
         }
         let after = subject.get(subject.scope(), &handle).await?.map(|record| record.text);
         holds(before == after, || {
-            format!("`{other}` after `{first}` is refused, and yet the record was {before:?}, and is {after:?}")
+            format!("`{other}` after `{first}` is refused, but the record was {before:?} and is {after:?}")
         })?;
     }
     Ok(())
 }
 
-/// Who keeps no trace of what was rejected cannot tell an id that was never given from one that was decided otherwise.
+/// Fails if a decision is accepted. Both errors are allowed, because a provider need not remember rejected records.
 fn refused(answer: Result<Option<Snippet>, CallError>, decision: Decision) -> Verdict {
     match answer {
         Err(CallError::Provider(ProviderError::NotFound(_) | ProviderError::InvalidRequest { .. })) => Ok(()),

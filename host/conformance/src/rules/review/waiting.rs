@@ -1,4 +1,4 @@
-//! What waits, before anybody has decided.
+//! Records that wait for review.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::subject::Subject;
 use crate::verdict::{Verdict, failed, holds};
 use memhost_types::{ForgetEffect, Intent, QueryRequest, Snippet};
 
-/// Between two records that come to wait: a guest's clock goes in steps of 100 milliseconds.
+/// The time between two records, because a guest's clock advances in steps of 100 milliseconds.
 const APART: Duration = Duration::from_millis(150);
 
 pub(super) async fn hidden(subject: &Subject) -> Verdict {
@@ -18,7 +18,7 @@ pub(super) async fn hidden(subject: &Subject) -> Verdict {
         for request in [question, preamble] {
             let found = subject.ask(&request).await?;
             holds(!has(&found, &snippet.handle), || {
-                format!("a query for {:?} answers `{}`, which waits", request.query, snippet.handle.provider_record_id)
+                format!("a query for {:?} returns `{}`, which waits", request.query, snippet.handle.provider_record_id)
             })?;
         }
     }
@@ -37,7 +37,9 @@ pub(super) async fn oldest_first(subject: &Subject) -> Verdict {
     }
     let listed = subject.pending(&subject.scope()).await?;
     let is_in_order = came.len() == listed.len() && came.iter().zip(&listed).all(|(a, b)| a.handle == b.handle);
-    holds(is_in_order, || format!("they came as {}, and are listed as {}", ids(&came), ids(&listed)))
+    holds(is_in_order, || {
+        format!("they were created in the order {}, but are listed in the order {}", ids(&came), ids(&listed))
+    })
 }
 
 pub(super) async fn limit(subject: &Subject) -> Verdict {
@@ -51,7 +53,7 @@ pub(super) async fn pages(subject: &Subject) -> Verdict {
     let listed = subject.pending_by(&subject.scope(), 1).await?;
     for snippet in &came {
         let times = listed.iter().filter(|item| item.handle == snippet.handle).count();
-        holds(times == 1, || format!("`{}` comes {times} times", snippet.handle.provider_record_id))?;
+        holds(times == 1, || format!("the list has `{}` {times} times", snippet.handle.provider_record_id))?;
     }
     Ok(())
 }
@@ -61,7 +63,7 @@ pub(super) async fn partitions(subject: &Subject) -> Verdict {
     for other in [subject.other_agent(), other_subject(subject)] {
         let listed = subject.pending(&other).await?;
         if let Some(strange) = held.iter().find(|snippet| has(&listed, &snippet.handle)) {
-            return failed(format!("`{}` is listed there", strange.handle.provider_record_id));
+            return failed(format!("the list has `{}`", strange.handle.provider_record_id));
         }
     }
     Ok(())

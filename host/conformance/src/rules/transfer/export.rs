@@ -1,4 +1,4 @@
-//! What goes out.
+//! Rules of exports.
 
 use serde_json::Value;
 
@@ -12,29 +12,31 @@ use crate::verdict::{Verdict, failed, holds, skipped};
 /// Long records that have more than one MiB together, and the bytes of each.
 const LONG: usize = 24;
 const LONG_BYTES: usize = 60_000;
-/// A shorter id may stand in a line by chance.
+/// A shorter id may be part of a line by chance.
 const TELLING: usize = 8;
 
 pub(super) async fn whole_lines(subject: &Subject) -> Verdict {
     written(subject).await?;
-    // Lines that are no JSON, and a part that ends within a line, were refused by the host before this.
+    // The host has refused lines that are not JSON, and parts that end within a line, already.
     exported(subject).await.map(drop)
 }
 
 pub(super) async fn anew(subject: &Subject) -> Verdict {
     written(subject).await?;
-    // The order of lines, and of the members of one, is the provider's own.
+    // Lines and their members may be in any order.
     let read = |parts: Vec<String>| -> Vec<Value> {
         parts.iter().flat_map(|part| part.lines()).filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
     let first = read(exported(subject).await?);
     let mut again = read(subject.beside().await?.export(&subject.scope()).await?);
-    holds(first.len() == again.len(), || format!("{} lines at first, then {}", first.len(), again.len()))?;
+    holds(first.len() == again.len(), || {
+        format!("the first export has {} lines, the second {}", first.len(), again.len())
+    })?;
     for line in &first {
         let same = again.iter().position(|other| other == line);
         same.map(|at| again.swap_remove(at));
     }
-    holds(again.is_empty(), || format!("{} of {} lines are other ones", again.len(), first.len()))
+    holds(again.is_empty(), || format!("{} of {} lines differ", again.len(), first.len()))
 }
 
 pub(super) async fn to_the_end(subject: &Subject) -> Verdict {
@@ -42,10 +44,10 @@ pub(super) async fn to_the_end(subject: &Subject) -> Verdict {
     for n in 0..LONG {
         let mut long = text(n).repeat(LONG_BYTES / text(n).len() + 1);
         long.truncate(LONG_BYTES);
-        // A limit on texts or on what is stored is the provider's own.
+        // The provider may limit texts and storage.
         match subject.upsert(subject.scope(), None, vec![subject.write(&long)]).await {
             Ok(made) => handles.extend(made),
-            Err(error) => return skipped(format!("{} texts of {LONG_BYTES} bytes are not taken: {error}", n + 1)),
+            Err(error) => return skipped(format!("{} texts of {LONG_BYTES} bytes are not accepted: {error}", n + 1)),
         }
     }
     let parts = exported(subject).await?;
@@ -64,7 +66,7 @@ pub(super) async fn partitions(subject: &Subject) -> Verdict {
         parts.iter().any(|part| part.contains(&text(0)) || (id.len() >= TELLING && part.contains(id)))
     };
     if !has_it(subject.export(&own).await?) {
-        return skipped("its lines show neither ids nor texts");
+        return skipped("the lines contain neither ids nor texts");
     }
     let others = [("agent", subject.other_agent()), ("subject", other_subject(subject))].map(|(what, mut scope)| {
         scope.namespace.clone_from(&own.namespace);
@@ -72,7 +74,7 @@ pub(super) async fn partitions(subject: &Subject) -> Verdict {
     });
     for (what, other) in others.into_iter().chain([("namespace", in_namespace(subject, "two"))]) {
         if has_it(subject.export(&other).await?) {
-            return failed(format!("the export of another {what} has it"));
+            return failed(format!("the export of another {what} contains the record"));
         }
     }
     Ok(())
@@ -83,8 +85,8 @@ pub(super) async fn forgotten(subject: &Subject) -> Verdict {
     subject.put(subject.scope(), &text(1)).await?;
     let has_it = |parts: &[String]| parts.iter().any(|part| part.contains(&text(0)));
     if !has_it(&exported(subject).await?) {
-        return skipped("its lines do not show texts");
+        return skipped("the lines do not contain texts");
     }
     subject.forget(subject.scope(), &[handle]).await?;
-    holds(!has_it(&subject.export(&subject.scope()).await?), || "the export has its text".to_owned())
+    holds(!has_it(&subject.export(&subject.scope()).await?), || "the export contains its text".to_owned())
 }

@@ -1,4 +1,4 @@
-//! What comes in.
+//! Rules of imports.
 
 use super::{difference, exported, fresh, imported, written};
 use crate::rules::query::has;
@@ -20,7 +20,7 @@ pub(super) async fn lossless(subject: &Subject) -> Verdict {
 
 pub(super) async fn waits(subject: &Subject) -> Verdict {
     if !subject.interfaces.contains(&OptionalInterface::Review) {
-        return skipped("nothing waits for a person: the component does not export `review`");
+        return skipped("no record waits for review: the component does not export `review`");
     }
     let held = subject.make_pending(0, 1).await?;
     let parts = exported(subject).await?;
@@ -28,7 +28,7 @@ pub(super) async fn waits(subject: &Subject) -> Verdict {
     imported(&there, &parts).await?;
     match difference(&held, &there.pending(&subject.scope()).await?) {
         None => Ok(()),
-        Some(difference) => failed(format!("of what waits, {difference}")),
+        Some(difference) => failed(format!("of the waiting records, {difference}")),
     }
 }
 
@@ -39,7 +39,9 @@ pub(super) async fn once(subject: &Subject) -> Verdict {
     imported(&there, &parts).await?;
     for (place, binding) in [("the other binding", &there), ("its own binding", subject)] {
         let new = imported(binding, &parts).await?;
-        holds(new == 0, || format!("{place} has the records, and the report says that {new} lines were `imported`"))?;
+        holds(new == 0, || {
+            format!("{place} has the records already, but the report says that {new} lines were `imported`")
+        })?;
         let after = binding.list(subject.scope()).await?;
         if let Some(difference) = difference(&records, &after) {
             return failed(format!("in {place}, {difference}"));
@@ -56,9 +58,9 @@ async fn whole_and_broken(subject: &Subject) -> Result<(String, String), Stop> {
     };
     let line: Vec<char> = whole.lines().next().unwrap_or_default().chars().collect();
     let broken: String = line[..line.len() / 2].iter().collect();
-    // What is still JSON may still be a line.
+    // If it is still JSON, it may be a valid line.
     match serde_json::from_str::<serde_json::Value>(&broken) {
-        Ok(_) => skipped("half a line is a line"),
+        Ok(_) => skipped("half a line is still a valid line"),
         Err(_) => Ok((whole, broken + "\n")),
     }
 }
@@ -66,8 +68,8 @@ async fn whole_and_broken(subject: &Subject) -> Result<(String, String), Stop> {
 async fn refusal(there: &Subject, lines: &str) -> Result<ProviderError, Stop> {
     match there.try_import(&there.scope(), lines).await {
         Err(CallError::Provider(error)) => Ok(error),
-        Ok(report) => failed(format!("a line that is cut off is taken: {} were imported", report.imported)),
-        error => answered("import-records", error).and_then(|_| failed("it is taken")),
+        Ok(report) => failed(format!("a broken line is accepted: {} records were imported", report.imported)),
+        error => answered("import-records", error).and_then(|_| failed("a broken line is accepted")),
     }
 }
 
@@ -76,7 +78,7 @@ pub(super) async fn all_or_none(subject: &Subject) -> Verdict {
     let there = fresh(subject).await?;
     refusal(&there, &(whole + &broken)).await?;
     let listed = there.list(subject.scope()).await?.len();
-    holds(listed == 0, || format!("the lines are refused, and {listed} records are there"))
+    holds(listed == 0, || format!("the lines are refused, but {listed} records exist"))
 }
 
 pub(super) async fn names_the_line(subject: &Subject) -> Verdict {
@@ -89,7 +91,7 @@ pub(super) async fn names_the_line(subject: &Subject) -> Verdict {
         };
         let named = format!("lines.{at}");
         let is_named = field == named || field.starts_with(&format!("{named}."));
-        holds(is_named, || format!("line {at} is broken, and the field is {field:?}"))?;
+        holds(is_named, || format!("line {at} is broken, but the field is {field:?}"))?;
     }
     Ok(())
 }
@@ -99,14 +101,14 @@ pub(super) async fn stays(subject: &Subject) -> Verdict {
     let other = subject.other_agent();
     for part in exported(subject).await? {
         match subject.try_import(&other, &part).await {
-            // Whether what is another one's is refused or left where it is, is the provider's own.
+            // The provider may refuse the lines, or ignore them.
             Ok(_) | Err(CallError::Provider(_)) => {}
             error => drop(answered("import-records", error)?),
         }
     }
     let theirs = subject.list(other).await?;
     if let Some(strange) = records.iter().find(|record| has(&theirs, &record.handle)) {
-        return failed(format!("`{}` is listed for that agent", strange.handle.provider_record_id));
+        return failed(format!("the list of that agent has `{}`", strange.handle.provider_record_id));
     }
     match difference(&records, &subject.list(subject.scope()).await?) {
         None => Ok(()),

@@ -2,51 +2,50 @@
 //! survive changes.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use crate::{CliError, directories};
+use crate::{CliError, directories, toml_file};
 
 /// The variable that names another contexts file.
-pub(super) const VARIABLE: &str = "MEMHOST_CLI_CONFIG";
+pub(crate) const VARIABLE: &str = "MEMHOST_CLI_CONFIG";
 
 /// The content of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct File {
-    /// The current context.
-    pub(super) default: Option<String>,
-    pub(super) contexts: BTreeMap<String, Context>,
+pub(crate) struct File {
+    pub(crate) default: Option<String>,
+    pub(crate) contexts: BTreeMap<String, Context>,
     /// The file's path; relative paths in the file start from its directory.
     #[serde(skip)]
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 /// A host, a token for it, and a company.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Context {
-    pub(super) url: Option<String>,
-    pub(super) control_url: Option<String>,
-    pub(super) token: Option<String>,
-    pub(super) token_file: Option<PathBuf>,
-    pub(super) token_command: Option<String>,
-    pub(super) company: Option<String>,
-    pub(super) agent: Option<String>,
+pub(crate) struct Context {
+    pub(crate) url: Option<String>,
+    pub(crate) control_url: Option<String>,
+    pub(crate) token: Option<String>,
+    pub(crate) token_file: Option<PathBuf>,
+    pub(crate) token_command: Option<String>,
+    pub(crate) company: Option<String>,
+    pub(crate) agent: Option<String>,
 }
 
 /// The path of the file.
-pub(super) fn path() -> Option<PathBuf> {
+pub(crate) fn path() -> Option<PathBuf> {
     directories::given(VARIABLE).or_else(|| Some(directories::config()?.join("config.toml")))
 }
 
 impl File {
     /// Reads this person's contexts file; empty where there is none.
-    pub(super) fn read() -> Result<Self, CliError> {
+    pub(crate) fn read() -> Result<Self, CliError> {
         match path() {
             Some(path) => Self::at(&path),
             None => Ok(Self::default()),
@@ -54,13 +53,9 @@ impl File {
     }
 
     /// Reads a file; empty where there is none.
-    pub(super) fn at(path: &Path) -> Result<Self, CliError> {
+    pub(crate) fn at(path: &Path) -> Result<Self, CliError> {
         let wrong = |message: String| CliError::input(path.display().to_string(), message);
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(wrong(format!("{error}; {VARIABLE} names another file"))),
-        };
+        let text = toml_file::read(path)?;
         let mut file: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         file.path = path.to_owned();
         if file.contexts.values().any(|context| context.token.is_some()) {
@@ -72,8 +67,7 @@ impl File {
         Ok(file)
     }
 
-    /// The context of this name.
-    pub(super) fn get(&self, name: &str) -> Result<&Context, CliError> {
+    pub(crate) fn get(&self, name: &str) -> Result<&Context, CliError> {
         self.contexts.get(name).ok_or_else(|| {
             let near = |known: &&String| strsim::jaro_winkler(known, name);
             let nearest = self.contexts.keys().max_by(|a, b| near(a).total_cmp(&near(b)));
@@ -87,7 +81,7 @@ impl File {
     }
 
     /// The token of a context, from its value, file or command.
-    pub(super) fn token(&self, context: &Context) -> Result<Option<String>, CliError> {
+    pub(crate) fn token(&self, context: &Context) -> Result<Option<String>, CliError> {
         if let Some(token) = &context.token {
             return Ok(Some(token.clone()));
         }
@@ -112,28 +106,8 @@ impl File {
     }
 }
 
-/// Changes the file atomically; only its owner can read it.
-pub(super) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut) -> Result<(), CliError>) -> Result<(), CliError> {
-    let wrong = |message: String| CliError::input(path.display().to_string(), message);
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(wrong(error.to_string())),
-    };
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| wrong(error.to_string()))?;
-    change(&mut document)?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    made.map_err(|error| wrong(error.to_string()))?;
-    // A temporary file is readable by its owner only, also after the rename.
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| wrong(error.to_string()))?;
-    std::io::Write::write_all(&mut file, document.to_string().as_bytes()).map_err(|error| wrong(error.to_string()))?;
-    file.persist(path).map_err(|error| wrong(error.error.to_string()))?;
-    Ok(())
-}
-
 /// The table of all contexts, created where it is missing.
-pub(super) fn contexts(document: &mut DocumentMut) -> Result<&mut Table, CliError> {
+pub(crate) fn contexts(document: &mut DocumentMut) -> Result<&mut Table, CliError> {
     let table = document.entry("contexts").or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);
@@ -143,7 +117,7 @@ pub(super) fn contexts(document: &mut DocumentMut) -> Result<&mut Table, CliErro
 }
 
 /// Sets the given settings; an empty text removes a setting.
-pub(super) fn put(table: &mut Table, settings: &[(&str, Option<&str>)]) {
+pub(crate) fn put(table: &mut Table, settings: &[(&str, Option<&str>)]) {
     for (name, given) in settings {
         match given {
             None => {}

@@ -1,0 +1,34 @@
+//! Changing a TOML file that a person writes, too: comments and formatting stay.
+
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
+
+use toml_edit::DocumentMut;
+
+use super::CliError;
+
+/// The text of a file; empty if there is none.
+pub(super) fn read(path: &Path) -> Result<String, CliError> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(|error| CliError::file(path, &error)),
+    }
+}
+
+/// Changes a file in one step, so that a program that reads it meanwhile sees the old or the new one. A new file is
+/// readable by its owner only.
+pub(super) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut) -> Result<(), CliError>) -> Result<(), CliError> {
+    let wrong = |error: std::io::Error| CliError::file(path, &error);
+    let text = read(path)?;
+    let parsed = text.parse::<DocumentMut>();
+    let mut document = parsed.map_err(|error| CliError::input(path.display().to_string(), error))?;
+    change(&mut document)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(wrong)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(wrong)?;
+    std::io::Write::write_all(&mut file, document.to_string().as_bytes()).map_err(wrong)?;
+    let mode = std::fs::metadata(path).map_or(0o600, |found| found.permissions().mode());
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(mode)).map_err(wrong)?;
+    file.persist(path).map_err(|error| wrong(error.error))?;
+    Ok(())
+}
