@@ -119,7 +119,7 @@ async fn hooks() {
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..64 {
         let (service, event) = (Arc::clone(host.service()), event("same".to_owned()));
-        tasks.spawn(async move { service.deliver(&caller(), event).await.unwrap() });
+        tasks.spawn(async move { Arc::clone(&service).deliver(&caller(), event).await.unwrap() });
     }
     let receipts = tasks.join_all().await;
     let alike = receipts.iter().all(|receipt| receipt.deliveries == receipts[0].deliveries);
@@ -137,7 +137,7 @@ async fn hooks() {
         let events: Vec<HookEvent> = (0..HOOKS / 64).map(|n| event(format!("{task}-{n}"))).collect();
         tasks.spawn(async move {
             for event in events {
-                service.deliver(&caller(), event).await.unwrap();
+                Arc::clone(&service).deliver(&caller(), event).await.unwrap();
             }
         });
     }

@@ -13,8 +13,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
     "ADM-02" "It imports only the contract and WASI"
         "The host offers everything that the component imports."
         world("memory-provider",
-            "A component imports only what it uses of it, and beside it whatever of WASI 0.2 its language's runtime \
-             needs.")
+            "A component imports only what it uses of it, and what its language's runtime needs of WASI 0.2.")
         => admission.refused_with(|error| {
             matches!(error, AdmissionError::Unlinkable(_) | AdmissionError::TooDemanding { .. })
         });
