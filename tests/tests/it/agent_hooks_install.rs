@@ -69,7 +69,7 @@ fn changes_made_after_the_installation_stay() {
     done(&machine, &["agent-hooks", "claude", "install", "--scope", "local"]);
     let changed = read(&settings).replace("opus", "sonnet").replace("say done", "say finished");
     std::fs::write(&settings, changed).unwrap();
-    done(&machine, &["agent-hooks", "claude", "undo", "--scope", "local"]);
+    done(&machine, &["agent-hooks", "claude", "uninstall", "--scope", "local"]);
     assert_eq!(read(&settings), SETTINGS.replace("opus", "sonnet").replace("say done", "say finished"));
 }
 

@@ -152,7 +152,7 @@ async fn an_unusable_file_is_named() {
     let (none, text, empty) = (place.file("none.db"), place.file("text.db"), place.file("empty.db"));
     std::fs::write(&text, "no database, but long enough to be looked at as if it were one").unwrap();
     Connection::open(&empty).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
-    for (file, says) in [(&none, "no such file"), (&text, "not a database"), (&empty, "no table `sdk_sessions`")] {
+    for (file, says) in [(&none, "does not exist"), (&text, "not a database"), (&empty, "no table `sdk_sessions`")] {
         let (code, said) = place.bridge(&["import", file.to_str().unwrap()]).await;
         assert!(code == 2 && said.contains(says) && said.contains(file.to_str().unwrap()), "{said}");
     }

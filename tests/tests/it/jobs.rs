@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use memhost_tests::faults::Faults;
 use memhost_tests::{TestHost, caller, eventually, parse, query};
+use memhost_types::QueryRequest;
 use serde_json::{Value, json};
 
 use super::support::{Api, bind, extracting, extracting_with};
@@ -148,16 +149,28 @@ async fn a_job_of_a_deleted_binding_fails_and_says_why() {
 async fn a_deletion_waits_for_the_calls_that_run() {
     let (host, api) = extracting().await;
     api.capture("acme", "a fact").await.fine();
-    let service = Arc::clone(host.service());
-    // It reads its storage when it has slept.
-    let asking = tokio::spawn(async move { service.query(&caller(), query("acme", "sleep 150 fact")).await });
     let (company, key) = (parse("acme"), parse("extracts"));
-    eventually("the provider sleeps", async || {
-        host.service().binding(&company, &key).await.unwrap().usage.is_some_and(|usage| usage.calls_at_work == 1)
-    })
-    .await;
+    // Each caller asks again until it is refused, so that some call runs at the moment of the deletion.
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let service = Arc::clone(host.service());
+        let request = QueryRequest { binding_key: Some(parse("extracts")), ..query("acme", "sleep 50 fact") };
+        callers.spawn(async move {
+            loop {
+                match service.query(&caller(), request.clone()).await {
+                    // The provider reads its storage after it has slept.
+                    Ok(answer) => assert_eq!(answer.snippets.len(), 1, "the storage was removed under the call"),
+                    Err(error) => return error.to_string(),
+                }
+            }
+        });
+    }
+    let works = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_at_work > 0);
+    eventually("a call runs", works).await;
     host.service().delete_binding(&caller(), &company, &key, None).await.unwrap();
-    assert_eq!(asking.await.unwrap().unwrap().snippets.len(), 1, "its storage was there to the end");
+    for refusal in callers.join_all().await {
+        assert!(refusal.contains("extracts"), "only the missing binding ends the calls: {refusal}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -162,7 +162,7 @@ async fn a_record_is_written_and_corrected() {
     let wrong = admin.post(&form, &[("text", "three"), ("metadata", "{")]).await;
     assert!(wrong.status == 422 && wrong.text.contains("Nothing was changed"), "{}", wrong.text);
     let words = admin.post(&form, &[("instruction", "make it three")]).await;
-    assert!(words.status == 422 && words.text.contains("has no model"), "{}", words.text);
+    assert!(words.status == 422 && words.text.contains("cannot follow instructions"), "{}", words.text);
     let answer = admin.form(&form, &[("text", "three"), ("metadata", r#"{"a": 2}"#)]).await;
     let page = admin.page(&location(&answer)).await;
     assert!(page.contains("Corrected.") && page.contains("<p class=\"text\">three</p>"), "{page}");

@@ -1,6 +1,5 @@
 //! Admitted and refused components. A refused file is shown with its reason until it changes.
 
-use async_recursion::async_recursion as boxed;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -134,7 +133,6 @@ impl Plugins {
     ///
     /// # Errors
     /// Where the built-in provider is not admitted or a directory cannot be read. A bad file is no error.
-    #[boxed]
     pub async fn open(sandbox: &Sandbox, cache: CacheKey, options: PluginsOptions) -> Result<Self, PluginError> {
         // An unreadable directory at the start is a wrong option; later it is tried again.
         files::list(&options.directory)?;
@@ -326,7 +324,6 @@ impl Plugins {
     ///
     /// # Errors
     /// Where there is no such build, or its copy is not admitted.
-    #[boxed]
     pub async fn build(&self, digest: Digest) -> Result<Plugin, PluginError> {
         let known = self.admitted.read().values().flatten().find(|build| build.digest() == digest).cloned();
         if let Some(build) = known {
@@ -365,7 +362,6 @@ impl Plugins {
     ///
     /// # Errors
     /// Why it is refused.
-    #[boxed]
     pub async fn inspect(sandbox: &Sandbox, path: &Path) -> Result<Component, PluginError> {
         let (bytes, _) = read_file(Arc::default(), path).await?;
         Ok(Component::admit(sandbox, bytes, None).await?)
