@@ -11,8 +11,10 @@ use memhost_server::{InProcess, Method, Request, openapi};
 use memhost_tests::TestHost;
 use serde_json::{Value, json};
 
-/// The documented statuses of every route: its method, the parts of its path, and the statuses.
-static STATUSES: LazyLock<Vec<(String, Vec<String>, BTreeSet<u16>)>> = LazyLock::new(|| {
+/// A documented route: its method, the parts of its path, and its statuses.
+type DocumentedRoute = (String, Vec<String>, BTreeSet<u16>);
+
+static STATUSES: LazyLock<Vec<DocumentedRoute>> = LazyLock::new(|| {
     let document = openapi();
     let paths = document["paths"].as_object().unwrap().iter();
     let routes = paths.flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |route| (path, route)));
