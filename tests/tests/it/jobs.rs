@@ -102,14 +102,15 @@ async fn what_runs_elsewhere_is_asked_about() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_job_of_a_binding_at_a_time_and_a_cancelled_one_stays_so() {
     let (_host, api) = extracting().await;
-    let first = left(&api, "job sleep 3000").await;
+    let first = left(&api, "job await release").await;
     api.until(&first, |job| job["status"] == "running").await;
-    let second = left(&api, "job sleep 1").await;
+    let second = left(&api, "job slices 1").await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(api.get(&second).await["status"], "queued", "`concurrentJobs` is 1");
     // While it runs.
     let cancelled = api.post(&format!("{first}/cancel"), &json!({})).await.fine();
     assert_eq!(cancelled["status"], "cancelled");
+    api.capture("acme", "release").await.fine();
     assert_eq!(ended(&api, &second).await["status"], "succeeded");
     assert_eq!(api.get(&first).await["status"], "cancelled", "what came back late changes nothing");
     assert_eq!(api.post(&format!("{second}/cancel"), &json!({})).await.problem(), (409, "job_status"));
@@ -117,15 +118,16 @@ async fn one_job_of_a_binding_at_a_time_and_a_cancelled_one_stays_so() {
     assert_eq!(api.post(&format!("{JOBS}/{}/retry", uuid_of_nobody()), &json!({})).await.problem(), (404, "no_job"));
 }
 
-/// What was cancelled while somebody was at it may have been done all the same: it is asked about before it runs again.
+/// A job that was cancelled during a call may be done all the same. The host asks about it before it runs it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_was_done_is_not_run_again() {
     let (_host, api) = extracting().await;
-    let path = left(&api, "job sleep 3000").await;
+    let path = left(&api, "job await release").await;
     api.until(&path, |job| job["status"] == "running").await;
     api.post(&format!("{path}/cancel"), &json!({})).await.fine();
-    // While somebody is at it still: it waits until he is back.
+    // The call still runs. The next one waits until it has ended.
     api.post(&format!("{path}/retry"), &json!({})).await.fine();
+    api.capture("acme", "release").await.fine();
     ended(&api, &path).await;
     let counted = api.query("acme", "count successes/").await;
     assert_eq!(counted, ["1 1"]);
@@ -154,11 +156,10 @@ async fn a_deletion_waits_for_the_calls_that_run() {
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..4 {
         let service = Arc::clone(host.service());
-        let request = QueryRequest { binding_key: Some(parse("extracts")), ..query("acme", "sleep 50 fact") };
+        let request = QueryRequest { binding_key: Some(parse("extracts")), ..query("acme", "fact") };
         callers.spawn(async move {
             loop {
                 match service.query(&caller(), request.clone()).await {
-                    // The provider reads its storage after it has slept.
                     Ok(answer) => assert_eq!(answer.snippets.len(), 1, "the storage was removed under the call"),
                     Err(error) => return error.to_string(),
                 }

@@ -36,6 +36,17 @@ impl Extracts {
         Ok(self.counts.get(name)?.unwrap_or(0))
     }
 
+    /// Waits until a record contains the word: ten seconds at most, so that a test that never writes it fails.
+    fn wait_for(&self, word: &str) -> Result<(), Error> {
+        for _ in 0..1_000 {
+            if self.all()?.iter().any(|(_, record)| record.text.contains(word)) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
     /// Writes a record and counts that, in one step.
     fn keep(&self, id: &str, text: &str, counted: &str) -> Result<(), Error> {
         let json: Option<Value> = serde_json::from_str(text).ok().filter(Value::is_object);
@@ -207,13 +218,7 @@ impl Provider for Extracts {
             return Ok(vec![Snippet::new("count".to_owned(), text)].into());
         }
         if let Some(word) = request.query.strip_prefix("await ") {
-            // Some ten seconds at most, so that a test that never releases it fails instead of hanging.
-            for _ in 0..1_000 {
-                if self.all()?.iter().any(|(_, record)| record.text.contains(word)) {
-                    break;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
+            self.wait_for(word)?;
         }
         let mut found = self.all()?;
         found.retain(|(_, record)| request.query.split(' ').any(|word| record.text.contains(word)));
@@ -253,8 +258,8 @@ impl Provider for Extracts {
 }
 
 impl Extraction for Extracts {
-    /// `job slices N` takes N calls, `job unavailable N` fails N times first, `job fails` always fails, `job sleep MS`
-    /// takes that long. The record and the end of the job are one batch.
+    /// `job slices N` takes N calls, `job unavailable N` fails N times first, `job fails` always fails, `job await
+    /// WORD` ends once a record contains the word. The record and the end of the job are one batch.
     fn run_job(&mut self, id: String) -> Result<JobResult, Error> {
         let Some(mut job) = self.jobs.get(&id)? else {
             return Err(Error::NotFound(format!("there is no job {id}")));
@@ -277,7 +282,7 @@ impl Extraction for Extracts {
                 self.jobs.put(&id, &job)?;
                 return Ok(result("failed", Vec::new()));
             }
-            "sleep" => std::thread::sleep(std::time::Duration::from_millis(amount)),
+            "await" => self.wait_for(job.text.split_whitespace().nth(2).unwrap_or_default())?,
             _ => {}
         }
         job.status = "succeeded".to_owned();
