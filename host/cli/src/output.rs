@@ -89,7 +89,7 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     }
     let columns = rows.first().map_or(head.len(), Vec::len);
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| printable(cell)));
     }
     for (index, title) in (0..columns).zip(head.iter().copied().chain(std::iter::repeat(""))) {
         if let Some(column) = table.column_mut(index) {
@@ -101,6 +101,12 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
         }
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// A text with its control characters escaped: anybody may have written it, and a terminal would obey them.
+fn printable(text: &str) -> String {
+    let is_plain = |c: char| !c.is_control() || c == '\n';
+    text.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_default().to_string() }).collect()
 }
 
 /// All fields of one item: a line for each value, with its path.
@@ -196,6 +202,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn control_characters_reach_no_terminal() {
+        let shown = render(&["text"], vec![vec!["a\x1b]0;title\x07\u{9b}31m\nb".to_owned()]], true);
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+        assert!(shown.contains("\\u{1b}]0;title"), "{shown}");
+    }
 
     #[test]
     fn tables_are_plain_when_piped() {

@@ -62,7 +62,13 @@ pub(super) struct ServeArgs {
     #[arg(long)]
     new_token: bool,
     /// Operator token to use instead of a generated one.
-    #[arg(long, env = "MEMHOST_TOKEN", hide_env_values = true, conflicts_with = "new_token", value_name = "TOKEN")]
+    #[arg(
+        long,
+        env = "MEMHOST_OPERATOR_TOKEN",
+        hide_env_values = true,
+        conflicts_with = "new_token",
+        value_name = "TOKEN"
+    )]
     token: Option<String>,
 }
 

@@ -97,7 +97,7 @@ pub enum ServiceError {
     Call(#[from] CallError),
     /// The intent could not be recorded, and the provider was not called; or a read could not be recorded, and its answer
     /// is not shown.
-    #[error("the operation could not be recorded, so it was not done: {0}")]
+    #[error("the operation could not be recorded, so nothing was changed and there is no answer: {0}")]
     Audit(#[source] StoreError),
     /// The provider did what was asked, and the completion could not be recorded.
     #[error(

@@ -25,7 +25,10 @@ const MIN_LENGTH: usize = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// The token given is too easy to guess.
-    #[error("MEMHOST_TOKEN has {found} characters; at least {MIN_LENGTH} are needed; unset it and the host makes one")]
+    #[error(
+        "the operator token given with --token or MEMHOST_OPERATOR_TOKEN has {found} characters; at least {MIN_LENGTH} are needed; \
+         leave it out and the host makes one"
+    )]
     TooShort {
         /// Its length.
         found: usize,

@@ -44,11 +44,13 @@ pub trait Coordination: Send + Sync {
 pub enum LockKind {
     /// Which build serves a binding, and the binding's deletion.
     Binding,
+    /// A company's bindings: their rows and the caches of them change in the same order.
+    Bindings,
     /// One job.
     Job,
     /// The jobs that a binding's provider has left.
     NewJobs,
-    /// The review of one record.
+    /// The review of one record, or the decision about one item.
     Review,
     /// The request with one idempotency key.
     Request,

@@ -360,3 +360,18 @@ async fn tail_shows_new_operations_that_fit_the_filters() {
     let refused = terminal.run("tail --data-dir .").await;
     assert_ne!(refused.code, 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_data_directory_is_for_its_user_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    let (data, backup) = (home.path().join("data"), home.path().join("backup"));
+    for line in ["note 'a plan' --data-dir", &format!("store backup --to {} --data-dir", backup.display())] {
+        let line = format!("{line} {}", data.display());
+        let done = run(home.path(), &[("MEMHOST_COMPANY", "acme")], &words(&line), "").await;
+        assert_eq!(done.code, 0, "{line}: {done:?}");
+    }
+    for directory in [data, backup] {
+        assert_eq!(std::fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700, "{directory:?}");
+    }
+}

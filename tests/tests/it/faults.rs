@@ -173,7 +173,7 @@ async fn without_an_intent_the_provider_is_not_called() {
     let operation = &host.operations("acme").await.unwrap()[0];
     let message = operation.error.as_ref().unwrap().message.as_str();
     assert_eq!(operation.outcome, Outcome::Refused);
-    assert!(message.starts_with("the operation could not be recorded, so it was not done"), "{message}");
+    assert!(message.starts_with("the operation could not be recorded, so nothing was changed"), "{message}");
     assert_eq!(calls(&host).await, "0 0");
 }
 

@@ -179,3 +179,37 @@ async fn snapshots_of_requests_follow_the_policy() {
         assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_binding_leaves_no_text_in_the_queue() {
+    let (mut host, api) = extracting().await;
+    bind(&api, "acme", "careful", &json!({"review": {}})).await;
+    api.capture("acme", &candidate("the deadline may be Sunday", "fact", 0.6)).await.fine();
+    assert_eq!(pending(&api).await.len(), 1);
+    api.send(Method::Delete, "/control/v1/companies/acme/bindings/careful", None, &[]).await.fine();
+    assert!(pending(&api).await.is_empty());
+    drop(api);
+    host.stop().await;
+    host.start().await.unwrap();
+    assert!(pending(&Api::new(&host)).await.is_empty(), "nor after a restart");
+}
+
+/// The decision that is refused must have no effect on the record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_decisions_at_once_only_the_first_has_an_effect() {
+    let (_host, api) = extracting().await;
+    bind(&api, "acme", "careful", &json!({"review": {}})).await;
+    for round in 0..8 {
+        let text = format!("the deadline may be Sunday, says note {round}");
+        let held = api.capture("acme", &candidate(&text, "fact", 0.6)).await.fine();
+        let item = pending(&api).await.remove(0);
+        let (approve, reject) = (json!({"decision": "approve"}), json!({"decision": "reject"}));
+        let (approved, rejected) = tokio::join!(decide(&api, &item, &approve), decide(&api, &item, &reject));
+        let get = json!({"scope": {"companyId": "acme"}, "handle": held["records"][0]});
+        let record = api.post("/runtime/v1/companies/acme/get", &get).await.fine()["record"].clone();
+        match approved.status {
+            200 => assert!(rejected.status == 409 && record["text"] == text.as_str(), "{round}: {record}"),
+            _ => assert!(rejected.status == 200 && record.is_null(), "{round}: {record}"),
+        }
+    }
+}

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::bindings::activity::{self, NewActivity};
 use crate::bindings::registry::{Company, target_change};
 use crate::bindings::{BindingError, Bindings};
-use memhost_store::{self as store, Change, Found, Table};
-use memhost_types::{Activity, ActivityAction, Binding, BindingKey, CompanyId, Target};
+use memhost_store::{self as store, Change, Found, Lease, LockKind, StoreError, Table};
+use memhost_types::{Activity, ActivityAction, Binding, BindingId, BindingKey, CompanyId, Target};
 
 fn fresh(present: &Binding, revision: Option<u64>) -> Result<(), BindingError> {
     match revision {
@@ -31,6 +31,7 @@ impl Bindings {
         (principal, action): (&str, ActivityAction),
         change: impl FnOnce(&mut Binding),
     ) -> Result<Arc<Binding>, BindingError> {
+        let _lock = self.lock(company_id).await?;
         let present = self.get(company_id, binding_key)?;
         fresh(&present, revision)?;
         let mut changed = (*present).clone();
@@ -52,15 +53,19 @@ impl Bindings {
     /// id is never used again.
     ///
     /// # Errors
-    /// Where there is no such binding, it was changed meanwhile, or the store fails.
+    /// Where there is no such binding, another one has its key by now, it was changed meanwhile, or the store fails.
     pub async fn delete(
         &self,
         company_id: &CompanyId,
-        binding_key: &BindingKey,
+        (binding_key, id): (&BindingKey, BindingId),
         revision: Option<u64>,
         principal: &str,
     ) -> Result<Arc<Binding>, BindingError> {
+        let _lock = self.lock(company_id).await?;
         let present = self.get(company_id, binding_key)?;
+        if present.id != id {
+            return Err(BindingError::NotFound { company: company_id.clone(), key: binding_key.clone() });
+        }
         fresh(&present, revision)?;
         let pointing = self.targets(company_id).into_iter().filter(|(_, key)| key == binding_key);
         let targets: Vec<Target> = pointing.map(|(target, _)| target).collect();
@@ -90,7 +95,13 @@ impl Bindings {
         Ok(Change { table: Table::Bindings, key, expected, new })
     }
 
-    /// Updates the cache after a change was written.
+    /// Hold this while you write a change of a company's bindings and update the cache: a later change must not be
+    /// overtaken in the cache by an earlier one.
+    pub(crate) async fn lock(&self, company: &CompanyId) -> Result<Lease, StoreError> {
+        self.store.lock(LockKind::Bindings, company.as_str().as_bytes()).await
+    }
+
+    /// Updates the cache after a change was written. The caller holds the lock.
     pub(crate) fn cache(&self, company: &CompanyId, change: impl FnOnce(&mut Company)) {
         change(self.companies.write().entry(company.clone()).or_default());
     }
@@ -106,6 +117,7 @@ impl Bindings {
         target: Target,
         binding_key: Option<&BindingKey>,
     ) -> Result<(), BindingError> {
+        let _lock = self.lock(company_id).await?;
         let mut changes = vec![target_change(company_id, &target, binding_key)?];
         if let Some(binding_key) = binding_key {
             let present = self.get(company_id, binding_key)?;

@@ -152,7 +152,9 @@ impl Service {
             binding.policy = request.policy.unwrap_or_else(|| std::mem::take(&mut binding.policy));
             binding.enabled = request.enabled.unwrap_or(binding.enabled);
         };
-        self.bindings.update(company, key, request.revision, by, change).await?;
+        // The right to change the limits was checked against this revision.
+        let revision = request.revision.or_else(|| request.limits.map(|_| present.revision));
+        self.bindings.update(company, key, revision, by, change).await?;
         self.binding(company, key).await
     }
 
@@ -171,10 +173,10 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let present = self.bindings.get(company, key)?;
         let _lock = self.serving.lock(present.id).await?;
-        let deleted = self.bindings.delete(company, key, revision, caller.principal()).await?;
+        let deleted = self.bindings.delete(company, (key, present.id), revision, caller.principal()).await?;
         // No call may use the storage when it is removed.
         self.serving.close(deleted.id).await;
-        self.reviews.forget(deleted.id);
+        self.reviews.remove(company, deleted.id).await?;
         self.serving.remove_stored(&deleted).await?;
         tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
         Ok(())

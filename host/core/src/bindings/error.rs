@@ -11,7 +11,7 @@ pub enum BindingError {
     Exists { company: CompanyId, key: BindingKey },
     #[error("the company {company} has no binding `{key}`; `memhost binding list` shows those that it has")]
     NotFound { company: CompanyId, key: BindingKey },
-    #[error("no binding answers for {}the company {company}: it has no default; make one with `memhost binding create --default`",
+    #[error("no binding answers for {}the company {company}: it has no default; make one with `memhost binding create KEY --default`",
         agent.as_ref().map(|agent| format!("agent {agent} of ")).unwrap_or_default())]
     NoDefault { company: CompanyId, agent: Option<AgentId> },
     /// It does not have the revision that the caller expects.

@@ -170,6 +170,7 @@ impl Bindings {
             changes.push(target_change(company_id, &Target::Company, Some(&binding.key))?);
         }
         let entry = NewActivity::new(principal, ActivityAction::BindingCreated, binding.key.as_str());
+        let _lock = self.lock(company_id).await?;
         let recorded = self.record_with(company_id, entry.with(None::<&Binding>, Some(&*binding)), changes).await;
         recorded.map_err(|error| match error {
             BindingError::Conflict { company } => BindingError::Exists { company, key: binding.key.clone() },

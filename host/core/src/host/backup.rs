@@ -73,7 +73,11 @@ impl Service {
         let to = request.directory;
         let copy = Copy { from: data_dir, to: to.clone(), copied: BTreeMap::new() };
         let first = tokio::task::spawn_blocking(move || {
-            fs::create_dir(&copy.to)
+            let mut directory = fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
+            directory
+                .create(&copy.to)
                 .map_err(|error| FieldError::new("directory", format!("{}: {error}", copy.to.display())))?;
             copy.changed()
         });

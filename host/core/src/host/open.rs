@@ -39,7 +39,14 @@ impl Service {
     #[boxed]
     pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = options.data_dir;
-        std::fs::create_dir_all(&data_dir).map_err(|error| OpenError::directory("making", &data_dir, error))?;
+        let mut directory = std::fs::DirBuilder::new();
+        // Memory is for the host's user only. An existing directory keeps its mode.
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
+        directory
+            .recursive(true)
+            .create(&data_dir)
+            .map_err(|error| OpenError::directory("making", &data_dir, error))?;
         let (path, store_options) = (data_dir.clone(), options.store);
         // Opening reads and may repair: not on the executor.
         let store = tokio::task::spawn_blocking(move || SledStore::open(&path, store_options)).await;

@@ -61,12 +61,21 @@ impl Service {
                 return Err(intended.failed(failure));
             }
             admitted.failed();
-            // Writes carry an operation id and are idempotent by it, so the build before may be asked the same.
-            if let Some(previous) = serving.previous()
-                && let Ok(answer) = step.call(&previous, id).await
-            {
+            // The contract lets the host ask the previous build the same: writes are idempotent by their operation id or
+            // by what they name.
+            if let Some(previous) = serving.previous() {
+                let answer = match step.call(&previous, id).await {
+                    Ok(answer) => answer,
+                    Err(second) => {
+                        failure.embedded.extend(second.embedded);
+                        failure.log.extend(second.log);
+                        failure.provider_us += second.provider_us;
+                        return Err(intended.failed(failure));
+                    }
+                };
                 intended.add_embedded(std::mem::take(&mut failure.embedded));
                 let value = intended.answered(answer);
+                intended.add_call(failure.log, failure.provider_us);
                 intended.set_version(&previous);
                 let before = previous.plugin.version();
                 let reason = format!("a call failed that version {before} answered: {}", failure.error);

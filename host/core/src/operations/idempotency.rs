@@ -16,7 +16,7 @@ use memhost_types::CompanyId;
 /// How long an answer is kept.
 const KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// The largest answer that is kept, in bytes.
-const MAX_ANSWER: usize = 256 << 10;
+const MAX_ANSWER: usize = 1 << 20;
 
 /// A stored answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]

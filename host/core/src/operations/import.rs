@@ -54,6 +54,7 @@ impl Step for Import {
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: ImportAnswer) -> Result<ImportResponse, Refusal> {
+        answered.queue_provider_review(&self.0.scope).await?;
         answered.discover_jobs(&self.0.scope).await?;
         let ImportAnswer { imported, unchanged } = answer;
         Ok(ImportResponse { operation_id: answered.id(), imported, unchanged })

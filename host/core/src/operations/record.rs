@@ -40,6 +40,8 @@ pub(crate) struct Recorder {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Open,
+    /// The provider was called, and there is no answer: what it did is not known.
+    Called,
     /// The provider answered: what it did is done.
     Answered,
     /// The completion was handed to the store.
@@ -138,6 +140,7 @@ impl Record {
     /// A call gave no answer, and there will be no other.
     pub(crate) fn failed(&mut self, failure: Failure) -> Refusal {
         let refusal = Refusal::from(&failure.error);
+        self.stage = Stage::Called;
         self.embedded.extend(failure.embedded);
         self.called(failure.log, failure.provider_us);
         refusal
@@ -253,7 +256,9 @@ impl Drop for Record {
     fn drop(&mut self) {
         let message = match self.stage {
             Stage::Ended => return,
-            Stage::Open => "the caller went away before the provider answered; whether a write happened is not known",
+            Stage::Open | Stage::Called => {
+                "the caller went away before the provider answered; whether a write happened is not known"
+            }
             Stage::Answered => {
                 "the caller went away after the provider answered; what the provider wrote is there, and the host did \
                  not finish the steps that follow"

@@ -63,7 +63,11 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, Plug
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {
     use std::io::Read as _;
     let failed = |error: std::io::Error| PluginError::io("reading", path, &error);
-    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut options = std::fs::OpenOptions::new();
+    // Opening a named pipe must not wait for a writer.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.read(true).open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
         return Err(PluginError::io("reading", path, &"it is not a file"));

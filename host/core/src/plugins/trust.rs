@@ -79,7 +79,11 @@ impl Trust {
             let is_let_in = !self.requires_signature || self.digests.contains(&digest);
             return if is_let_in { Ok(Signed::No) } else { Err(TrustError::Unsigned { expected: path, digest }) };
         }
-        if std::fs::metadata(&path).map_err(failed)?.len() > MAX_SIGNATURE_BYTES {
+        let metadata = std::fs::metadata(&path).map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(TrustError::Io { path, message: "it is not a file".to_owned() });
+        }
+        if metadata.len() > MAX_SIGNATURE_BYTES {
             let message = format!("it is larger than {MAX_SIGNATURE_BYTES} bytes");
             return Err(TrustError::Io { path, message });
         }

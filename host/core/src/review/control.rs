@@ -2,7 +2,7 @@
 
 use crate::Service;
 use crate::access::Caller;
-use crate::bindings::NewActivity;
+use crate::bindings::{BindingError, NewActivity};
 use crate::error::ServiceError;
 use crate::operations::runner::Answered;
 use crate::paging::Page;
@@ -261,6 +261,7 @@ impl Service {
             }
             _ => {}
         }
+        let _lock = self.reviews.lock_item(id).await?;
         let before = self.reviews.get(company, id).await?;
         let status = match decision.decision {
             Decision::Approve | Decision::Edit => ReviewStatus::Approved,
@@ -271,6 +272,12 @@ impl Service {
                 before.status == status && decision.text.as_ref().is_none_or(|text| digest(text) == before.digest);
             let error = ReviewError::Decided { id: id.0, status: before.status };
             return if is_same { Ok(before) } else { Err(error.into()) };
+        }
+        // Another binding may have the key by now, and its records are not meant.
+        let of_record = matches!(before.subject, ReviewSubject::Record(_));
+        if of_record && self.bindings.get(company, &before.binding_key)?.id != before.binding_id {
+            let key = before.binding_key.clone();
+            return Err(BindingError::NotFound { company: company.clone(), key }.into());
         }
         let mut after = ReviewItem {
             status,
@@ -303,7 +310,6 @@ impl Service {
                 changes.extend(self.deliveries.changes(&held, &released).await?);
             }
         }
-        // Of two that decide at the same time, one gets a conflict.
         changes.push(self.reviews.replace(&before, &after).await?);
         let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
         // The activity log does not contain the text.

@@ -131,6 +131,11 @@ impl Reviews {
         self.store.lock(LockKind::Review, &key).await
     }
 
+    /// Hold this while you decide about an item: of two decisions, the second one sees the first.
+    pub(crate) async fn lock_item(&self, id: ReviewId) -> Result<Lease, StoreError> {
+        self.store.lock(LockKind::Review, id.0.as_bytes()).await
+    }
+
     /// Puts an item into the queue, durably. If this fails, nothing has changed, and the next read of the record tries
     /// again. The caller holds the record's lock.
     pub(crate) async fn put(&self, item: &ReviewItem) -> Result<(), StoreError> {
@@ -156,9 +161,25 @@ impl Reviews {
         store::matching(&*self.store, table, &prefix, from, limit, |item| filter.matches(item)).await
     }
 
-    /// Removes a deleted binding from the cache.
+    /// Removes a binding from the cache, where its rows go with the company's.
     pub(crate) fn forget(&self, binding: BindingId) {
         self.standings.write().remove(&binding);
+    }
+
+    /// Removes the items of a deleted binding, whose texts must not outlive it.
+    pub(crate) async fn remove(&self, company: &CompanyId, binding: BindingId) -> Result<(), StoreError> {
+        self.forget(binding);
+        let mut rows = store::scan_all(&*self.store, Table::Reviews, &store::company_key(company, b""));
+        let mut removed = Vec::new();
+        while let Some((key, item)) = rows.next_row::<ReviewItem>("review").await? {
+            if item.binding_id == binding {
+                removed.push(Change::always(Table::Reviews, key, None));
+            }
+        }
+        for page in removed.chunks(1_000) {
+            store::write(&*self.store, page).await?;
+        }
+        Ok(())
     }
 }
 

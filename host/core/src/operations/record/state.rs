@@ -166,7 +166,7 @@ impl Ending {
     pub(crate) async fn complete<R>(self, ended: Ended<R>, beside: Vec<TableWrite>) -> Concluded<R> {
         let mut record = self.0;
         record.beside.extend(beside);
-        let has_answered = record.stage == Stage::Answered;
+        let may_be_done = record.stage != Stage::Open;
         let latency = u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         record.change().latency_us = Some(latency);
         let operation_id = record.id();
@@ -191,11 +191,11 @@ impl Ending {
             return Concluded(answer);
         }
         let mut committed = commit.await;
-        // The provider has done the write and its intent is on disk: failing the request at once would make the caller
+        // The provider may have done the write and its intent is on disk: failing the request at once would make the caller
         // repeat it. What is not on disk after a second try may be lost with the next crash, and the record will say
         // `interrupted`: the caller must know.
-        let is_done = is_write && has_answered;
-        if let (Err(error), true) = (&committed, is_done) {
+        let may_be_done = is_write && may_be_done;
+        if let (Err(error), true) = (&committed, may_be_done) {
             tracing::error!(%error, operation = %operation_id, "a completion could not be recorded; trying again");
             committed = write().await;
         }
@@ -208,7 +208,7 @@ impl Ending {
                 }
                 answer
             }
-            Err(error) if is_done => Err(ServiceError::Unrecorded { operation_id, error }),
+            Err(error) if may_be_done => Err(ServiceError::Unrecorded { operation_id, error }),
             Err(error) => Err(ServiceError::Audit(error)),
         })
     }
