@@ -25,6 +25,7 @@ pub(super) enum BindingCommand {
     /// Create a binding.
     Create(CreateArgs),
     /// Update a binding's configuration, limits, policy or versions, or disable it.
+    #[command(after_help = change::WHOLE)]
     Update(UpdateArgs),
     /// Delete a binding and everything that its provider stored in the host.
     Delete {
@@ -95,11 +96,11 @@ pub(super) struct CreateArgs {
     /// Grants as a JSON object, such as '{"storageBytes":1000000}' [default: none].
     #[arg(long, value_name = "JSON")]
     grants: Option<String>,
-    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members keep their defaults.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members are set to their defaults.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget and retention, such as '{"pii":"redact"}'; missing
-    /// members keep their defaults.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention and mcp, such as '{"pii":"redact"}';
+    /// missing members are set to their defaults.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Assign the binding to the whole company.

@@ -38,7 +38,8 @@ filters! { OperationFilters {
     session<"KEY"> = "sessionKey", "Filter by session ID.";
     hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
     source_kind<"KIND"> = "sourceKind", "Filter by the kind of source.";
-    kind = "kind", "Filter by kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.";
+    kind = "kind", "Filter by kind: capture, record_upsert, query, list, get, explain, browse, forget, correct, \
+                    review, export, import, extraction or control.";
     outcome = "outcome", "Filter by outcome, such as succeeded or timed_out.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     since<"TIME"> = "since", "Only items at or after this time, RFC 3339.";

@@ -27,7 +27,8 @@ pub(super) struct TailArgs {
     /// Event kinds to show; repeatable.
     #[arg(long, value_enum, default_value = "operation", value_name = "WHAT")]
     event: Vec<What>,
-    /// Filter by kind: capture, record_upsert, query, list, get, forget, correct, extraction or control.
+    /// Filter by kind: capture, record_upsert, query, list, get, explain, browse, forget, correct, review, export,
+    /// import, extraction or control.
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Filter by outcome, such as succeeded or timed_out.

@@ -103,7 +103,7 @@ named!(
         InProgress = "in_progress",
         /// As asked.
         Succeeded = "succeeded",
-        /// The provider said no, or its answer was not acceptable.
+        /// The provider said no, its answer was not acceptable, or the host failed after the provider had answered.
         Failed = "failed",
         /// The host said no before the provider was called.
         Refused = "refused",
@@ -113,7 +113,7 @@ named!(
         TimedOut = "timed_out",
         /// The provider crashed or ran into a limit.
         Trapped = "trapped",
-        /// The host ended during the call: whether the write happened is not known.
+        /// The host ended, or the caller went away, before the operation was complete. A write may have happened.
         Interrupted = "interrupted",
     }
 );
@@ -161,7 +161,7 @@ named!(
         LimitExceeded = "limit_exceeded",
         /// The provider's answer breaks the contract.
         BadAnswer = "bad_answer",
-        /// The host ended during the call.
+        /// The host ended, or the caller went away, before the operation was complete.
         Interrupted = "interrupted",
         /// The host itself failed, such as on a full disk.
         Host = "host",

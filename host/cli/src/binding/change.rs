@@ -9,6 +9,10 @@ use crate::args::CompanyArgs;
 use crate::argument::{object, without_nulls};
 use crate::output::escape;
 
+/// What an update does with members that are left out.
+pub(super) const WHOLE: &str = "--config, --limits and --policy each replace the whole object. Members of limits and \
+                                policy that are left out are reset to their defaults.";
+
 #[derive(Debug, Args)]
 pub(crate) struct UpdateArgs {
     /// Binding key.
@@ -21,11 +25,11 @@ pub(crate) struct UpdateArgs {
     /// Provider configuration, a JSON object.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
-    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members keep their defaults.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members are set to their defaults.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget and retention, such as '{"pii":"redact"}'; missing
-    /// members keep their defaults.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention and mcp, such as '{"pii":"redact"}';
+    /// missing members are set to their defaults.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Whether the binding accepts operations.

@@ -1,6 +1,9 @@
 //! The feed of events for followers: operations and jobs once they are on disk, budgets whose state changes, and plugins
 //! that are added or removed.
 //!
+//! Some events do not wait for the disk: a budget that a call changes, a read with relaxed audit, an operation that was
+//! interrupted, and a write whose intent could not be stored.
+//!
 //! The last notices are kept in memory, so that a follower that lost its connection continues where it was. A follower
 //! that was away for longer, or during a restart, gets a reset and the operations that ended meanwhile, from the log.
 

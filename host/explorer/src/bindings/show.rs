@@ -165,7 +165,7 @@ fn policy(binding: &Binding) -> Markup {
             .row("Review", policy.review.as_ref().map_or_else(|| "Off".to_owned(), review))
             .row("Personal data", pii)
             .row("Over budget", on_budget)
-            .row("Requests in the log", snapshots))
+            .row("Payload snapshots", snapshots))
     }
 }
 

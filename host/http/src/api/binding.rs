@@ -34,7 +34,9 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/bindings/{key}" {
             get show => "getBinding", "Show a binding", "Its revision is the entity tag.";
             patch update => "updateBinding", "Change a binding",
-                "Absent fields stay as they are. With `If-Match`, the change applies only to that revision.";
+                "Absent fields stay as they are. `config`, `limits` and `policy` are each replaced as a whole: members \
+                 of `limits` and `policy` that are left out are reset to their defaults. With `If-Match`, the change \
+                 applies only to that revision.";
             delete remove => "deleteBinding", "Delete a binding and what its provider stored on this host";
         }
         "/bindings/{key}/grants" {
