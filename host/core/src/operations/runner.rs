@@ -8,8 +8,8 @@
 //! What differs from operation to operation is a [`Step`]. The types make it impossible to return between the provider's
 //! answer and the completion:
 //!
-//! - [`Service::call_provider`] and [`Service::conclude`] own the operation from the answer on. They return a
-//!   [`Concluded`], which is no `Result`: `?` does not compile in them.
+//! - [`Service::call_provider`] and [`Service::conclude`] own the operation from the answer on, and return a [`Concluded`].
+//!   Between them `Service::call` returns the operation beside the answer. Neither is a `Result`: `?` does not compile.
 //! - Only [`Ending::complete`] makes a [`Concluded`], and it consumes the operation. An early `return` has no value.
 //! - A step gets the operation by reference ([`Answered`], `&mut Ending`). It may fail with `?`. That ends the step only:
 //!   the runner records the failure with the usage, the log and the records that are known by then.
