@@ -125,6 +125,10 @@ pub(super) fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
 pub(super) fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
     // A rejected value may be read again by the next anchor, so only this much of it decides.
     const JUDGED: usize = 256;
+    // The place of a removed secret names nothing.
+    if text[..at.start].ends_with('[') && text[at.start..].starts_with("SECRET]") {
+        return None;
+    }
     let rest = &text[at.end..];
     // A quote may have a backslash in nested JSON, or a prefix such as `b` or `r#` in code.
     let opening = rest.char_indices().take(4).find(|(_, c)| matches!(c, '"' | '\'' | '`'));

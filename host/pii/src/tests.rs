@@ -293,6 +293,7 @@ fn what_people_tell_an_assistant_is_redacted() {
         ("at 2606:2800:220:1:248:1893:25c8:1946", "at [IP_ADDRESS]"),
         ("key AKIAIOSFODNN7EXAMPLE", "key [SECRET]"),
         ("password: hunter2x", "password: [SECRET]"),
+        ("AKIAIOSFODNN7EXAMPLE :a#AAA1234", "[SECRET] :a#AAA1234"),
         ("the api key is x9f3k2l1m", "the api key is [SECRET]"),
         ("my pin code is 4711", "my pin code is [SECRET]"),
         ("call me on 0171 2345678", "call me on [PHONE]"),

@@ -114,7 +114,7 @@ mod tests {
         assert!(there.resolve(&acme, None, None).is_err());
         there.reload(&acme).await.unwrap();
         assert_eq!(there.resolve(&acme, None, None).unwrap().binding.id, made.id);
-        here.delete(&acme, &made.key, None, "operator").await.unwrap();
+        here.delete(&acme, (&made.key, made.id), None, "operator").await.unwrap();
         there.reload(&acme).await.unwrap();
         assert!(there.list(&acme).is_empty());
     }
