@@ -372,7 +372,7 @@ async fn a_backup_of_a_running_host_is_restored_unchanged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_company_accepts_many_first_events_at_once() {
     let host = TestHost::new(&[]).await.unwrap();
-    for round in 0..4 {
+    for round in 0..24 {
         let mut events = tokio::task::JoinSet::new();
         for n in 0..16 {
             let (api, company) = (Api::new(&host), format!("new{round}"));

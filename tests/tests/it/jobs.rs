@@ -156,7 +156,7 @@ async fn a_deletion_waits_for_the_calls_that_run() {
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..4 {
         let service = Arc::clone(host.service());
-        let request = QueryRequest { binding_key: Some(parse("extracts")), ..query("acme", "fact") };
+        let request = QueryRequest { binding_key: Some(parse("extracts")), ..query("acme", "slowly fact") };
         callers.spawn(async move {
             loop {
                 match service.query(&caller(), request.clone()).await {

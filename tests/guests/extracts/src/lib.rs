@@ -210,7 +210,7 @@ impl Provider for Extracts {
     }
 
     /// `count PREFIX` answers the highest count under a prefix and their sum; `await WORD` answers once a record
-    /// contains the word.
+    /// contains the word; `slowly WORDS` reads its storage after a tenth of a second.
     fn query(&mut self, request: QueryRequest) -> Result<ContextBundle, Error> {
         if let Some(prefix) = request.query.strip_prefix("count ") {
             let counts: Vec<u32> = self.counts.iter(prefix).map(|entry| Ok(entry?.1)).collect::<Result<_, Error>>()?;
@@ -219,6 +219,9 @@ impl Provider for Extracts {
         }
         if let Some(word) = request.query.strip_prefix("await ") {
             self.wait_for(word)?;
+        }
+        if request.query.starts_with("slowly ") {
+            std::thread::sleep(std::time::Duration::from_millis(100));
         }
         let mut found = self.all()?;
         found.retain(|(_, record)| request.query.split(' ').any(|word| record.text.contains(word)));
