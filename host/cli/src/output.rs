@@ -103,7 +103,7 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// A text with its control characters escaped: anybody may have written it, and a terminal would obey them.
+/// Escapes control characters. Any agent can write a record, and a terminal executes the control sequences in it.
 fn printable(text: &str) -> String {
     let is_plain = |c: char| !c.is_control() || c == '\n';
     text.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_default().to_string() }).collect()

@@ -1,7 +1,7 @@
 //! Validates a binding's configuration against the JSON Schema that its provider gives.
 //!
 //! The schema is not trusted: its size is limited, it fetches nothing, and its patterns run in linear time.
-//! The crate is apart because the validator takes long to compile.
+//! This is a crate of its own because the validator takes long to compile.
 
 use boon::{Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;
@@ -29,6 +29,9 @@ pub fn errors(schema: &Value, config: &Value) -> Result<Vec<ConfigError>, String
     let mut found = Vec::new();
     if let Err(error) = schemas.validate(config, index) {
         collect(&error, &mut found);
+        if found.is_empty() {
+            found.push(ConfigError { path: String::new(), message: error.kind.to_string() });
+        }
     }
     Ok(found)
 }

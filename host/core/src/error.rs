@@ -35,7 +35,8 @@ pub enum OpenError {
     Vault(#[from] VaultError),
     /// Secrets are stored, and the key that opens them is not there.
     #[error(
-        "the vault key {path} is missing, and secrets are encrypted with it; restore it from a backup, or make a new one with `openssl rand -hex 32`, readable by its owner only, and set the secrets again"
+        "the vault key {path} is missing, and secrets are encrypted with it; restore it from a backup, or make a new one \
+         with `openssl rand -hex 32`, readable by its owner only, and set the secrets again"
     )]
     VaultKeyGone { path: PathBuf },
     #[error("the plugins could not be read: {0}")]

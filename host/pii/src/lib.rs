@@ -1,9 +1,9 @@
 //! Finds personal data and credentials in plain text, grades the risk and redacts what is raw.
 //!
-//! The detector knows shapes and checksums, not people. It finds no names and no dates of birth. It also does not undo encodings (`%40`, Base64) or spelled-out forms (`joe at example dot com`), and it
-//! does not look through zero-width characters. National phone numbers without a country code are found only if
-//! they are North American or follow a word such as "phone". A result of [`PiiRisk::None`] is no proof that a text
-//! is harmless.
+//! The detector knows shapes and checksums, not people. It finds no names and no dates of birth. It does not undo
+//! encodings (`%40`, Base64) or spelled-out forms (`joe at example dot com`), and it does not look through zero-width
+//! characters. National phone numbers without a country code are found only if they are North American or follow a
+//! word such as "phone". [`PiiRisk::None`] does not prove that a text is harmless.
 //!
 //! Digits of the full-width and Arabic-Indic blocks, full-width Latin letters and punctuation, typographic spaces
 //! and typographic hyphens are read as their ASCII forms. Ranges always refer to the original text.

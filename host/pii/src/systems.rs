@@ -125,7 +125,7 @@ pub(super) fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
 pub(super) fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
     // A rejected value may be read again by the next anchor, so only this much of it decides.
     const JUDGED: usize = 256;
-    // The place of a removed secret names nothing.
+    // `[SECRET]` is what redaction wrote, not the name of the next value.
     if text[..at.start].ends_with('[') && text[at.start..].starts_with("SECRET]") {
         return None;
     }

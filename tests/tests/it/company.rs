@@ -223,7 +223,7 @@ async fn a_caller_that_disconnected_gets_the_first_answer_for_its_key() {
         let path = "/runtime/v1/companies/acme/query";
         api.send(Method::Post, path, Some(body.clone()), &[("idempotency-key", "k")])
     };
-    let is_called = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_at_work == 1);
+    let is_called = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight == 1);
     tokio::select! {
         answer = send() => panic!("answered before the release: {}", answer.text),
         () = eventually("the provider is called", is_called) => {}

@@ -166,7 +166,7 @@ async fn a_deletion_waits_for_the_calls_that_run() {
             }
         });
     }
-    let works = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_at_work > 0);
+    let works = async || host.usage("acme", "extracts").await.is_some_and(|usage| usage.calls_in_flight > 0);
     eventually("a call runs", works).await;
     host.service().delete_binding(&caller(), &company, &key, None).await.unwrap();
     for refusal in callers.join_all().await {

@@ -88,7 +88,7 @@ async fn a_call_whose_caller_goes_away_is_recorded() {
     host.bind("acme", "sleeps", BindingLimits::default()).await.unwrap();
     let service = std::sync::Arc::clone(host.service());
     let call = tokio::spawn(async move { service.query(&caller(), query("acme", "x")).await });
-    let is_called = async || host.usage("acme", "sleeps").await.is_some_and(|usage| usage.calls_at_work == 1);
+    let is_called = async || host.usage("acme", "sleeps").await.is_some_and(|usage| usage.calls_in_flight == 1);
     eventually("the provider is called", is_called).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());

@@ -368,3 +368,17 @@ async fn calls_over_the_rate_are_refused() {
     assert!(refused.len() >= 10, "{} of 20 calls were refused", refused.len());
     assert!(refused[0].to_string().contains("callsPerSecond"), "{}", refused[0]);
 }
+
+/// Opening a named pipe waits for a writer, which would block every later scan.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_named_pipe_among_the_plugins_is_refused() {
+    let host = TestHost::new(&[]).await.unwrap();
+    let pipe = file(&host, "pipe.wasm");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let scanned = tokio::time::timeout(Duration::from_secs(20), host.service().scan_plugins()).await;
+    // With a writer that stays, no reader waits, so that a failure does not hang.
+    std::mem::forget(std::fs::OpenOptions::new().read(true).write(true).open(&pipe));
+    assert!(scanned.is_ok(), "the scan waits for the pipe");
+    let refused = host.service().plugins().refused;
+    assert!(refused.len() == 1 && refused[0].reason.contains("not a file"), "{refused:?}");
+}

@@ -93,13 +93,8 @@ mod tests {
         assert_eq!(there.find(&made.value), None);
     }
 
-    #[tokio::test]
-    async fn bindings_of_another_host_are_read_again() {
-        let (_directory, store, clock) = shared();
-        let acme: CompanyId = "acme".parse().unwrap();
-        let here = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
-        let there = Bindings::open(Arc::clone(&store), clock).await.unwrap();
-        let new = NewBinding {
+    fn new_default() -> NewBinding {
+        NewBinding {
             key: "default".parse().unwrap(),
             provider_key: "local-markdown".parse().unwrap(),
             config: JsonObject::new(),
@@ -109,8 +104,28 @@ mod tests {
             limits: BindingLimits::default(),
             policy: BindingPolicy::default(),
             make_default: true,
-        };
-        let made = here.create("operator", &acme, new).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_late_deletion_does_not_reach_the_next_binding_of_the_key() {
+        let (_directory, store, clock) = shared();
+        let acme: CompanyId = "acme".parse().unwrap();
+        let bindings = Bindings::open(store, clock).await.unwrap();
+        let first = bindings.create("operator", &acme, new_default()).await.unwrap();
+        bindings.delete(&acme, (&first.key, first.id), None, "operator").await.unwrap();
+        let next = bindings.create("operator", &acme, new_default()).await.unwrap();
+        bindings.delete(&acme, (&first.key, first.id), Some(first.revision), "operator").await.unwrap_err();
+        assert_eq!(bindings.get(&acme, &first.key).unwrap().id, next.id);
+    }
+
+    #[tokio::test]
+    async fn bindings_of_another_host_are_read_again() {
+        let (_directory, store, clock) = shared();
+        let acme: CompanyId = "acme".parse().unwrap();
+        let here = Bindings::open(Arc::clone(&store), Arc::clone(&clock)).await.unwrap();
+        let there = Bindings::open(Arc::clone(&store), clock).await.unwrap();
+        let made = here.create("operator", &acme, new_default()).await.unwrap();
         assert!(there.resolve(&acme, None, None).is_err());
         there.reload(&acme).await.unwrap();
         assert_eq!(there.resolve(&acme, None, None).unwrap().binding.id, made.id);

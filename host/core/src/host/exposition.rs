@@ -26,7 +26,7 @@ impl Service {
         self.recorder.metrics.register(&mut registry);
         let background = [("deliveries", self.deliveries.in_flight()), ("jobs", self.jobs.in_flight())];
         let in_flight = gauges(background.map(|(kind, count)| (KindLabels { kind }, count as u64)));
-        registry.register("background_at_work", "Deliveries and jobs that are at work", in_flight);
+        registry.register("background_in_flight", "Deliveries and jobs that run", in_flight);
         self.register_sandbox(&mut registry);
         self.register_bindings(&mut registry);
         let plugins = [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())];

@@ -61,8 +61,8 @@ impl Service {
                 return Err(intended.failed(failure));
             }
             admitted.failed();
-            // The contract lets the host ask the previous build the same: writes are idempotent by their operation id or
-            // by what they name.
+            // The contract allows one repetition by the previous build. A write has the same effect twice: it carries an
+            // operation id or names the records.
             if let Some(previous) = serving.previous() {
                 let answer = match step.call(&previous, id).await {
                     Ok(answer) => answer,

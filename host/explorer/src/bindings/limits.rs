@@ -27,7 +27,7 @@ pub(super) fn used(shown: &BindingView) -> Markup {
                     (usage_meter("Directory", use_.directory_bytes, grants.directory_bytes, bytes))
                     (usage_meter("Files", use_.directory_files, limits.directory_files, count))
                 }
-                (usage_meter("Concurrent calls", number(use_.calls_at_work), number(limits.concurrent_calls), count))
+                (usage_meter("Concurrent calls", number(use_.calls_in_flight), number(limits.concurrent_calls), count))
                 (usage_meter("Queued calls", number(use_.calls_waiting), number(limits.queued_calls), count))
                 @if !grants.http.is_empty() {
                     @let (used, limit) = (use_.outgoing_requests_per_minute, limits.outgoing_requests_per_minute);

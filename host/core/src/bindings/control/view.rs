@@ -81,7 +81,7 @@ pub struct UsageView {
     /// Of `directoryFiles`, at most.
     pub directory_files: u64,
     /// Of `concurrentCalls`.
-    pub calls_at_work: u32,
+    pub calls_in_flight: u32,
     /// Of `queuedCalls`.
     pub calls_waiting: u32,
     /// Of `outgoingRequestsPerMinute`, about.
@@ -240,7 +240,7 @@ impl From<&Serving> for UsageView {
             storage_keys: storage.keys,
             directory_bytes: directory.bytes,
             directory_files: directory.files,
-            calls_at_work: serving.instances.in_flight(),
+            calls_in_flight: serving.instances.in_flight(),
             calls_waiting: serving.instances.waiting(),
             outgoing_requests_per_minute: egress.map_or(0, |egress| egress.requests_of_minute()),
             outgoing_connections: egress.map_or(0, |egress| egress.in_flight()),
