@@ -52,6 +52,16 @@ deny:
 crash ROUNDS="200":
     MEMHOST_CRASH_ROUNDS={{ROUNDS}} cargo test --release -p memhost-tests --test it crash -- --nocapture
 
+# Cut the power of a host under load, this many times. Needs root, Python and loop devices.
+powercut ROUNDS="50":
+    cargo build --release -p memhost
+    tests/durability/powercut target/release/memhost {{ROUNDS}}
+
+# Fill the disk of a host under load, this many times. Needs root, Python and loop devices.
+diskfull ROUNDS="25":
+    cargo build --release -p memhost
+    tests/durability/diskfull target/release/memhost {{ROUNDS}}
+
 # The benchmark tables, each with its floor in the same run.
 bench *ARGS:
     cargo bench -p memhost-tests --bench pipeline -- {{ARGS}}

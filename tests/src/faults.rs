@@ -12,8 +12,8 @@ use jiff::civil::Date;
 use memhost_core::WrapStore;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_store::{
-    BackupReport, Change, ChangeFeed, Commit, Coordination, DueKind, Lease, Leases, LockKind, LogPage, Maintenance,
-    OperationLog, Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables, Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Coordination, DiskState, DueKind, Lease, Leases, LockKind, LogPage,
+    Maintenance, OperationLog, Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables, Transacted,
 };
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey};
 use tokio::sync::watch;
@@ -225,6 +225,10 @@ impl Maintenance for FaultyStore {
 
     async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError> {
         self.inner.backup(file, at_the_end).await
+    }
+
+    fn disk(&self) -> DiskState {
+        self.inner.disk()
     }
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {

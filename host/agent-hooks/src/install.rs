@@ -184,14 +184,9 @@ fn read(path: &Path) -> Result<Option<String>, HooksError> {
 fn write(path: &Path, text: &str, mode: Option<u32>) -> Result<(), HooksError> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text.as_bytes())?;
     let kept = || fs::metadata(path).map_or(0o600, |found| found.permissions().mode());
     let mode = mode.unwrap_or_else(kept);
-    file.as_file().set_permissions(fs::Permissions::from_mode(mode & 0o7777))?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(memhost_durable::write(path, text.as_bytes(), mode & 0o7777)?)
 }
 
 fn digest(text: &str) -> String {

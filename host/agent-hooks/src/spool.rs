@@ -92,8 +92,12 @@ impl Spool {
         // The size is in the name, so that the sum is known without a look at every file.
         let name = format!("{:020}-{:08}-{number:04}-{}.json", since.as_nanos(), std::process::id(), bytes.len());
         let unfinished = self.directory.join(format!(".{name}"));
-        let written = open_private(&unfinished, true).and_then(|mut file| file.write_all(&bytes));
-        let written = written.and_then(|()| fs::rename(&unfinished, self.directory.join(&name)));
+        let written = open_private(&unfinished, true).and_then(|mut file| {
+            file.write_all(&bytes)?;
+            file.sync_all()
+        });
+        let named = self.directory.join(&name);
+        let written = written.and_then(|()| memhost_durable::rename(&unfinished, &named));
         if let Err(error) = written {
             let _ = fs::remove_file(&unfinished);
             return Err(error);

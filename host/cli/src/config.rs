@@ -2,9 +2,11 @@
 //! overrides the defaults. An unknown key is an error, because a misspelt limit would have no effect.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::error::STORE_FAILED;
 use super::{CliError, toml_file};
 use memhost_core::plugins::{Trust, TrustedKey};
 use memhost_core::{Audit, ServiceOptions};
@@ -34,6 +36,7 @@ pub(super) struct HostConfig {
     max_memory_bytes: Option<u64>,
     store_cache_bytes: Option<u64>,
     store_max_batch: Option<usize>,
+    store_reserve_bytes: Option<u64>,
     metrics_company_label: bool,
     integrations: IntegrationOptions,
     issue_link: Option<String>,
@@ -52,7 +55,7 @@ struct EmbeddingsConfig {
 }
 
 /// Every key of [`HostConfig`].
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -67,6 +70,7 @@ const KEYS: [&str; 20] = [
     "max_memory_bytes",
     "store_cache_bytes",
     "store_max_batch",
+    "store_reserve_bytes",
     "metrics_company_label",
     "integrations",
     "issue_link",
@@ -136,6 +140,14 @@ impl HostConfig {
         if let Some(batch) = self.store_max_batch {
             options.store.max_batch = in_range("store_max_batch", batch, 1, 65_536)?;
         }
+        if let Some(bytes) = self.store_reserve_bytes {
+            options.store.reserve_bytes = in_range("store_reserve_bytes", bytes, 0, 1 << 40)?;
+        }
+        // The database does not survive a write that fails: whoever started this process starts it again.
+        options.store.on_fatal = Some(Arc::new(|error| {
+            eprintln!("error: {error}");
+            std::process::exit(i32::from(STORE_FAILED));
+        }));
         Ok(HostOptions { service: options, server: ServerOptions { integrations: self.integrations, links } })
     }
 }

@@ -4,6 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+/// The code that a process ends with whose store can take no more calls. Start it again.
+pub(super) const STORE_FAILED: u8 = 6;
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {

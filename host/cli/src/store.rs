@@ -1,6 +1,6 @@
 //! `memhost store`: verifies, compacts, backs up and restores the store of a host.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -25,6 +25,9 @@ pub(super) enum StoreCommand {
         /// Use this backup instead.
         #[arg(long, value_name = "DIR", conflicts_with = "data_dir")]
         backup: Option<PathBuf>,
+        /// Make a new store of everything that can be read, for a store that does not open. The damaged one is kept.
+        #[arg(long, conflicts_with = "backup")]
+        repair: bool,
     },
     /// Reclaim unused disk space of a stopped host.
     Compact {
@@ -60,8 +63,11 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             SledStore::check_backup(&backup.join("store.backup")).map_err(CliError::host)?;
             line(&format!("the backup is complete: {files} files"))
         }
-        StoreCommand::Verify { data_dir, config, .. } => {
+        StoreCommand::Verify { data_dir, config, repair, .. } => {
             let data_dir = data_dir.unwrap_or_default();
+            if repair {
+                self::repair(&data_dir)?;
+            }
             let config = HostConfig::read("--config", config.as_deref())?;
             let service = Service::open(config.options(&data_dir)?.service).await.map_err(CliError::host)?;
             let findings = service.verify_store().await.map_err(CliError::host)?;
@@ -96,4 +102,12 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             line(&format!("restored {files} files to {}{key}", data_dir.display()))
         }
     }
+}
+
+fn repair(data_dir: &Path) -> Result<(), CliError> {
+    let done = SledStore::repair(data_dir).map_err(CliError::host)?;
+    done.lost.iter().try_for_each(|lost| line(lost))?;
+    done.saved.iter().try_for_each(|(table, count)| line(&format!("saved {count} records of `{table}`")))?;
+    let damaged = done.damaged.display();
+    line(&format!("the damaged store is in {damaged}; remove it when nothing is missing, or restore a backup"))
 }

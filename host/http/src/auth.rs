@@ -2,7 +2,6 @@
 //! digest), and the layer that requires a token.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,7 +82,8 @@ impl AdminToken {
         getrandom::fill(&mut bytes).map_err(|error| failed(error.to_string()))?;
         let token = format!("mh_{}", URL_SAFE_NO_PAD.encode(bytes));
         let digest = blake3::hash(token.as_bytes());
-        write_private(&path, &format!("{digest}\n")).map_err(|error| failed(error.to_string()))?;
+        memhost_durable::write(&path, format!("{digest}\n").as_bytes(), 0o600)
+            .map_err(|error| failed(error.to_string()))?;
         Ok((Self(digest), Some(token)))
     }
 
@@ -91,15 +91,6 @@ impl AdminToken {
     fn accepts(&self, token: &str) -> bool {
         blake3::hash(token.as_bytes()) == self.0
     }
-}
-
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let temporary = path.with_extension("tmp");
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)
 }
 
 /// The caller of a token. None: the token is unknown, expired or revoked.

@@ -17,6 +17,9 @@ mod status;
 pub use code::ProblemCode;
 pub use status::ProblemStatus;
 
+/// How long to wait for room on a full disk, in milliseconds: somebody has to make it.
+const DISK_FULL_MS: u64 = 10_000;
+
 /// A problem (RFC 9457).
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -135,12 +138,15 @@ macro_rules! codes_of_operations {
 codes_of_operations! {
     InvalidRequest, NotFound, Unsupported, Unauthorized, RateLimited, Unavailable, QuotaExceeded, Internal, NoBinding,
     Forbidden, CompanyErased, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing, Busy, TimedOut, Trapped,
-    LimitExceeded, BadAnswer, Interrupted, Host
+    LimitExceeded, BadAnswer, Interrupted, DiskFull, Host
 }
 
 /// The code of an error of the control plane.
 fn code_of(error: &ServiceError) -> ProblemCode {
     use ProblemCode as Code;
+    if error.is_disk_full() {
+        return Code::DiskFull;
+    }
     match error {
         ServiceError::Operation { error, .. } => error.code.into(),
         ServiceError::Field(_)
@@ -172,6 +178,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::Review(ReviewError::Decided { .. }) => Code::AlreadyDecided,
         ServiceError::Ledger(LedgerError::NoBudget) => Code::NoBudget,
         ServiceError::Host(_)
+        | ServiceError::DiskFull(_)
         | ServiceError::Vault(_)
         | ServiceError::Unrecorded { .. }
         | ServiceError::Audit(_)
@@ -185,12 +192,15 @@ fn code_of(error: &ServiceError) -> ProblemCode {
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
-        let problem = Self::new(code_of(&error), error.to_string());
+        let mut problem = Self::new(code_of(&error), error.to_string());
+        if problem.code == ProblemCode::DiskFull {
+            problem.retry_after_ms = Some(DISK_FULL_MS);
+        }
         match error {
             ServiceError::Operation { operation_id, error, .. } => Self {
                 field: error.field,
                 operation_id: Some(operation_id),
-                retry_after_ms: error.retry_after_ms,
+                retry_after_ms: error.retry_after_ms.or(problem.retry_after_ms),
                 ..problem
             },
             ServiceError::Field(field)

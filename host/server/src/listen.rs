@@ -194,5 +194,9 @@ pub async fn run(
         tracing::warn!("calls were still in progress after {} s; they are cut off", GRACE.as_secs());
     }
     service.shutdown(GRACE).await;
-    Ok(service.flush().await?)
+    // A database that does not answer must not keep the process.
+    match tokio::time::timeout(GRACE, service.flush()).await {
+        Ok(flushed) => Ok(flushed?),
+        Err(_) => Err(ServeError::Serve(format!("the disk did not answer within {} s", GRACE.as_secs()))),
+    }
 }

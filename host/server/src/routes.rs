@@ -210,7 +210,8 @@ impl OperationOutput for Metrics {
 async fn readiness(State(service): State<Arc<Service>>) -> Response {
     let check = service.readiness().await;
     match check.health {
-        Health::Ok | Health::Warning => "ready\n".into_response(),
+        Health::Ok => "ready\n".into_response(),
+        Health::Warning => format!("ready, with little {}: only reads are answered\n", check.name).into_response(),
         // The caller has no token, so the details are only in the log.
         Health::Error => {
             tracing::error!(found = check.found, advice = check.advice, "the host is not ready");

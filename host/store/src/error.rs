@@ -12,6 +12,18 @@ pub enum StoreError {
     InUse { path: String },
     #[error("{action} failed: {message}; nothing was acknowledged, check disk space and permissions")]
     Io { action: &'static str, message: String },
+    #[error(
+        "the disk of the data directory is almost full: {} MiB are free, and new data needs {} MiB; free disk space, or \
+         forget or erase something; reads and deletions go on as long as they can",
+        free >> 20, reserve >> 20
+    )]
+    DiskFull { free: u64, reserve: u64 },
+    /// The store takes no more calls.
+    #[error(
+        "{action} failed: {message}; nothing was acknowledged, and the store takes no more calls: check the disk's free \
+         space and its device, and start the host again"
+    )]
+    Fatal { action: &'static str, message: String },
     #[error("the stored {what} cannot be read: {message}")]
     Corrupt { what: String, message: String },
 }

@@ -4,11 +4,13 @@
 //! A second implementation provides the five traits that [`Store`] joins: [`OperationLog`], [`Tables`], [`Partitions`],
 //! [`Maintenance`] and [`Coordination`]. [`Coordination`] says what an implementation for several processes must add.
 //!
-//! Durability: a write is on disk when its [`Commit`] says so. Callers that wait at the same time share one flush.
+//! Durability: a write is on disk, and survives a power failure, when its [`Commit`] says so. Callers that wait at the
+//! same time share one flush.
 
 mod change;
 mod commit;
 mod coordination;
+mod disk;
 mod error;
 mod maintenance;
 mod operations;
@@ -22,12 +24,13 @@ mod value;
 pub use self::change::{Change, Expected, TablePage, TableWrite, Transacted};
 pub use self::commit::Commit;
 pub use self::coordination::{ChangeFeed, Coordination, Lease, Leases, LocalLeases, LocalLocks, LockKind};
+pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
 pub use self::maintenance::{BackupReport, Maintenance};
 pub use self::operations::{LogPage, OperationLog, next_sequence};
 pub use self::partitions::Partitions;
 pub use self::scan::{Found, FoundPage, OperationScan, Scan, matching, scan_all, scan_operations};
-pub use self::sled::{BackupError, SledOptions, SledStore};
+pub use self::sled::{BackupError, Repaired, SledOptions, SledStore};
 pub use self::table::{DueKind, Table, company_key, company_of, due_at, due_key, due_prefix, newest_first};
 pub use self::tables::{Tables, write};
 pub use self::value::{decode, encode, unchanged};

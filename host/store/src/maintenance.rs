@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::StoreError;
+use crate::{DiskState, StoreError};
 use memhost_types::CompanyId;
 
 /// What a backup contains.
@@ -44,6 +44,9 @@ pub trait Maintenance: Send + Sync {
     /// # Errors
     /// Where the file cannot be written.
     async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError>;
+
+    /// How much room the disk has. This never waits.
+    fn disk(&self) -> DiskState;
 
     /// Compares everything that is stored with its indexes. Answers one line for each difference.
     ///

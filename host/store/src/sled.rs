@@ -1,10 +1,11 @@
-//! The embedded store, on sled. A write is durable after a `flush` of sled; nothing is acknowledged before that.
+//! The embedded store, on sled. A write is durable after [`Disk::flush`]; nothing is acknowledged before that.
 //!
 //! The operation log is one tree; a record is durable before the answer. Its indexes are in another tree. They are
 //! derived and written a little later (`sled/index.rs`), because eight index keys cost several times as much as a record.
 
 mod backup;
 mod directory;
+mod disk;
 mod gate;
 mod index;
 mod keys;
@@ -14,12 +15,15 @@ mod partition;
 mod posting;
 mod query;
 mod remove;
+mod repair;
+mod room;
 mod state;
 mod sums;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod trees;
+mod watch;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -32,27 +36,38 @@ use parking_lot::Mutex;
 use sled::{Batch, Db};
 
 pub use self::backup::BackupError;
+use self::disk::Disk;
 use self::log::Log;
 use self::partition::{Partition, Used};
 use self::query::Reader;
+pub use self::repair::Repaired;
+use self::room::{Need, Room};
 use self::state::{Companies, CompanyState};
 use self::trees::Trees;
-use super::{LocalLeases, LocalLocks, StoreError};
+use self::watch::Watch;
+use super::{DiskSeam, LocalLeases, LocalLocks, OnFatal, StoreError};
 use memhost_ports::StorageSize;
 use memhost_types::{CompanyId, Operation, OperationError, OperationErrorCode, Outcome};
 
 /// How the embedded store is set up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct SledOptions {
     /// Memory for pages, in bytes.
     pub cache_bytes: u64,
     /// The most records that share one flush.
     pub max_batch: usize,
+    /// Disk space that is kept free, in bytes: with less, new data is refused. 0 turns this off; then a full disk ends the
+    /// store.
+    pub reserve_bytes: u64,
+    /// Called once when the store can take no more calls.
+    pub on_fatal: Option<OnFatal>,
+    /// What a test puts between the store and its disk.
+    pub seam: Option<Arc<dyn DiskSeam>>,
 }
 
 impl Default for SledOptions {
     fn default() -> Self {
-        Self { cache_bytes: 128 << 20, max_batch: 1_024 }
+        Self { cache_bytes: 128 << 20, max_batch: 1_024, reserve_bytes: 256 << 20, on_fatal: None, seam: None }
     }
 }
 
@@ -69,6 +84,8 @@ pub struct SledStore {
     locks: LocalLocks,
     /// Also held by each call on a blocking thread: the directory stays ours until it has ended.
     lock: Arc<File>,
+    /// Last: it ends the process where the last flush does not end.
+    _watch: Watch,
 }
 
 fn failed<E: std::fmt::Display>(action: &'static str) -> impl FnOnce(E) -> StoreError {
@@ -89,11 +106,18 @@ impl SledStore {
             .mode(sled::Mode::HighThroughput)
             // The commit thread flushes, one group at a time.
             .flush_every_ms(None);
-        let trees = Trees::open(open_db(&config).map_err(failed("opening the store"))?)?;
+        let opening = failed::<std::io::Error>("opening the store");
+        let store = path.join("store");
+        let room = Room::new(path, options.reserve_bytes, options.seam.clone());
+        room.make_room_to_open();
+        disk::prepare(&store).map_err(failed("opening the store"))?;
+        let db = open_db(&config).map_err(failed("opening the store"))?;
+        let trees = Trees::open(Disk::open(db, &store, room, options.seam, options.on_fatal).map_err(opening)?)?;
         let companies = Companies::default();
         recover(&trees, &companies)?;
         let (applied, incoming) = mpsc::channel();
         let log = Log::start(&trees, Arc::clone(&companies), applied, options.max_batch)?;
+        let watch = Watch::start(&trees.disk, log.abandon())?;
         let (index_trees, states) = (trees.clone(), Arc::clone(&companies));
         let indexer = std::thread::Builder::new()
             .name("memhost-index".to_owned())
@@ -109,6 +133,7 @@ impl SledStore {
             deliveries: Arc::default(),
             locks: LocalLocks::default(),
             lock,
+            _watch: watch,
         })
     }
 
@@ -136,7 +161,18 @@ impl SledStore {
         directory::compact(data_dir)
     }
 
+    /// Replaces the store of a stopped host, which does not open or whose pages cannot all be read, by one with everything
+    /// that can be read. The damaged store stays in the data directory.
+    ///
+    /// # Errors
+    /// Where the directory is in use, there is no room for two copies, or nothing can be read; the store is unchanged
+    /// then.
+    pub fn repair(data_dir: &Path) -> Result<Repaired, StoreError> {
+        repair::repair(data_dir)
+    }
+
     fn log(&self) -> Result<&Log, StoreError> {
+        self.trees.disk.alive()?;
         self.log.as_ref().ok_or_else(|| failed("writing")("the store is closed"))
     }
 
@@ -146,6 +182,7 @@ impl SledStore {
         action: &'static str,
         call: impl FnOnce(&Trees, &Companies) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.trees.disk.alive()?;
         let (trees, companies, lock) = (self.trees.clone(), Arc::clone(&self.companies), Arc::clone(&self.lock));
         let done = tokio::task::spawn_blocking(move || {
             let done = call(&trees, &companies);
@@ -178,10 +215,15 @@ impl SledStore {
 impl Drop for SledStore {
     fn drop(&mut self) {
         self.log = None;
+        if self.trees.disk.alive().is_err() {
+            // sled would wait in its own drop for what cannot be written.
+            std::mem::forget(self.trees.clone());
+            return;
+        }
         if let Some(indexer) = self.indexer.take() {
             let _ = indexer.join();
         }
-        if let Err(error) = self.trees.db.flush() {
+        if let Err(error) = self.trees.disk.flush() {
             tracing::error!(%error, "the last flush failed; unacknowledged writes may be lost");
         }
     }
@@ -213,15 +255,16 @@ fn recover(trees: &Trees, companies: &Companies) -> Result<(), StoreError> {
         for entry in records.scan_prefix(keys::intents(&company)) {
             let (key, _) = entry.map_err(failed("reading"))?;
             if let Some(sequence) = keys::sequence(&key) {
-                interrupt(records, &company, sequence)?;
+                interrupt(trees, &company, sequence)?;
             }
         }
         index::catch_up(trees, companies, &company)?;
     }
-    trees.db.flush().map(drop).map_err(failed("flushing"))
+    trees.disk.flush()
 }
 
-fn interrupt(records: &sled::Tree, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
+fn interrupt(trees: &Trees, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
+    let records = &trees.records;
     let mut batch = Batch::default();
     batch.remove(keys::intent(company, sequence));
     let key = keys::record(company, sequence);
@@ -240,5 +283,6 @@ fn interrupt(records: &sled::Tree, company: &CompanyId, sequence: u64) -> Result
             batch.insert(key, super::encode("operation", &operation)?);
         }
     }
-    records.apply_batch(batch).map_err(failed("writing"))
+    let _writing = trees.enter(Need::Present, 0)?;
+    trees.disk.wrote("writing", records.apply_batch(batch))
 }

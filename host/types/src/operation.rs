@@ -163,7 +163,9 @@ named!(
         BadAnswer = "bad_answer",
         /// The host ended, or the caller went away, before the operation was complete.
         Interrupted = "interrupted",
-        /// The host itself failed, such as on a full disk.
+        /// The disk of the host is almost full.
+        DiskFull = "disk_full",
+        /// The host itself failed.
         Host = "host",
     }
 );
@@ -345,7 +347,7 @@ pub struct OperationPage {
 impl OperationErrorCode {
     /// Whether the provider was not even asked, for a reason that passes: that is no failed attempt.
     pub fn is_a_wait(self) -> bool {
-        matches!(self, Self::BindingDisabled | Self::Busy)
+        matches!(self, Self::BindingDisabled | Self::Busy | Self::DiskFull)
     }
 
     /// Whether the same request may succeed later, as `error` in `wit/types.wit` says it of a provider's.

@@ -19,6 +19,7 @@ mod contract_frozen;
 mod contract_growth;
 mod crash;
 mod cross_agent;
+mod durable;
 mod egress;
 mod embeddings;
 mod examples;

@@ -116,10 +116,12 @@ impl Copy {
             }
         }
         let made_by = format!("memhost {}", env!("CARGO_PKG_VERSION"));
+        memhost_durable::sync_tree(&self.to).map_err(|error| io("the backup", &error))?;
         let manifest = Manifest { made_by, made_at, files: digests(&self.to)? };
         let text = serde_json::to_string_pretty(&manifest).map_err(ServiceError::host)?;
         // Last: a backup with a manifest is complete.
-        fs::write(self.to.join(MANIFEST), text).map_err(|error| io(MANIFEST, &error))?;
+        memhost_durable::write(&self.to.join(MANIFEST), text.as_bytes(), 0o600)
+            .map_err(|error| io(MANIFEST, &error))?;
         Ok(BackupView { files: self.copied.len() as u64, directory: self.to, store })
     }
 }
@@ -240,5 +242,6 @@ pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceEr
             .and_then(|()| fs::copy(&path, &target))
             .map_err(|error| io(&name.display().to_string(), &error))?;
     }
+    memhost_durable::sync_tree(data_dir).map_err(|error| io("the data directory", &error))?;
     Ok(files)
 }

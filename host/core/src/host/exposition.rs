@@ -10,6 +10,7 @@ use crate::Service;
 use crate::error::ServiceError;
 use crate::host::metrics::KindLabels;
 use crate::versions::BreakerState;
+use memhost_store::DiskLevel;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
@@ -27,6 +28,7 @@ impl Service {
         let background = [("deliveries", self.deliveries.in_flight()), ("jobs", self.jobs.in_flight())];
         let in_flight = gauges(background.map(|(kind, count)| (KindLabels { kind }, count as u64)));
         registry.register("background_in_flight", "Deliveries and jobs that run", in_flight);
+        self.register_disk(&mut registry);
         self.register_sandbox(&mut registry);
         self.register_bindings(&mut registry);
         let plugins = [("admitted", self.plugins.list().len()), ("refused", self.plugins.refused().len())];
@@ -35,6 +37,17 @@ impl Service {
         let mut text = String::new();
         text::encode(&mut text, &registry).map_err(ServiceError::host)?;
         Ok(text)
+    }
+
+    fn register_disk(&self, registry: &mut Registry) {
+        let disk = self.store.disk();
+        if let Some(free) = disk.free_bytes {
+            let help = "Free space on the disk of the data directory";
+            registry.register_with_unit("disk_free", help, Unit::Bytes, ConstGauge::new(whole(free)));
+        }
+        let states = [("plenty", DiskLevel::Plenty), ("low", DiskLevel::Low), ("spent", DiskLevel::Spent)];
+        let states = gauges(states.map(|(state, level)| (StateLabels { state }, u64::from(disk.level == level))));
+        registry.register("disk", "1 at the present state: new data is refused at low, reads too at spent", states);
     }
 
     fn register_sandbox(&self, registry: &mut Registry) {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Service;
-use memhost_store::Store;
+use memhost_store::{DiskLevel, DiskState, Store};
 use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter};
 
 /// How long a probe of the disk may take.
@@ -57,10 +57,15 @@ impl Check {
 }
 
 impl Service {
-    /// Whether the host can accept operations: the disk accepts writes.
+    /// Whether the host can accept operations: the disk accepts writes. With a warning it answers reads only.
     #[boxed]
     pub async fn readiness(&self) -> Check {
+        let disk = self.store.disk();
+        if disk.level == DiskLevel::Spent {
+            return check_space(disk);
+        }
         match tokio::time::timeout(PROBE, self.store.commit()).await {
+            Ok(Ok(())) if disk.level == DiskLevel::Low => check_space(disk),
             Ok(Ok(())) => Check::ok("store", "the disk accepts writes"),
             Ok(Err(error)) => Check::error("store", error.to_string(), "free disk space, or check the disk's device"),
             Err(_) => {
@@ -76,7 +81,8 @@ impl Service {
         let mut all = vec![self.readiness().await];
         all.push(check_log(&*self.store).await);
         let data_dir = self.data_dir.clone();
-        let disk = move || vec![check_space(&data_dir), check_keys(&data_dir)];
+        all.push(check_space(self.store.disk()));
+        let disk = move || vec![check_keys(&data_dir)];
         all.extend(tokio::task::spawn_blocking(disk).await.unwrap_or_default());
         all.push(self.check_clock().await);
         all.push(self.check_cache());
@@ -181,19 +187,19 @@ async fn check_log(store: &dyn Store) -> Check {
     }
 }
 
-fn check_space(data_dir: &Path) -> Check {
-    match rustix::fs::statvfs(data_dir) {
-        Ok(stat) => {
-            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-            let found = format!("{} MiB are free", free >> 20);
-            match free < LITTLE_SPACE {
-                true => Check::warning("disk", found, "free disk space: writes fail without it"),
-                false => Check::ok("disk", found),
-            }
+fn check_space(disk: DiskState) -> Check {
+    let Some(free) = disk.free_bytes else {
+        return Check::warning("disk", "its free space cannot be read", "check the data directory");
+    };
+    let found = format!("{} MiB are free, {} MiB of them are the reserve", free >> 20, disk.reserve_bytes >> 20);
+    let advice = "free disk space, or forget or erase something; writes are accepted again by themselves";
+    match disk.level {
+        DiskLevel::Plenty if free < LITTLE_SPACE => {
+            Check::warning("disk", found, "free disk space: writes are refused when only the reserve is left")
         }
-        Err(error) => {
-            Check::warning("disk", format!("its free space cannot be read: {error}"), "check the data directory")
-        }
+        DiskLevel::Plenty => Check::ok("disk", found),
+        DiskLevel::Low => Check::warning("disk", format!("{found}: new data is refused"), advice),
+        DiskLevel::Spent => Check::error("disk", format!("{found}: all but deletions is refused"), advice),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The host's own secret: one key in a file that only the host's user may read. Every other key is derived from it.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -64,15 +63,13 @@ impl Keys {
         }
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| failed("making a random key for", &error))?;
-        // Its mode is 0600. Where two processes make one at the same time, the first one counts.
-        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed("writing", &error))?;
-        file.write_all(&key).and_then(|()| file.as_file().sync_all()).map_err(|error| failed("writing", &error))?;
-        match file.persist_noclobber(&path) {
-            Ok(_) => Ok(Self(key)),
-            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+        // Where two processes make one at the same time, the first one counts.
+        match memhost_durable::write_new(&path, &key, 0o600) {
+            Ok(()) => Ok(Self(key)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 read()?.map(Self).ok_or_else(|| failed("reading", &"it is gone again"))
             }
-            Err(error) => Err(failed("writing", &error.error)),
+            Err(error) => Err(failed("writing", &error)),
         }
     }
 

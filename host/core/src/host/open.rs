@@ -39,13 +39,8 @@ impl Service {
     #[boxed]
     pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = options.data_dir;
-        let mut directory = std::fs::DirBuilder::new();
         // Memory is for the host's user only. An existing directory keeps its mode.
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
-        directory
-            .recursive(true)
-            .create(&data_dir)
+        memhost_durable::create_directory(&data_dir, 0o700)
             .map_err(|error| OpenError::directory("making", &data_dir, error))?;
         let (path, store_options) = (data_dir.clone(), options.store);
         // Opening reads and may repair: not on the executor.
@@ -152,7 +147,8 @@ async fn open_plugins(
         Some(directory) => directory,
         None => {
             let directory = data_dir.join("plugins");
-            std::fs::create_dir_all(&directory).map_err(|error| OpenError::directory("making", &directory, error))?;
+            memhost_durable::create_directory(&directory, 0o700)
+                .map_err(|error| OpenError::directory("making", &directory, error))?;
             directory
         }
     };

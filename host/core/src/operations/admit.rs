@@ -8,6 +8,7 @@ use crate::error::{Refusal, ServiceError};
 use crate::operations::record::Opened;
 use crate::versions::RateState;
 use crate::versions::serving::Serving;
+use memhost_store::{DiskLevel, StoreError};
 use memhost_types::{AgentId, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope};
 
 impl Service {
@@ -23,9 +24,26 @@ impl Service {
             Ok(()) if self.is_importing(&scope.company_id) && *caller != Caller::system() => {
                 Err(ServiceError::Importing { company: scope.company_id.clone() })
             }
-            Ok(()) => Opened::begin(&self.recorder, caller, kind, scope).await,
+            Ok(()) => {
+                self.check_disk(caller, kind)?;
+                Opened::begin(&self.recorder, caller, kind, scope).await
+            }
             Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
         }
+    }
+
+    /// Refuses what the disk has no room for. There is no record of it: the record would take the room of a deletion's.
+    fn check_disk(&self, caller: &Caller, kind: OperationKind) -> Result<(), StoreError> {
+        let disk = self.store.disk();
+        let has_room = match disk.level {
+            DiskLevel::Plenty => true,
+            DiskLevel::Low => !kind.is_write(),
+            DiskLevel::Spent => false,
+        };
+        if has_room || kind == OperationKind::Forget || *caller == Caller::system() {
+            return Ok(());
+        }
+        Err(StoreError::DiskFull { free: disk.free_bytes.unwrap_or(0), reserve: disk.reserve_bytes })
     }
 
     /// The rate limit of the binding that answers; none where it has no limit, or has not served yet.

@@ -2,7 +2,6 @@
 //! removed from the plugins directory.
 
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::PathBuf;
 
 use crate::plugins::error::PluginError;
@@ -16,11 +15,7 @@ pub(crate) struct KeptComponents(PathBuf);
 impl KeptComponents {
     /// In a directory that is made with mode 0700 where it is missing.
     pub(crate) fn open(directory: PathBuf) -> Result<Self, PluginError> {
-        use std::os::unix::fs::DirBuilderExt;
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&directory)
+        memhost_durable::create_directory(&directory, 0o700)
             .map_err(|error| PluginError::io("making", &directory, &error))?;
         Ok(Self(directory))
     }
@@ -35,12 +30,7 @@ impl KeptComponents {
         if path.exists() {
             return Ok(());
         }
-        let written = tempfile::NamedTempFile::new_in(&self.0).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.as_file().sync_all()?;
-            Ok(file.persist(&path)?)
-        });
-        written.map(drop).map_err(|error| PluginError::io("writing", &path, &error))
+        memhost_durable::write(&path, bytes, 0o600).map_err(|error| PluginError::io("writing", &path, &error))
     }
 
     /// The copy, if it is there and matches its digest.

@@ -10,13 +10,15 @@ use jiff::Timestamp;
 
 use crate::Service;
 use crate::work::deliveries::MOST_OF_A_BINDING;
-use memhost_store::StoreError;
+use memhost_store::{DiskLevel, StoreError};
 use memhost_types::Job;
 
 /// Deliveries, and jobs, that this host works on at a time.
 const AT_ONCE: usize = 64;
 /// The longest wait between two rounds, because the clock may be set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+/// How long due work waits for room on the disk.
+const FULL: Duration = Duration::from_secs(5);
 /// Time between two removals of old operations.
 const SWEEP: Duration = Duration::from_secs(600);
 
@@ -65,6 +67,9 @@ impl Service {
 
     /// Starts due work; answers how long to wait for more.
     async fn begin_due(self: &Arc<Self>) -> Result<Duration, StoreError> {
+        if self.store.disk().level != DiskLevel::Plenty {
+            return Ok(FULL);
+        }
         let (deliveries, first) = self.deliveries.take_due(AT_ONCE, |_| MOST_OF_A_BINDING).await?;
         for taken in deliveries {
             tokio::spawn(Arc::clone(self).attempt(taken));

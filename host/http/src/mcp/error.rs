@@ -64,6 +64,7 @@ impl McpError {
             Self::Service(ServiceError::Field(_)) | Self::Arguments { .. } => {
                 OperationErrorCode::InvalidRequest.as_str()
             }
+            Self::Service(error) if error.is_disk_full() => OperationErrorCode::DiskFull.as_str(),
             Self::Service(_) | Self::NoCaller => OperationErrorCode::Host.as_str(),
             Self::NoCompany | Self::Header { .. } => "configuration",
             Self::NoTool(_) | Self::NoPrompt(_) | Self::NoRecord(_) => OperationErrorCode::NotFound.as_str(),

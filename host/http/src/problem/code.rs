@@ -155,6 +155,9 @@ codes! {
     ProviderMissing = "provider_missing", ServiceUnavailable,
         "The binding's provider is not loaded.",
         "Put it into the plugins directory.";
+    DiskFull = "disk_full", ServiceUnavailable,
+        "The host's disk is almost full: it refuses new data first, then everything but deletions.",
+        "Free disk space, or forget or erase something. `detail` says how much is free.";
     Interrupted = "interrupted", ServiceUnavailable, "The host ended during the call.", "Send it again.";
     Importing = "importing", ServiceUnavailable, "The company is being imported.", "Wait until the import ends.";
     TimedOut = "timed_out", GatewayTimeout,

@@ -11,7 +11,9 @@ use std::path::Path;
 use sled::Batch;
 
 use super::directory::{self, FORMAT};
+use super::disk::{self, Disk};
 use super::failed;
+use super::room::Room;
 use super::trees::Trees;
 use crate::{BackupReport, StoreError};
 
@@ -93,8 +95,22 @@ pub(super) fn write(
     out.inner.write_all(digest.as_bytes()).and_then(|()| out.inner.flush()).map_err(|error| io(&error))?;
     report.bytes = out.bytes + digest.as_bytes().len() as u64;
     drop(out);
-    file.sync_all().map_err(|error| io(&error))?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    file.sync_all().and_then(|()| memhost_durable::sync_directory(directory)).map_err(|error| io(&error))?;
     Ok(report)
+}
+
+/// Makes an empty store in a data directory that has none.
+pub(super) fn new_store(data_dir: &Path) -> Result<Trees, StoreError> {
+    let store = data_dir.join("store");
+    if store.join("db").exists() {
+        return Err(failed("making the store")(format!("{} has one already", data_dir.display())));
+    }
+    disk::prepare(&store).map_err(failed("making the store"))?;
+    let config = sled::Config::new().path(&store).mode(sled::Mode::HighThroughput).flush_every_ms(None);
+    let db = config.open().map_err(failed("making the store"))?;
+    let room = Room::new(data_dir, 0, None);
+    Trees::open(Disk::open(db, &store, room, None, None).map_err(failed("making the store"))?)
 }
 
 /// One frame, as it is read.
@@ -187,13 +203,10 @@ pub(super) fn restore(path: &Path, data_dir: &Path) -> Result<(), StoreError> {
     check(path).map_err(broken)?;
     let mut reader = Reader::open(path).map_err(broken)?;
     let lock = directory::take(data_dir)?;
-    let config = sled::Config::new().path(data_dir.join("store")).mode(sled::Mode::HighThroughput).flush_every_ms(None);
-    let db = config.create_new(true).open().map_err(failed("making the store"))?;
-    let trees = Trees::open(db)?;
-    let write = |error: sled::Error| failed("restoring")(error);
+    let trees = new_store(data_dir)?;
     let mut batches: std::collections::HashMap<String, (Batch, usize)> = std::collections::HashMap::new();
     let flush = |name: &str, batch: Batch| match trees.kept().find(|(kept, _)| *kept == name) {
-        Some((_, tree)) => tree.apply_batch(batch).map_err(write),
+        Some((_, tree)) => trees.disk.wrote("restoring", tree.apply_batch(batch)),
         None => Err(failed("restoring")(format!("this memhost knows no tree `{name}`"))),
     };
     loop {
@@ -217,7 +230,7 @@ pub(super) fn restore(path: &Path, data_dir: &Path) -> Result<(), StoreError> {
     for (name, (batch, _)) in batches {
         flush(&name, batch)?;
     }
-    trees.db.flush().map_err(write)?;
+    trees.disk.flush()?;
     directory::write_format(data_dir)?;
     drop((trees, lock));
     Ok(())

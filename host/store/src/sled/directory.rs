@@ -1,7 +1,6 @@
 //! The data directory: its owner, its format, and its lock, which one process has at a time.
 
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Takes the directory for this process, until the file that it answers is closed. A directory that is refused is left
 /// unchanged.
 pub(super) fn take(path: &Path) -> Result<File, StoreError> {
-    fs::create_dir_all(path).map_err(|error| io("making the data directory", path, &error))?;
+    memhost_durable::create_directory(path, 0o700).map_err(|error| io("making the data directory", path, &error))?;
     let format_path = path.join(FORMAT_FILE);
     let is_new = match fs::read_to_string(&format_path) {
         Ok(text) => {
@@ -46,20 +45,15 @@ pub(super) fn take(path: &Path) -> Result<File, StoreError> {
 fn undo_half_a_compaction(path: &Path) -> Result<(), StoreError> {
     let (store, before) = (path.join("store"), path.join(BEFORE_COMPACTION));
     if before.exists() && !store.exists() {
-        fs::rename(&before, &store).map_err(|error| io("taking back a compaction", &before, &error))?;
+        memhost_durable::rename(&before, &store).map_err(|error| io("taking back a compaction", &before, &error))?;
     }
     Ok(())
 }
 
 /// Marks the directory with the present format, in one step.
 pub(super) fn write_format(path: &Path) -> Result<(), StoreError> {
-    let (temporary, format_path) = (path.join("FORMAT.tmp"), path.join(FORMAT_FILE));
-    File::create(&temporary)
-        .and_then(|mut file| {
-            writeln!(file, "{FORMAT_NAME} {FORMAT}")?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&temporary, &format_path))
+    let format_path = path.join(FORMAT_FILE);
+    memhost_durable::write(&format_path, format!("{FORMAT_NAME} {FORMAT}\n").as_bytes(), 0o600)
         .map_err(|error| io("writing the format of the data directory", &format_path, &error))
 }
 
@@ -67,13 +61,9 @@ pub(super) fn write_format(path: &Path) -> Result<(), StoreError> {
 /// bytes before and after.
 pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
     let _lock = take(path)?;
-    let (store, fresh, before) = (path.join("store"), path.join("store.compact"), path.join(BEFORE_COMPACTION));
-    let remove = |path: &Path| match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("compacting", path, &error)),
-        _ => Ok(()),
-    };
+    let (store, fresh) = (path.join("store"), path.join("store.compact"));
     remove(&fresh)?;
-    remove(&before)?;
+    check_room_for(path, size_of(&store), "compacting")?;
     let copied = (|| {
         let open = |path: &Path| super::open_db(&sled::Config::new().path(path).flush_every_ms(None));
         let (old, new) = (open(&store)?, open(&fresh)?);
@@ -89,10 +79,58 @@ pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
         sled::Result::Ok(sizes)
     })();
     let sizes = copied.map_err(|error| StoreError::Io { action: "compacting", message: error.to_string() })?;
-    fs::rename(&store, &before).map_err(|error| io("compacting", &store, &error))?;
-    fs::rename(&fresh, &store).map_err(|error| io("compacting", &fresh, &error))?;
-    remove(&before)?;
+    memhost_durable::sync_tree(&fresh).map_err(|error| io("compacting", &fresh, &error))?;
+    replace(path, &fresh, None)?;
     Ok(sizes)
+}
+
+/// Puts a finished store in the place of the present one, which is removed or gets another name. A crash at any moment
+/// leaves one of them in place.
+pub(super) fn replace(data_dir: &Path, fresh: &Path, keep_as: Option<&Path>) -> Result<(), StoreError> {
+    let (store, before) = (data_dir.join("store"), data_dir.join(BEFORE_COMPACTION));
+    remove(&before)?;
+    let rename = |from: &Path, to: &Path| {
+        memhost_durable::rename(from, to).map_err(|error| io("replacing the store", from, &error))
+    };
+    rename(&store, &before)?;
+    rename(fresh, &store)?;
+    match keep_as {
+        Some(name) => rename(&before, name),
+        None => remove(&before),
+    }
+}
+
+/// Removes a directory, if it is there.
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(io("removing a copy of the store", path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The bytes of the files in a directory and those below it.
+pub(super) fn size_of(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// Whether a copy of so many bytes has room: sled may wait forever where it has not.
+pub(super) fn check_room_for(path: &Path, bytes: u64, action: &'static str) -> Result<(), StoreError> {
+    const MARGIN: u64 = 64 << 20;
+    let Ok(stat) = rustix::fs::statvfs(path) else { return Ok(()) };
+    let (free, needed) = (stat.f_bavail.saturating_mul(stat.f_frsize), bytes.saturating_add(MARGIN));
+    if free >= needed {
+        return Ok(());
+    }
+    let message = format!("{} MiB are free and a copy needs {} MiB; free disk space first", free >> 20, needed >> 20);
+    Err(StoreError::Io { action, message })
 }
 
 fn check_format(path: &Path, text: &str) -> Result<(), StoreError> {
@@ -109,10 +147,10 @@ fn refuse_strangers(path: &Path) -> Result<(), StoreError> {
     let entries = fs::read_dir(path).map_err(|error| io("reading the data directory", path, &error))?;
     for entry in entries {
         let name = entry.map_err(|error| io("reading the data directory", path, &error))?.file_name();
-        // The first two are left by a first start that ended before it wrote the format. Plugins and a configuration
-        // may be put there before any start.
-        let known = [LOCK_FILE, "FORMAT.tmp", "plugins", "memhost.toml"];
-        if !known.iter().any(|known| name == *known) {
+        // The first one is left by a first start that ended before it wrote the format, and so are temporary files. Plugins
+        // and a configuration may be put there before any start.
+        let known = [LOCK_FILE, "plugins", "memhost.toml"];
+        if !known.iter().any(|known| name == *known) && !name.to_string_lossy().starts_with(".tmp") {
             let found = format!("it holds {}", name.to_string_lossy());
             return Err(StoreError::NotOurs { path: path.display().to_string(), found });
         }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use sled::{Batch, Tree};
 
+use super::disk::PIECE;
 use super::posting::Posting;
+use super::room::Need;
 use super::state::{Applied, Companies, Message, watermark};
 use super::trees::Trees;
 use super::{failed, keys, remove, sums};
@@ -61,16 +63,26 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
         }
         touched.entry(&operation.company).or_default().push(operation.sequence);
     }
-    let mut batch = Batch::default();
+    // In pieces: what was written is flushed in between. An operation whose chunks are written in part is indexed again.
+    let (mut pieces, mut batch, mut bytes) = (Vec::new(), Batch::default(), 0);
     for (key, offsets) in chunks {
         let mut posting = Posting::read(tree, &key)?.unwrap_or_default();
         offsets.into_iter().for_each(|offset| posting.insert(offset));
-        batch.insert(key, posting.encode());
+        let chunk = posting.encode();
+        bytes += key.len() + chunk.len();
+        batch.insert(key, chunk);
+        if bytes >= PIECE {
+            pieces.push((std::mem::take(&mut batch), std::mem::take(&mut bytes)));
+        }
     }
+    pieces.push((batch, bytes));
     // A reader of sums sees an operation either in the index or in memory, not in both.
     let _sums = trees.sums.write();
     sums::add(trees, applied)?;
-    tree.apply_batch(batch).map_err(failed("indexing"))?;
+    for (batch, bytes) in pieces {
+        let _writing = trees.enter(Need::Present, bytes)?;
+        trees.disk.wrote("indexing", tree.apply_batch(batch))?;
+    }
     for (company, sequences) in touched {
         // Every operation takes this lock when it begins, so it is held for a short time only.
         for some in sequences.chunks(SHORT) {
@@ -82,7 +94,7 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
         }
         // After a crash before this, the same operations are indexed again, which changes nothing.
         let mark = watermark(companies, company).to_be_bytes();
-        tree.insert(keys::watermark(company), &mark).map_err(failed("indexing"))?;
+        trees.disk.wrote("indexing", tree.insert(keys::watermark(company), &mark))?;
     }
     Ok(())
 }

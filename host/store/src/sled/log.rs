@@ -9,12 +9,14 @@ use parking_lot::{Condvar, Mutex};
 use sled::{Batch, Tree};
 use tokio::sync::oneshot;
 
-use super::gate::OPERATIONS;
+use super::disk::{Disk, PIECE};
+use super::gate::{OPERATIONS, Place};
+use super::room::Need;
 use super::state::{Applied, Companies, Erased, Message};
 use super::trees::{KeyChange, Trees};
 use super::{failed, keys};
-use crate::{Commit, StoreError, TableWrite, decode};
-use memhost_types::{CompanyId, Operation, Outcome, Rollup};
+use crate::{Commit, DiskStep, StoreError, TableWrite, decode};
+use memhost_types::{CompanyId, Operation, OperationKind, Outcome, Rollup};
 
 /// Groups of one company that may be queued before its callers must wait for a commit.
 const BEHIND: usize = 2;
@@ -32,6 +34,12 @@ struct Item {
 impl Item {
     fn sequence(&self) -> u64 {
         self.operation.id.sequence()
+    }
+
+    /// Where its record and the mark of its intent are.
+    fn places(&self) -> [Place; 2] {
+        let (company, sequence) = (&self.operation.company_id, self.sequence());
+        [(OPERATIONS, keys::record(company, sequence)), (OPERATIONS, keys::intent(company, sequence))]
     }
 
     fn has_ended(&self) -> bool {
@@ -56,6 +64,9 @@ struct Queue {
     erasures: Vec<(u64, CompanyId, Erased)>,
     /// The items that the thread is writing. Readers still look here.
     in_flight: Arc<Vec<Item>>,
+    /// The items whose callers wait for the flush in progress, and those who wait for it without a record of their own.
+    flushing: Arc<Vec<Item>>,
+    waiting: Vec<Waiter>,
     closed: bool,
 }
 
@@ -71,9 +82,27 @@ struct Shared {
     wake: Condvar,
 }
 
+/// Answers everybody who waits for the disk, where the database never will.
+pub(super) struct Abandon(Arc<Shared>);
+
+impl Abandon {
+    pub(super) fn all(&self, error: &StoreError) {
+        let mut queue = self.0.queue.lock();
+        queue.flushing.iter().chain(&queue.items).for_each(|item| item.answer(Err(error.clone())));
+        let queue = &mut *queue;
+        for waiter in queue.waiting.drain(..).chain(queue.waiters.drain(..).map(|(_, waiter)| waiter)) {
+            let _ = waiter.send(Err(error.clone()));
+        }
+        for (.., reply) in queue.erasures.drain(..) {
+            let _ = reply.send(Err(error.clone()));
+        }
+    }
+}
+
 /// The writing side of the log.
 pub(super) struct Log {
     tree: Tree,
+    disk: Arc<Disk>,
     shared: Arc<Shared>,
     pub(super) companies: Companies,
     max_batch: usize,
@@ -89,12 +118,22 @@ impl Log {
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared { queue: Mutex::default(), wake: Condvar::new() });
         let tree = trees.records.clone();
-        let worker = Worker { trees: trees.clone(), shared: Arc::clone(&shared), index, max_batch };
+        let worker = Worker {
+            trees: trees.clone(),
+            shared: Arc::clone(&shared),
+            companies: Arc::clone(&companies),
+            index,
+            max_batch,
+        };
         let thread = std::thread::Builder::new()
             .name("memhost-commit".to_owned())
             .spawn(move || worker.run())
             .map_err(|error| StoreError::Io { action: "starting the commit thread", message: error.to_string() })?;
-        Ok(Self { tree, shared, companies, max_batch, thread: Some(thread) })
+        Ok(Self { tree, disk: Arc::clone(&trees.disk), shared, companies, max_batch, thread: Some(thread) })
+    }
+
+    pub(super) fn abandon(&self) -> Abandon {
+        Abandon(Arc::clone(&self.shared))
     }
 
     pub(super) fn next_sequence(&self, company: &CompanyId) -> u64 {
@@ -120,6 +159,13 @@ impl Log {
     }
 
     pub(super) fn write(&self, operation: Arc<Operation>, beside: Vec<TableWrite>) -> Commit {
+        // Refused here, alone: a group has records that end something, too. What an operation ends is always taken.
+        if operation.outcome == Outcome::InProgress && operation.kind != OperationKind::Forget {
+            let checked = self.disk.alive().and_then(|()| self.disk.room.check(Need::New, 0));
+            if let Err(error) = checked {
+                return Commit::failed(error);
+            }
+        }
         let (sender, commit) = Commit::pair();
         let item = Item { operation, beside, waiter: Mutex::new(Some(sender)) };
         self.shared.queue.lock().items.push_back(item);
@@ -183,7 +229,8 @@ impl Drop for Log {
     fn drop(&mut self) {
         self.shared.queue.lock().closed = true;
         self.shared.wake.notify_one();
-        if let Some(thread) = self.thread.take() {
+        // A thread that waits for a database that does not answer never ends.
+        if let Some(thread) = self.thread.take().filter(|_| self.disk.alive().is_ok()) {
             let _ = thread.join();
         }
     }
@@ -192,6 +239,7 @@ impl Drop for Log {
 struct Worker {
     trees: Trees,
     shared: Arc<Shared>,
+    companies: Companies,
     index: Sender<Message>,
     max_batch: usize,
 }
@@ -199,7 +247,7 @@ struct Worker {
 impl Worker {
     fn run(self) {
         loop {
-            let (items, waiters, erasures) = {
+            let (items, erasures) = {
                 let mut queue = self.shared.queue.lock();
                 while queue.items.is_empty() && queue.waiters.is_empty() && queue.erasures.is_empty() {
                     if queue.closed {
@@ -210,26 +258,30 @@ impl Worker {
                 // Touches only the items of this group: writers wait for this lock, and the queue may be long.
                 let count = queue.items.len().min(self.max_batch);
                 let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
-                queue.in_flight = Arc::clone(&items);
+                (queue.in_flight, queue.flushing) = (Arc::clone(&items), Arc::clone(&items));
                 queue.taken += count as u64;
                 let taken = queue.taken;
                 let waiters: Vec<_> = queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
+                queue.waiting = waiters.into_iter().map(|(_, waiter)| waiter).collect();
                 let erasures: Vec<_> = queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
-                (items, waiters, erasures)
+                (items, erasures)
             };
             let applied = self.apply(&items);
             if applied.is_ok() {
                 // Readers find the records in the tree from here on.
                 self.shared.queue.lock().in_flight = Arc::default();
             }
-            let done = applied.and_then(|()| self.trees.db.flush().map(drop).map_err(failed("flushing")));
+            let done = applied.and_then(|()| self.trees.disk.flush());
             if done.is_err() {
                 self.shared.queue.lock().in_flight = Arc::default();
+                self.give_up(&items);
             }
-            for (_, waiter) in waiters {
+            let _ = self.trees.disk.step(DiskStep::Answer);
+            for waiter in std::mem::take(&mut self.shared.queue.lock().waiting) {
                 let _ = waiter.send(done.clone());
             }
             items.iter().for_each(|item| item.answer(done.clone()));
+            self.shared.queue.lock().flushing = Arc::default();
             if done.is_ok() {
                 for item in items.iter().filter(|item| item.has_ended()) {
                     let applied = Applied {
@@ -256,38 +308,57 @@ impl Worker {
         let gone = || failed("erasing")("the store was closed meanwhile");
         let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
         let erased = sent.and_then(|()| receiver.blocking_recv().unwrap_or_else(|_| Err(gone())));
-        let flushed = self.trees.db.flush().map_err(failed("flushing"));
-        let _ = reply.send(erased.and_then(|count| flushed.map(|_| count)));
+        let flushed = self.trees.disk.flush();
+        let _ = reply.send(erased.and_then(|count| flushed.map(|()| count)));
+    }
+
+    /// The numbers of records that were not written are not waited for by the index.
+    fn give_up(&self, items: &[Item]) {
+        let mut companies = self.companies.lock();
+        for item in items.iter().filter(|item| item.has_ended()) {
+            if let Some(state) = companies.get_mut(&item.operation.company_id) {
+                state.open.remove(&item.sequence());
+            }
+        }
     }
 
     /// Records without further writes share a batch. A record with further writes is a transaction of its own, after the
-    /// batch: the batch may contain the intent that it completes.
+    /// batches: one of them may contain the intent that it completes.
     fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
-        let writing = self.trees.gate.enter();
-        writing.note(|| {
-            let records = items.iter().flat_map(|item| {
-                let (company, sequence) = (&item.operation.company_id, item.sequence());
-                [(OPERATIONS, keys::record(company, sequence)), (OPERATIONS, keys::intent(company, sequence))]
-            });
-            let beside = items.iter().flat_map(|item| &item.beside);
-            records.chain(beside.map(|write| (write.table.name(), write.key.clone()))).collect::<Vec<_>>()
-        });
         let (alone, joined): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.beside.is_empty());
-        let mut batch = Batch::default();
-        for item in alone {
+        let (mut batch, mut bytes, mut first) = (Batch::default(), 0, 0);
+        for (number, item) in alone.iter().enumerate() {
             match record(item) {
                 Ok(changes) => changes.into_iter().for_each(|(key, value)| match value {
-                    Some(value) => batch.insert(key, value),
+                    Some(value) => {
+                        bytes += value.len();
+                        batch.insert(key, value);
+                    }
                     None => batch.remove(key),
                 }),
                 // The caller of a record that cannot be encoded gets the error at once; the others are written.
                 Err(error) => item.answer(Err(error)),
             }
+            if bytes >= PIECE || number + 1 == alone.len() {
+                let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
+                writing.note(|| alone[first..=number].iter().flat_map(|item| item.places()).collect::<Vec<_>>());
+                self.trees.disk.wrote("writing", self.trees.records.apply_batch(std::mem::take(&mut batch)))?;
+                first = number + 1;
+            }
         }
-        self.trees.records.apply_batch(batch).map_err(failed("writing"))?;
         for item in joined {
             match record(item) {
-                Ok(changes) => self.trees.transact(&changes, &item.beside)?,
+                Ok(changes) => {
+                    let values =
+                        changes.iter().map(|(_, value)| value).chain(item.beside.iter().map(|write| &write.new));
+                    let bytes = values.flatten().map(Vec::len).sum();
+                    let writing = self.trees.enter(Need::Present, bytes)?;
+                    writing.note(|| {
+                        let beside = item.beside.iter().map(|write| (write.table.name(), write.key.clone()));
+                        item.places().into_iter().chain(beside).collect::<Vec<_>>()
+                    });
+                    self.trees.transact(&changes, &item.beside)?;
+                }
                 Err(error) => item.answer(Err(error)),
             }
         }

@@ -53,6 +53,7 @@ impl OperationLog for SledStore {
 
     async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
         let last = last(&self.companies, company);
+        self.trees.disk.alive()?;
         let first = self.trees.records.range(keys::record(company, 0)..=keys::record(company, last)).next();
         let first = first.transpose().map_err(failed("reading"))?;
         Ok(first.and_then(|(key, _)| Some((keys::sequence(&key)?, last))))

@@ -6,12 +6,25 @@ use parking_lot::Mutex;
 use sled::Batch;
 
 use super::gate::STORAGE;
+use super::room::Need;
 use super::trees::Trees;
+use crate::StoreError;
 use memhost_ports::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
 use memhost_types::limits;
 
 /// The size of a partition, shared by all of its handles, so that the limit holds for all of them together.
 pub(super) type Used = Arc<Mutex<StorageSize>>;
+
+/// Growth of a partition by one write that is not new data, in bytes.
+const SMALL: u64 = 4 << 10;
+
+/// What a write does to the size of a partition.
+struct SizeChange {
+    before: StorageSize,
+    total: StorageSize,
+    /// What is written, in bytes.
+    bytes: usize,
+}
 
 pub(super) struct Partition {
     trees: Trees,
@@ -87,16 +100,24 @@ fn check_value(value: &[u8]) -> Result<(), StorageError> {
 
 impl Partition {
     /// A batch that writes these keys, in one step with the new sum.
-    fn write(&self, mut batch: Batch, keys: Vec<Vec<u8>>, total: StorageSize) -> Result<(), StorageError> {
-        let sum = sum_key(&self.prefix);
+    fn write(&self, mut batch: Batch, keys: Vec<Vec<u8>>, change: SizeChange) -> Result<(), StorageError> {
+        let (sum, SizeChange { before, total, bytes }) = (sum_key(&self.prefix), change);
+        // On a full disk a binding may still delete, and write down that it did.
+        let need = if total.bytes > before.bytes + SMALL { Need::New } else { Need::Present };
+        let broken = |error: StoreError| StorageError::Failed(format!("the host's store failed: {error}"));
         batch.insert(sum.as_slice(), &sum_value(total));
-        let writing = self.trees.gate.enter();
+        let writing = self.trees.enter(need, bytes).map_err(broken)?;
         writing.note(|| keys.into_iter().chain([sum]).map(|key| (STORAGE, key)));
-        self.trees.storage.apply_batch(batch).map_err(|error| broken(&error))
+        let done = self.trees.storage.apply_batch(batch);
+        self.trees.disk.wrote("writing", done).map_err(broken)
     }
 
     pub(super) fn new(trees: Trees, prefix: Vec<u8>, limit: StorageSize, used: Used) -> Self {
         Self { trees, prefix, limit, used }
+    }
+
+    fn alive(&self) -> Result<(), StorageError> {
+        self.trees.disk.alive().map_err(|error| StorageError::Failed(error.to_string()))
     }
 
     fn key(&self, key: &[u8]) -> Vec<u8> {
@@ -138,7 +159,7 @@ impl Partition {
     /// partition's limit does.
     pub(super) fn apply_with_state(&self, writes: Vec<StorageWrite>, state: &[u8]) -> Result<(), StorageError> {
         let mut used = self.used.lock();
-        let (mut total, mut batch, mut keys) = (*used, Batch::default(), Vec::new());
+        let (mut total, mut batch, mut keys, mut bytes) = (*used, Batch::default(), Vec::new(), state.len());
         for write in writes {
             let (key, value) = match write {
                 StorageWrite::Put(StorageEntry { key, value }) => (key, Some(value)),
@@ -146,6 +167,7 @@ impl Partition {
             };
             check_key(&key)?;
             keys.push(self.key(&key));
+            bytes += value.as_ref().map_or(0, Vec::len);
             total = changed(total, self.size_of(&key)?, size_of(&key, value.as_ref().map(Vec::len)));
             match value {
                 Some(value) => {
@@ -158,7 +180,7 @@ impl Partition {
         self.check_total(total, *used)?;
         batch.insert(state_key(&self.prefix), state);
         keys.push(state_key(&self.prefix));
-        self.write(batch, keys, total)?;
+        self.write(batch, keys, SizeChange { before: *used, total, bytes })?;
         *used = total;
         Ok(())
     }
@@ -167,6 +189,7 @@ impl Partition {
 impl BindingStorage for Partition {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
         check_key(key)?;
+        self.alive()?;
         let value = self.trees.storage.get(self.key(key)).map_err(|error| broken(&error))?;
         Ok(value.map(|value| value.to_vec()))
     }
@@ -174,6 +197,7 @@ impl BindingStorage for Partition {
     fn scan(&self, prefix: &[u8], cursor: Option<&[u8]>, count: usize) -> Result<StoragePage, StorageError> {
         let max = limits::MAX_STORAGE_PAGE;
         let count = if count == 0 { max } else { count.min(max) };
+        self.alive()?;
         let full_prefix = self.key(prefix);
         // A cursor before the prefix begins at the prefix; one behind it finds nothing.
         let start = cursor.map_or_else(|| full_prefix.clone(), |cursor| self.key(cursor).max(full_prefix.clone()));
@@ -230,7 +254,7 @@ impl BindingStorage for Partition {
         let total = sizes.values().fold(*used, |sum, (before, after)| changed(sum, *before, *after));
         self.check_total(total, *used)?;
         let keys = sizes.keys().map(|key| self.key(key)).collect();
-        self.write(batch, keys, total)?;
+        self.write(batch, keys, SizeChange { before: *used, total, bytes })?;
         *used = total;
         Ok(())
     }
@@ -251,7 +275,8 @@ impl BindingStorage for Partition {
             Some(value) => batch.insert(self.key(key), value),
             None => batch.remove(self.key(key)),
         }
-        self.write(batch, vec![self.key(key)], total)?;
+        let bytes = new.map_or(0, <[u8]>::len);
+        self.write(batch, vec![self.key(key)], SizeChange { before: *used, total, bytes })?;
         *used = total;
         Ok(true)
     }

@@ -3,6 +3,7 @@
 use sled::{Batch, Tree};
 
 use super::gate::{OPERATIONS, STORAGE};
+use super::room::Need;
 use super::state::{Companies, last, watermark};
 use super::trees::Trees;
 use super::{failed, keys, partition};
@@ -10,6 +11,8 @@ use crate::{StoreError, Table, due_at};
 use memhost_types::CompanyId;
 
 const AT_ONCE: usize = 1_024;
+/// What the removal of a key takes in the log, in bytes.
+const REMOVAL: usize = 64;
 
 /// Removes a company from every tree, the derived ones included.
 pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
@@ -37,9 +40,9 @@ fn due(trees: &Trees, own: &[u8]) -> Result<u64, StoreError> {
     for key in tree.iter().keys() {
         let key = key.map_err(failed("reading"))?;
         if due_at(&key).is_some_and(|(_, rest)| rest.starts_with(own)) {
-            let writing = trees.gate.enter();
+            let writing = trees.enter(Need::Present, 0)?;
             writing.note(|| [(Table::Due.name(), key.to_vec())]);
-            tree.remove(&key).map_err(failed("erasing"))?;
+            trees.disk.wrote("erasing", tree.remove(&key))?;
             count += 1;
         }
     }
@@ -61,11 +64,11 @@ fn prefix(trees: &Trees, name: &'static str, tree: &Tree, prefix: &[u8]) -> Resu
             return Ok(count);
         }
         count += some.len() as u64;
-        let writing = trees.gate.enter();
+        let writing = trees.enter(Need::Present, some.len() * REMOVAL)?;
         writing.note(|| some.iter().map(|key| (name, key.to_vec())).collect::<Vec<_>>());
         let mut batch = Batch::default();
         some.iter().for_each(|key| batch.remove(key));
-        tree.apply_batch(batch).map_err(failed("erasing"))?;
+        trees.disk.wrote("erasing", tree.apply_batch(batch))?;
     }
 }
 
@@ -86,11 +89,11 @@ pub(super) fn operations(
         if some.is_empty() {
             break;
         }
-        let writing = trees.gate.enter();
+        let writing = trees.enter(Need::Present, some.len() * REMOVAL)?;
         writing.note(|| some.iter().map(|key| (OPERATIONS, key.to_vec())).collect::<Vec<_>>());
         let mut batch = Batch::default();
         some.iter().for_each(|key| batch.remove(key));
-        trees.records.apply_batch(batch).map_err(failed("trimming"))?;
+        trees.disk.wrote("trimming", trees.records.apply_batch(batch))?;
         count += some.len() as u64;
     }
     let mut batch = Batch::default();
@@ -100,6 +103,6 @@ pub(super) fn operations(
             batch.remove(key);
         }
     }
-    trees.index.apply_batch(batch).map_err(failed("trimming"))?;
+    trees.disk.wrote("trimming", trees.index.apply_batch(batch))?;
     Ok(count)
 }

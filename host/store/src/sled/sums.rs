@@ -8,6 +8,7 @@ use sled::Batch;
 
 use super::log::Log;
 use super::posting::Posting;
+use super::room::Need;
 use super::state::Applied;
 use super::trees::Trees;
 use super::{failed, keys};
@@ -40,18 +41,23 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
     }
     let mut batch = Batch::default();
     let mut written: Vec<Vec<u8>> = blocks.keys().chain(rows.keys()).cloned().collect();
+    let mut bytes = 0;
     for (key, summed) in blocks {
-        batch.insert(key, summed.encode());
+        let summed = summed.encode();
+        bytes += summed.len();
+        batch.insert(key, summed);
     }
     for (key, mut row) in rows {
         if let Some(stored) = tree.get(&key).map_err(failed("reading"))? {
             row.1.add(&decode::<(RollupKey, Rollup)>("sums", &stored)?.1);
         }
-        batch.insert(key, encode("sums", &row)?);
+        let row = encode("sums", &row)?;
+        bytes += row.len();
+        batch.insert(key, row);
     }
-    let writing = trees.gate.enter();
+    let writing = trees.enter(Need::Present, bytes)?;
     writing.note(|| written.drain(..).map(|key| (Table::Sums.name(), key)).collect::<Vec<_>>());
-    tree.apply_batch(batch).map_err(failed("summing"))
+    trees.disk.wrote("summing", tree.apply_batch(batch))
 }
 
 /// The rows of some days, with the operations that are known in memory only.

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use super::{SledStore, backup, failed, index, keys, partition, query, remove};
 use crate::{
-    BackupReport, Change, ChangeFeed, Commit, Coordination, DueKind, Lease, Leases, LockKind, Maintenance, Partitions,
-    Store, StoreError, Table, TablePage, Tables, Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Coordination, DiskState, DueKind, Lease, Leases, LockKind, Maintenance,
+    Partitions, Store, StoreError, Table, TablePage, Tables, Transacted,
 };
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_types::CompanyId;
@@ -26,6 +26,7 @@ impl Store for SledStore {
 #[async_trait]
 impl Tables for SledStore {
     async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.trees.disk.alive()?;
         let found = self.trees.table(table).get(key).map_err(failed("reading"))?;
         Ok(found.map(|value| value.to_vec()))
     }
@@ -37,6 +38,7 @@ impl Tables for SledStore {
         cursor: Option<&[u8]>,
         limit: usize,
     ) -> Result<TablePage, StoreError> {
+        self.trees.disk.alive()?;
         let mut page = TablePage::default();
         for entry in self.trees.table(table).range(cursor.unwrap_or(prefix).to_vec()..) {
             let (key, value) = entry.map_err(failed("reading"))?;
@@ -115,6 +117,10 @@ impl Maintenance for SledStore {
     async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError> {
         let file = file.to_owned();
         self.blocking("writing the backup", move |trees, _| backup::write(trees, &file, at_the_end)).await
+    }
+
+    fn disk(&self) -> DiskState {
+        self.trees.disk.room.state()
     }
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {

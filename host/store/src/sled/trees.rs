@@ -4,19 +4,24 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
-use sled::{Db, Transactional, Tree};
+use sled::{Transactional, Tree};
 
+use super::disk::Disk;
 use super::failed;
-use super::gate::{Gate, OPERATIONS, STORAGE};
-use crate::{Change, Expected, StoreError, Table, TableWrite};
+use super::gate::{Gate, OPERATIONS, STORAGE, Writing};
+use super::room::Need;
+use crate::{Change, DiskLevel, DiskStep, Expected, StoreError, Table, TableWrite};
 
 /// A key, and what will be there; none removes.
 pub(super) type KeyChange = (Vec<u8>, Option<Vec<u8>>);
 
+/// What a write takes besides its values, in bytes: keys, and the parts of a page that are written with them.
+const OVERHEAD: u64 = 256;
+
 /// Every tree. Derived data is in `index` only.
 #[derive(Clone)]
 pub(super) struct Trees {
-    pub(super) db: Db,
+    pub(super) disk: Arc<Disk>,
     pub(super) records: Tree,
     pub(super) index: Tree,
     pub(super) storage: Tree,
@@ -27,16 +32,41 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    pub(super) fn open(db: Db) -> Result<Self, StoreError> {
-        let tree = |name: &str| db.open_tree(name).map_err(failed("opening the store"));
+    pub(super) fn open(disk: Disk) -> Result<Self, StoreError> {
+        let tree = |name: &str| disk.db().open_tree(name).map_err(failed("opening the store"));
         let tables = Table::ALL.iter().map(|table| tree(table.name())).collect::<Result<_, _>>()?;
         let (records, index, storage) = (tree(OPERATIONS)?, tree("operation_index")?, tree(STORAGE)?);
-        Ok(Self { db, records, index, storage, tables, gate: Arc::default(), sums: Arc::default() })
+        Ok(Self { disk: Arc::new(disk), records, index, storage, tables, gate: Arc::default(), sums: Arc::default() })
     }
 
     pub(super) fn table(&self, table: Table) -> &Tree {
         // The trees were opened in the order of the enumeration.
         &self.tables[table as usize]
+    }
+
+    /// Begins a write of about so many bytes; it ends when the answer is dropped.
+    ///
+    /// # Errors
+    /// Where the disk has too little room, or the store takes no more calls. Nothing was written then.
+    pub(super) fn enter(&self, need: Need, bytes: usize) -> Result<Writing<'_>, StoreError> {
+        self.disk.alive()?;
+        self.disk.room.check(need, bytes as u64)?;
+        self.disk.count(bytes as u64 + OVERHEAD)?;
+        self.disk.step(DiskStep::Write)?;
+        Ok(self.gate.enter())
+    }
+
+    /// What a transaction needs: new data is a new row, except in the tables that deletions write to as well.
+    fn need(&self, changes: &[Change]) -> Result<Need, StoreError> {
+        if self.disk.room.state().level == DiskLevel::Plenty {
+            return Ok(Need::New);
+        }
+        for change in changes.iter().filter(|change| change.new.is_some() && is_new_data(change.table)) {
+            if !self.table(change.table).contains_key(&change.key).map_err(failed("reading"))? {
+                return Ok(Need::New);
+            }
+        }
+        Ok(Need::Present)
     }
 
     /// The trees that a backup contains, by name: all but the derived one.
@@ -47,7 +77,8 @@ impl Trees {
 
     /// Makes all changes or none. Answers the position of the first change whose condition does not hold.
     pub(super) fn change(&self, changes: &[Change]) -> Result<Option<usize>, StoreError> {
-        let writing = self.gate.enter();
+        let bytes = changes.iter().map(|change| change.new.as_ref().map_or(0, Vec::len)).sum();
+        let writing = self.enter(self.need(changes)?, bytes)?;
         writing.note(|| changes.iter().map(|change| (change.table.name(), change.key.clone())).collect::<Vec<_>>());
         let (distinct, places) = distinct(changes.iter().map(|change| self.table(change.table)).collect());
         let done = distinct.as_slice().transaction(|views: &Vec<TransactionalTree>| {
@@ -73,7 +104,7 @@ impl Trees {
         match done {
             Ok(()) => Ok(None),
             Err(TransactionError::Abort(number)) => Ok(Some(number)),
-            Err(TransactionError::Storage(error)) => Err(failed("writing")(error)),
+            Err(TransactionError::Storage(error)) => Err(self.disk.fatal("writing", &error)),
         }
     }
 
@@ -91,9 +122,34 @@ impl Trees {
             Ok::<(), ConflictableTransactionError<()>>(())
         });
         done.map_err(|error| match error {
-            TransactionError::Storage(error) => failed("writing")(error),
+            TransactionError::Storage(error) => self.disk.fatal("writing", &error),
             TransactionError::Abort(()) => failed("writing")("the transaction was given up"),
         })
+    }
+}
+
+/// Whether a new row of this table is new data. The others get rows when something is deleted or ends, too.
+fn is_new_data(table: Table) -> bool {
+    match table {
+        Table::Host
+        | Table::Companies
+        | Table::Activity
+        | Table::Due
+        | Table::CostEvents
+        | Table::JobIndex
+        | Table::Sums
+        | Table::Idempotency => false,
+        Table::Bindings
+        | Table::Targets
+        | Table::Secrets
+        | Table::Tokens
+        | Table::Jobs
+        | Table::Deliveries
+        | Table::FinanceEvents
+        | Table::Budgets
+        | Table::Reviews
+        | Table::Events
+        | Table::EventIndex => true,
     }
 }
 

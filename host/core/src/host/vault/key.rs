@@ -1,8 +1,8 @@
 //! The vault's key: given in the environment, or kept in a file that only the host's user may use.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use base64::Engine;
@@ -54,21 +54,8 @@ fn read(path: &Path) -> Result<[u8; KEY], VaultError> {
 fn make(path: &Path) -> Result<(), VaultError> {
     let mut key = [0; KEY];
     getrandom::fill(&mut key).map_err(VaultError::Random)?;
-    let unique = getrandom::u64().map_err(VaultError::Random)?;
     let text: String = key.iter().map(|byte| format!("{byte:02x}")).chain(["\n".to_owned()]).collect();
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{unique:016x}.tmp"));
-    let made = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::hard_link(&temporary, path));
-    let _ = fs::remove_file(&temporary);
+    let made = memhost_durable::write_new(path, text.as_bytes(), 0o600);
     match made {
         // Another process made it first; its key is used.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),

@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use base64::Engine;
@@ -48,7 +47,6 @@ impl SigningKey {
     /// # Errors
     /// Where there is a file already, or the new one cannot be written.
     pub fn to_file(&self, path: &Path) -> Result<(), SignatureError> {
-        use std::os::unix::fs::OpenOptionsExt;
         let key = self.key.to_keypair_bytes();
         let mut bytes = [&LEGACY[..], &NOT_ENCRYPTED, &BLAKE2].concat();
         bytes.resize(SECRET_HEAD, 0);
@@ -58,17 +56,9 @@ impl SigningKey {
             "{UNTRUSTED}memhost signing key {id}, NOT ENCRYPTED: keep this file secret\n{}\n",
             STANDARD.encode(bytes)
         );
-        let mut file = match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(SignatureError::Exists { path: path.to_owned() });
-            }
-            Err(source) => return Err(io("writing", path, source)),
-        };
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|source| {
-            // Half a key would only stand in the way of the next try.
-            let _ = fs::remove_file(path);
-            io("writing", path, source)
+        memhost_durable::write_new(path, text.as_bytes(), 0o600).map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => SignatureError::Exists { path: path.to_owned() },
+            _ => io("writing", path, source),
         })
     }
 

@@ -27,7 +27,7 @@ impl ServingBindings {
     pub(crate) async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
         let (path, files) = (self.directory(binding), binding.limits.directory_files);
         let measured = tokio::task::spawn_blocking(move || {
-            std::fs::create_dir_all(&path)?;
+            memhost_durable::create_directory(&path, 0o700)?;
             Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
         });
         Ok(Arc::new(measured.await.map_err(Refusal::host)?.map_err(Refusal::host)?))
@@ -46,7 +46,9 @@ impl ServingBindings {
         let path = self.directory(binding);
         let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+            Err(_) => Ok(()),
+            // What was removed must not come back after a power failure.
+            Ok(()) => path.parent().map_or(Ok(()), memhost_durable::sync_directory),
         });
         removed.await.map_err(Refusal::host)?.map_err(Refusal::host)
     }

@@ -1,0 +1,293 @@
+//! What happens between a write and its answer, on a disk that is full or broken, and to a store that does not open.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::*;
+use crate::{DiskLevel, DiskSeam, DiskStep, Store, TableWrite, company_key};
+
+/// A disk that notes its steps, and fails when it is told to.
+#[derive(Default)]
+struct Seam {
+    steps: Mutex<Vec<DiskStep>>,
+    fails_at: Mutex<Option<DiskStep>>,
+    /// 0 asks the system.
+    free: AtomicU64,
+}
+
+impl DiskSeam for Seam {
+    fn free(&self) -> Option<u64> {
+        Some(self.free.load(Ordering::SeqCst)).filter(|free| *free > 0)
+    }
+
+    fn step(&self, step: DiskStep) -> io::Result<()> {
+        self.steps.lock().push(step);
+        match *self.fails_at.lock() == Some(step) {
+            true => Err(io::Error::from_raw_os_error(5)),
+            false => Ok(()),
+        }
+    }
+}
+
+struct Opened {
+    directory: TempDir,
+    store: SledStore,
+    seam: Arc<Seam>,
+    deaths: Arc<AtomicU32>,
+}
+
+fn opened() -> Opened {
+    let directory = TempDir::new().unwrap();
+    let (seam, deaths) = (Arc::new(Seam::default()), Arc::new(AtomicU32::new(0)));
+    let counted = Arc::clone(&deaths);
+    let options = SledOptions {
+        seam: Some(Arc::clone(&seam) as Arc<dyn DiskSeam>),
+        on_fatal: Some(Arc::new(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+        })),
+        ..SledOptions::default()
+    };
+    let store = SledStore::open(directory.path(), options).unwrap();
+    seam.steps.lock().clear();
+    Opened { directory, store, seam, deaths }
+}
+
+fn write(store: &SledStore, kind: OperationKind, outcome: Outcome) -> Result<(), StoreError> {
+    let made = operation(store, "acme", None, kind, outcome);
+    block_on(store.write_operation(Arc::new(made), Vec::new()))
+}
+
+fn change(table: Table, name: &str, new: Option<&[u8]>) -> Vec<Change> {
+    vec![Change::always(table, company_key(&company("acme"), name.as_bytes()), new.map(<[u8]>::to_vec))]
+}
+
+fn transact(store: &SledStore, changes: &[Change]) -> Result<(), StoreError> {
+    match block_on(store.transact(changes))? {
+        Transacted::Done(commit) => block_on(commit),
+        Transacted::Conflict(_) => panic!("a conflict"),
+    }
+}
+
+#[test]
+fn nobody_is_answered_before_the_disk_has_it() {
+    use DiskStep::{Answer, Flush, Sync, Write};
+    let Opened { directory: _directory, store, seam, .. } = opened();
+    let taken = |what: &str| {
+        let steps = std::mem::take(&mut *seam.steps.lock());
+        // The indexer writes when it likes, and answers nobody.
+        let mut written = steps.iter().position(|step| *step == Write).is_some();
+        let mut synced = false;
+        for step in &steps {
+            match step {
+                Write => written = true,
+                Flush => {}
+                Sync => synced = true,
+                Answer => assert!(synced, "{what}: answered before the disk had it: {steps:?}"),
+            }
+        }
+        assert!(written && steps.contains(&Answer) && steps.contains(&Flush), "{what}: {steps:?}");
+        let last = |step| steps.iter().rposition(|found| *found == step);
+        assert!(last(Sync) > last(Flush), "{what}: {steps:?}");
+    };
+    write(&store, OperationKind::Capture, Outcome::InProgress).unwrap();
+    taken("an intent");
+    write(&store, OperationKind::Capture, Outcome::Succeeded).unwrap();
+    taken("a completion");
+    transact(&store, &change(Table::Tokens, "token", Some(b"row"))).unwrap();
+    taken("a transaction");
+    let limit = StorageSize { bytes: 1 << 20, keys: 100 };
+    let storage = block_on(store.binding_storage(b"acme\0binding", limit)).unwrap();
+    storage.apply(vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; 300_000] })]).unwrap();
+    block_on(store.commit()).unwrap();
+    taken("a provider's storage");
+    block_on(block_on(store.write_partition_state(b"acme\0binding", limit, b"state", Vec::new())).unwrap()).unwrap();
+    taken("the state of a partition");
+    block_on(block_on(store.remove_partition(b"acme\0binding")).unwrap()).unwrap();
+    taken("a removed partition");
+}
+
+/// An erasure is answered by its own way.
+#[test]
+fn an_erasure_is_on_disk_before_its_answer() {
+    let Opened { directory: _directory, store, seam, .. } = opened();
+    write(&store, OperationKind::Query, Outcome::Succeeded).unwrap();
+    indexed(&store);
+    seam.steps.lock().clear();
+    assert!(block_on(store.erase_company(&company("acme"))).unwrap() > 0);
+    let steps = seam.steps.lock().clone();
+    let last = |step| steps.iter().rposition(|found| *found == step);
+    assert!(last(DiskStep::Sync) > last(DiskStep::Write), "{steps:?}");
+}
+
+#[test]
+fn a_disk_that_fails_ends_the_store_and_every_call_says_so() {
+    for step in [DiskStep::Write, DiskStep::Flush, DiskStep::Sync] {
+        let Opened { directory, store, seam, deaths } = opened();
+        write(&store, OperationKind::Query, Outcome::Succeeded).unwrap();
+        *seam.fails_at.lock() = Some(step);
+        let error = write(&store, OperationKind::Capture, Outcome::InProgress).unwrap_err();
+        assert!(matches!(error, StoreError::Fatal { .. }), "{step:?}: {error}");
+        assert!(error.to_string().contains("start the host again"), "{error}");
+        // The disk works again, and nobody knows what it has.
+        *seam.fails_at.lock() = None;
+        let is_fatal = |error: StoreError| assert!(matches!(error, StoreError::Fatal { .. }), "{step:?}: {error}");
+        is_fatal(write(&store, OperationKind::Query, Outcome::Succeeded).unwrap_err());
+        is_fatal(transact(&store, &change(Table::Tokens, "token", Some(b"row"))).unwrap_err());
+        is_fatal(block_on(store.get(Table::Tokens, b"key")).unwrap_err());
+        is_fatal(block_on(store.scan(Table::Tokens, b"", None, 1)).unwrap_err());
+        is_fatal(block_on(store.operations(&company("acme"), &OperationFilter::default(), None, 1)).unwrap_err());
+        is_fatal(block_on(store.commit()).unwrap_err());
+        is_fatal(block_on(store.verify()).unwrap_err());
+        is_fatal(block_on(store.erase_company(&company("acme"))).unwrap_err());
+        assert_eq!(deaths.load(Ordering::SeqCst), 1, "the program is told once");
+        // It must not wait for what cannot be written.
+        drop(store);
+        drop(directory);
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_new_data_then_everything_and_goes_on_by_itself() {
+    let Opened { directory: _directory, store, seam, deaths } = opened();
+    let kept = |name: &str| change(Table::Tokens, name, Some(b"row"));
+    transact(&store, &kept("old")).unwrap();
+    let reserve = store.disk().reserve_bytes;
+    let set = |free: u64| seam.free.store(free, Ordering::SeqCst);
+    let is_full = |done: Result<(), StoreError>| match done {
+        Err(StoreError::DiskFull { free, reserve: needed }) => assert!(free < needed),
+        other => panic!("{other:?}"),
+    };
+    set(reserve - 1);
+    is_full(write(&store, OperationKind::Capture, Outcome::InProgress));
+    assert_eq!(store.disk().level, DiskLevel::Low);
+    is_full(transact(&store, &kept("new")));
+    let limit = StorageSize { bytes: 1 << 20, keys: 100 };
+    let storage = block_on(store.binding_storage(b"acme\0binding", limit)).unwrap();
+    let put = |bytes| vec![StorageWrite::Put(StorageEntry { key: b"k".to_vec(), value: vec![7; bytes] })];
+    assert!(storage.apply(put(100_000)).is_err(), "a provider's storage is new data");
+    // What is there can end, change and go, and reads are recorded.
+    write(&store, OperationKind::Query, Outcome::Succeeded).unwrap();
+    write(&store, OperationKind::Capture, Outcome::Succeeded).unwrap();
+    write(&store, OperationKind::Forget, Outcome::InProgress).unwrap();
+    storage.apply(put(100)).unwrap();
+    transact(&store, &kept("old")).unwrap();
+    transact(&store, &change(Table::Activity, "revoked", Some(b"who"))).unwrap();
+    transact(&store, &change(Table::Tokens, "old", None)).unwrap();
+    set(reserve / 4 - 1);
+    write(&store, OperationKind::Forget, Outcome::InProgress).unwrap();
+    assert_eq!(store.disk().level, DiskLevel::Spent);
+    // sled must not be left writing to a full disk.
+    set(reserve / 16 - 1);
+    is_full(write(&store, OperationKind::Forget, Outcome::InProgress));
+    is_full(write(&store, OperationKind::Query, Outcome::Succeeded));
+    is_full(transact(&store, &change(Table::Tokens, "old", None)));
+    set(reserve * 2);
+    transact(&store, &kept("new")).unwrap();
+    write(&store, OperationKind::Capture, Outcome::InProgress).unwrap();
+    assert_eq!(store.disk().level, DiskLevel::Plenty);
+    assert_eq!(deaths.load(Ordering::SeqCst), 0);
+    let mut refused = Vec::new();
+    for _ in 0..3 {
+        set(reserve / 16 - 1);
+        refused.push(write(&store, OperationKind::Query, Outcome::Succeeded).is_err());
+        set(reserve * 2);
+    }
+    assert_eq!(refused, [true; 3]);
+    // Numbers whose records were refused do not keep the index waiting.
+    let made = operation(&store, "acme", Some("ada"), OperationKind::Query, Outcome::Succeeded);
+    block_on(store.write_operation(Arc::new(made), Vec::new())).unwrap();
+    assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn the_level_does_not_change_with_every_write() {
+    let Opened { directory: _directory, store, seam, .. } = opened();
+    let reserve = store.disk().reserve_bytes;
+    let mut levels = Vec::new();
+    for free in [reserve - 1, reserve + 1, reserve - 1, reserve * 9 / 8, reserve + 1] {
+        seam.free.store(free, Ordering::SeqCst);
+        let _ = write(&store, OperationKind::Capture, Outcome::InProgress);
+        levels.push(store.disk().level);
+    }
+    assert_eq!(levels, [DiskLevel::Low, DiskLevel::Low, DiskLevel::Low, DiskLevel::Plenty, DiskLevel::Plenty]);
+}
+
+/// Long values are in files of their own.
+fn blobs(directory: &Path) -> Vec<std::path::PathBuf> {
+    let found = std::fs::read_dir(directory.join("store/blobs")).unwrap();
+    found.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_store_that_does_not_open_is_repaired_with_everything_that_can_be_read() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    for number in 0..50_u32 {
+        transact(&store, &change(Table::Tokens, &format!("token {number}"), Some(b"row"))).unwrap();
+        write(&store, OperationKind::Query, Outcome::Succeeded).unwrap();
+    }
+    let long = TableWrite::new(Table::Events, company_key(&company("acme"), b"long"), Some(vec![7; 400_000]));
+    transact(&store, &[Change::from(long)]).unwrap();
+    drop(store);
+    drop(open(directory.path()));
+    let snapshot = std::fs::read_dir(directory.path().join("store")).unwrap().map(|entry| entry.unwrap().path());
+    let snapshots: Vec<_> = snapshot.filter(|path| path.to_string_lossy().contains("snap.")).collect();
+    assert!(!snapshots.is_empty() && !blobs(directory.path()).is_empty());
+    for path in snapshots {
+        std::fs::write(path, b"what a disk has after a power failure").unwrap();
+    }
+    for path in blobs(directory.path()) {
+        std::fs::write(path, b"").unwrap();
+    }
+    assert!(SledStore::open(directory.path(), SledOptions::default()).is_err());
+    let repaired = SledStore::repair(directory.path()).unwrap();
+    assert_eq!(repaired.saved[Table::Tokens.name()], 50);
+    assert_eq!(repaired.saved["operations"], 50);
+    assert!(repaired.lost.iter().any(|lost| lost.contains("snap.")), "{:?}", repaired.lost);
+    // The long value is gone with its file, and this is said.
+    assert!(repaired.lost.iter().any(|lost| lost.contains("blobs/") || lost.contains("`events`")), "{repaired:?}");
+    assert!(repaired.damaged.is_dir());
+    let store = open(directory.path());
+    assert_eq!(all(&store, "acme", &OperationFilter::default(), 100).len(), 50);
+    assert_eq!(block_on(store.verify()).unwrap(), Vec::<String>::new());
+    let tokens = block_on(store.scan(Table::Tokens, b"", None, 100)).unwrap();
+    assert_eq!(tokens.entries.len(), 50);
+}
+
+/// Whoever waits for a flush that never ends is answered when the store ends.
+#[test]
+fn those_who_wait_are_answered_when_the_database_does_not() {
+    struct Stuck(AtomicBool, Mutex<Option<std::sync::mpsc::Receiver<()>>>);
+    impl DiskSeam for Stuck {
+        fn step(&self, step: DiskStep) -> io::Result<()> {
+            if step == DiskStep::Flush && self.0.load(Ordering::SeqCst) {
+                let held = self.1.lock().take();
+                // Until the test ends.
+                held.map(|held| held.recv());
+            }
+            Ok(())
+        }
+    }
+    let directory = TempDir::new().unwrap();
+    let (release, held) = std::sync::mpsc::channel();
+    let stuck = Arc::new(Stuck(AtomicBool::new(false), Mutex::new(Some(held))));
+    let options = SledOptions { seam: Some(Arc::clone(&stuck) as Arc<dyn DiskSeam>), ..SledOptions::default() };
+    let store = SledStore::open(directory.path(), options).unwrap();
+    stuck.0.store(true, Ordering::SeqCst);
+    let made = operation(&store, "acme", None, OperationKind::Query, Outcome::Succeeded);
+    let first = store.write_operation(Arc::new(made), Vec::new());
+    let second = store.commit();
+    while store.trees.disk.waiting().is_none() {
+        std::thread::yield_now();
+    }
+    let third = store.commit();
+    let error = store.trees.disk.fatal("flushing", &"the database does not answer");
+    store.log.as_ref().unwrap().abandon().all(&error);
+    for commit in [first, second, third] {
+        assert!(matches!(block_on(commit), Err(StoreError::Fatal { .. })));
+    }
+    drop(store);
+    drop(release);
+}
