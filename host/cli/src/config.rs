@@ -2,16 +2,17 @@
 //! overrides the defaults. An unknown key is an error, because a misspelt limit would have no effect.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{CliError, toml_file};
+use super::{CliError, compiler, toml_file};
 use memhost_core::plugins::{Trust, TrustedKey};
 use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_explorer::{LinkTemplate, SourceLinks};
 use memhost_integrations::IntegrationOptions;
-use memhost_sandbox::SandboxOptions;
+use memhost_sandbox::{CompileLimits, Compiler, SandboxOptions};
 use memhost_server::{Address, ServerOptions};
 use memhost_types::Digest;
 
@@ -32,6 +33,9 @@ pub(super) struct HostConfig {
     audit: Option<Audit>,
     instances: Option<u32>,
     max_memory_bytes: Option<u64>,
+    compile_seconds: Option<u64>,
+    compile_cpu_seconds: Option<u64>,
+    compile_memory_bytes: Option<u64>,
     store_cache_bytes: Option<u64>,
     store_max_batch: Option<usize>,
     metrics_company_label: bool,
@@ -52,7 +56,7 @@ struct EmbeddingsConfig {
 }
 
 /// Every key of [`HostConfig`].
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 23] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -65,6 +69,9 @@ const KEYS: [&str; 20] = [
     "audit",
     "instances",
     "max_memory_bytes",
+    "compile_seconds",
+    "compile_cpu_seconds",
+    "compile_memory_bytes",
     "store_cache_bytes",
     "store_max_batch",
     "metrics_company_label",
@@ -101,6 +108,7 @@ impl HostConfig {
     /// The options of a host on `data_dir`.
     pub(super) fn options(self, data_dir: &Path) -> Result<HostOptions, CliError> {
         let mut options = ServiceOptions::new(data_dir);
+        options.sandbox.compiler = self.compiler()?;
         let keys = self.trusted_keys.iter().enumerate().map(|(index, key)| {
             key.parse::<TrustedKey>().map_err(|error| CliError::input(format!("trusted_keys.{index}"), error))
         });
@@ -118,7 +126,7 @@ impl HostConfig {
             issue: link("issue_link", self.issue_link, LinkTemplate::of_issue)?,
             run: link("run_link", self.run_link, LinkTemplate::of_run)?,
         };
-        let defaults = SandboxOptions::default();
+        let defaults = options.sandbox;
         options.sandbox = SandboxOptions {
             instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,
             max_memory_bytes: in_range(
@@ -128,7 +136,7 @@ impl HostConfig {
                 4 << 30,
             )?,
             outgoing_roots: self.outgoing_roots,
-            meter: None,
+            ..defaults
         };
         if let Some(bytes) = self.store_cache_bytes {
             options.store.cache_bytes = in_range("store_cache_bytes", bytes, 1 << 20, 1 << 40)?;
@@ -137,6 +145,20 @@ impl HostConfig {
             options.store.max_batch = in_range("store_max_batch", batch, 1, 65_536)?;
         }
         Ok(HostOptions { service: options, server: ServerOptions { integrations: self.integrations, links } })
+    }
+}
+
+impl HostConfig {
+    fn compiler(&self) -> Result<Compiler, CliError> {
+        let defaults = CompileLimits::default();
+        let seconds = self.compile_seconds.unwrap_or(defaults.time.as_secs());
+        let cpu_seconds = self.compile_cpu_seconds.unwrap_or(defaults.cpu_seconds);
+        let memory_bytes = self.compile_memory_bytes.unwrap_or(defaults.memory_bytes);
+        compiler::within(CompileLimits {
+            time: Duration::from_secs(in_range("compile_seconds", seconds, 1, 3_600)?),
+            cpu_seconds: in_range("compile_cpu_seconds", cpu_seconds, 1, 86_400)?,
+            memory_bytes: in_range("compile_memory_bytes", memory_bytes, 256 << 20, 64 << 30)?,
+        })
     }
 }
 

@@ -57,9 +57,14 @@ impl Check {
 }
 
 impl Service {
-    /// Whether the host can accept operations: the disk accepts writes.
+    /// Whether the host can accept operations: the plugins that were there at its start are admitted, and the disk accepts
+    /// writes.
     #[boxed]
     pub async fn readiness(&self) -> Check {
+        if !self.plugins.is_ready() {
+            let found = format!("{} files are still being admitted", self.plugins.admitting().len());
+            return Check::error("plugins", found, "wait until they are compiled; `memhost plugin list` shows them");
+        }
         match tokio::time::timeout(PROBE, self.store.commit()).await {
             Ok(Ok(())) => Check::ok("store", "the disk accepts writes"),
             Ok(Err(error)) => Check::error("store", error.to_string(), "free disk space, or check the disk's device"),

@@ -155,6 +155,9 @@ codes! {
     ProviderMissing = "provider_missing", ServiceUnavailable,
         "The binding's provider is not loaded.",
         "Put it into the plugins directory.";
+    ProviderLoading = "provider_loading", ServiceUnavailable,
+        "The host is still compiling plugins, and the binding's provider may be among them.",
+        "Wait as long as `retry-after` says.";
     Interrupted = "interrupted", ServiceUnavailable, "The host ended during the call.", "Send it again.";
     Importing = "importing", ServiceUnavailable, "The company is being imported.", "Wait until the import ends.";
     TimedOut = "timed_out", GatewayTimeout,
