@@ -59,7 +59,7 @@ export const seed = async (host) => {
   await host.change('POST', 'bindings', { key: 'slow', providerKey: 'extracts', grants });
   await host.change('POST', 'bindings', { key: 'undecided', providerKey: 'extracts' });
   await host.change('PUT', 'targets', { agentId: 'linus', bindingKey: 'careful' });
-  await host.change('PUT', 'secrets/API_KEY', { value: 'a value of eight', origins: ['https://api.example.com'] });
+  await host.change('PUT', 'secrets/API_KEY', { value: 'a value of eight', origins: ['https://api.example.com'], usedAs: { kind: 'header', name: 'authorization', prefix: 'Bearer' } });
   await host.change('PUT', 'budgets/month', { limitCents: 5000 });
   await host.change('PUT', 'bindings/extracts/budgets/day', { limitCents: 20 });
   await host.change('POST', 'tokens', { name: 'ada at night', role: 'agent', agentId: 'ada' });

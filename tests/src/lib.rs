@@ -159,6 +159,11 @@ impl TestHost {
         InProcess::with(Arc::clone(self.service()), &self.surfaces)
     }
 
+    /// Changes the options with which the host is opened next.
+    pub fn change(&mut self, change: impl FnOnce(&mut ServiceOptions)) {
+        change(&mut self.options);
+    }
+
     /// Opens the host on its directory.
     pub async fn start(&mut self) -> Result<()> {
         self.service = Some(Service::open(self.options.clone()).await?);

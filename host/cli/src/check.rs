@@ -6,12 +6,12 @@ use clap::{ArgAction, Args};
 
 use super::args::OutputArgs;
 use super::output::line;
-use super::{CliError, argument, directories};
+use super::{CliError, argument, compiler, directories};
 use memhost_conformance::{
     CheckError, CheckOptions, Finding, Mode, Outcome, Report, Selection, Source, Status, Suite, handbook,
 };
 use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
-use memhost_types::JsonObject;
+use memhost_types::{JsonObject, SecretUse};
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
@@ -33,8 +33,9 @@ pub(super) struct CheckArgs {
     /// Grant the origins and secrets that the provider requests, and allow network access.
     #[arg(long)]
     allow_network: bool,
-    /// With --allow-network: secret to read from the environment variable of the same name; repeatable.
-    #[arg(long, requires = "allow_network", value_name = "NAME")]
+    /// With --allow-network: secret to read from the environment variable of the same name, and where in a request it
+    /// goes, such as KEY=query:key; repeatable [default place: header:authorization:Bearer].
+    #[arg(long, requires = "allow_network", value_name = "NAME[=USE]")]
     secret_env: Vec<String>,
     /// Refuse this permission: storage, directory, embeddings or clock; repeatable.
     #[arg(long, value_name = "KIND", value_parser = ["storage", "directory", "embeddings", "clock"])]
@@ -68,7 +69,7 @@ pub(super) async fn run(args: CheckArgs) -> Result<(), CliError> {
         secrets: args.secret_env.iter().map(|name| secret(name)).collect::<Result<_, _>>()?,
     };
     let mode = if args.thorough { Mode::Thorough } else { Mode::Quick };
-    let suite = Suite::open(&source, directories::compiled()).await.map_err(input)?;
+    let suite = Suite::open(&source, directories::compiled(), compiler::this_program()?).await.map_err(input)?;
     let outcome = suite.check(&options, &Selection { mode, rules: args.rule.clone() }).await;
     suite.close().await;
     let report = outcome.map_err(input)?;
@@ -107,9 +108,13 @@ fn object(flag: &str, text: &str) -> Result<JsonObject, CliError> {
     argument::object(flag, Some(file.as_deref().unwrap_or(text))).map(Option::unwrap_or_default)
 }
 
-fn secret(name: &str) -> Result<(String, String), CliError> {
+fn secret(given: &str) -> Result<(String, String, SecretUse), CliError> {
+    let (name, used_as) = match given.split_once('=') {
+        Some((name, used_as)) => (name, used_as.parse().map_err(|error| CliError::input("--secret-env", error))?),
+        None => (given, SecretUse::bearer()),
+    };
     match std::env::var(name) {
-        Ok(value) => Ok((name.to_owned(), value)),
+        Ok(value) => Ok((name.to_owned(), value, used_as)),
         Err(error) => Err(CliError::input("--secret-env", format!("{name}: {error}"))),
     }
 }

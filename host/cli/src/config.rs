@@ -3,17 +3,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::error::STORE_FAILED;
-use super::{CliError, toml_file};
+use super::{CliError, compiler, toml_file};
 use memhost_core::plugins::{Trust, TrustedKey};
 use memhost_core::{Audit, ServiceOptions};
 use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_explorer::{LinkTemplate, SourceLinks};
 use memhost_integrations::IntegrationOptions;
-use memhost_sandbox::SandboxOptions;
+use memhost_sandbox::{CompileLimits, Compiler, SandboxOptions};
 use memhost_server::{Address, ServerOptions};
 use memhost_types::Digest;
 
@@ -34,6 +35,9 @@ pub(super) struct HostConfig {
     audit: Option<Audit>,
     instances: Option<u32>,
     max_memory_bytes: Option<u64>,
+    compile_seconds: Option<u64>,
+    compile_cpu_seconds: Option<u64>,
+    compile_memory_bytes: Option<u64>,
     store_cache_bytes: Option<u64>,
     store_max_batch: Option<usize>,
     store_reserve_bytes: Option<u64>,
@@ -55,7 +59,7 @@ struct EmbeddingsConfig {
 }
 
 /// Every key of [`HostConfig`].
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 24] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -68,6 +72,9 @@ const KEYS: [&str; 21] = [
     "audit",
     "instances",
     "max_memory_bytes",
+    "compile_seconds",
+    "compile_cpu_seconds",
+    "compile_memory_bytes",
     "store_cache_bytes",
     "store_max_batch",
     "store_reserve_bytes",
@@ -105,6 +112,7 @@ impl HostConfig {
     /// The options of a host on `data_dir`.
     pub(super) fn options(self, data_dir: &Path) -> Result<HostOptions, CliError> {
         let mut options = ServiceOptions::new(data_dir);
+        options.sandbox.compiler = self.compiler()?;
         let keys = self.trusted_keys.iter().enumerate().map(|(index, key)| {
             key.parse::<TrustedKey>().map_err(|error| CliError::input(format!("trusted_keys.{index}"), error))
         });
@@ -122,7 +130,7 @@ impl HostConfig {
             issue: link("issue_link", self.issue_link, LinkTemplate::of_issue)?,
             run: link("run_link", self.run_link, LinkTemplate::of_run)?,
         };
-        let defaults = SandboxOptions::default();
+        let defaults = options.sandbox;
         options.sandbox = SandboxOptions {
             instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,
             max_memory_bytes: in_range(
@@ -132,7 +140,7 @@ impl HostConfig {
                 4 << 30,
             )?,
             outgoing_roots: self.outgoing_roots,
-            meter: None,
+            ..defaults
         };
         if let Some(bytes) = self.store_cache_bytes {
             options.store.cache_bytes = in_range("store_cache_bytes", bytes, 1 << 20, 1 << 40)?;
@@ -149,6 +157,20 @@ impl HostConfig {
             std::process::exit(i32::from(STORE_FAILED));
         }));
         Ok(HostOptions { service: options, server: ServerOptions { integrations: self.integrations, links } })
+    }
+}
+
+impl HostConfig {
+    fn compiler(&self) -> Result<Compiler, CliError> {
+        let defaults = CompileLimits::default();
+        let seconds = self.compile_seconds.unwrap_or(defaults.time.as_secs());
+        let cpu_seconds = self.compile_cpu_seconds.unwrap_or(defaults.cpu_seconds);
+        let memory_bytes = self.compile_memory_bytes.unwrap_or(defaults.memory_bytes);
+        compiler::within(CompileLimits {
+            time: Duration::from_secs(in_range("compile_seconds", seconds, 1, 3_600)?),
+            cpu_seconds: in_range("compile_cpu_seconds", cpu_seconds, 1, 86_400)?,
+            memory_bytes: in_range("compile_memory_bytes", memory_bytes, 256 << 20, 64 << 30)?,
+        })
     }
 }
 

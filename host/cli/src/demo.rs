@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::demo_documents::{checkout, commits, sections};
 use super::output::{clip, line, provenance, text};
-use super::{Backend, CliError, directories, operation, serve};
+use super::{Backend, CliError, compiler, directories, operation, serve};
 use memhost_core::{Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
 
@@ -40,6 +40,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     });
     let mut options = ServiceOptions::new(&data_dir);
     options.compiled_dir = directories::compiled();
+    options.sandbox.compiler = compiler::this_program()?;
     let service = Service::open(options).await.map_err(CliError::host)?;
     let host = Backend::of(Arc::clone(&service));
     title("Create a company and its default binding")?;

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::OutputArgs;
 use super::output::{line, table};
 use super::plugin::trial::{check_admitted, install};
-use super::{CliError, argument, directories};
+use super::{CliError, argument, compiler, directories};
 use memhost_benchmark::{EvalOptions, Evaluation, Score, read_locomo, run as evaluate};
 use memhost_core::plugins::LOCAL_MARKDOWN_KEY;
 use memhost_core::{Audit, Service, ServiceOptions};
@@ -66,6 +66,7 @@ async fn measure(
 ) -> Result<Evaluation, CliError> {
     let mut options = ServiceOptions::new(directory.join("data"));
     options.compiled_dir = directories::compiled();
+    options.sandbox.compiler = compiler::this_program()?;
     options.audit = Audit::Relaxed;
     options.embeddings = args.model_dir.clone().map_or(EmbeddingsOptions::Off, EmbeddingsOptions::InstalledIn);
     let mut provider = ProviderKey::parse(LOCAL_MARKDOWN_KEY).map_err(CliError::host)?;

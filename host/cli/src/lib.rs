@@ -9,6 +9,7 @@ mod bridge;
 mod budget;
 mod check;
 mod company;
+mod compiler;
 mod config;
 mod connection;
 mod context;
@@ -161,6 +162,9 @@ enum Command {
     Man(man::ManArgs),
     /// Print a completion script for a shell.
     Completions(man::CompletionsArgs),
+    /// Compile one component: a host starts this for each, and gives it the component.
+    #[command(hide = true)]
+    CompileComponent(compiler::CompileArgs),
 }
 
 /// Parses the command line; prints a message and exits where it is invalid.
@@ -196,6 +200,10 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     // A hook needs no runtime and must start fast.
     if let Some(Command::AgentHooks(command)) = cli.command {
         return Ok(memhost_agent_hooks::run(command)?);
+    }
+    // Its limits leave no room for a runtime.
+    if let Some(Command::CompileComponent(args)) = &cli.command {
+        return compiler::run(args);
     }
     // Two threads for each core: a guest that blocks in a host call must not delay other calls.
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) * 2;
@@ -242,7 +250,7 @@ async fn dispatch(cli: Cli) -> Result<(), CliError> {
         Command::Eval(command) => evaluate::run(command).await,
         Command::Mcp(args) => mcp::run(args).await,
         // Ran before the runtime was started.
-        Command::AgentHooks(_) => Ok(()),
+        Command::AgentHooks(_) | Command::CompileComponent(_) => Ok(()),
         Command::Bridge(command) => bridge::run(command).await,
         Command::Context(command) => context::run(command, cli.context).await,
         Command::Man(args) => man::run(&args, Cli::command()),

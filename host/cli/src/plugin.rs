@@ -179,6 +179,9 @@ fn list(answer: &Value) -> String {
     };
     let rows = items(answer, "admitted").iter().map(row).collect();
     let mut shown = table(&["provider", "version", "interfaces", "digest", "signed by", "file"], rows);
+    for file in items(answer, "admitting") {
+        shown.push_str(&format!("\n\nbeing admitted: {}", text(file, "")));
+    }
     for refused in items(answer, "refused") {
         shown.push_str(&format!("\n\nrefused: {}\n  {}", text(refused, "/path"), text(refused, "/reason")));
     }

@@ -10,6 +10,7 @@ use super::output::{details, escape, moment, table, text};
 use super::page::{self, items};
 use super::session::Session;
 use super::{CliError, argument};
+use memhost_types::SecretUse;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SecretCommand {
@@ -19,7 +20,7 @@ pub(super) enum SecretCommand {
     Show(ShowNamedArgs),
     /// Create a secret. The value is read from standard input or a file and never shown.
     Create(CreateArgs),
-    /// Replace a secret's value, and its origins if any are given.
+    /// Replace a secret's value, and its origins and its place if they are given.
     Update(UpdateArgs),
     /// Delete a secret; requests that name it are then refused.
     Delete(NamedArgs),
@@ -32,9 +33,10 @@ pub(super) struct CreateArgs {
     /// Origin that may receive the secret, such as https://api.example.com; repeatable.
     #[arg(long, required = true, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// Also allow the secret in JSON request bodies.
-    #[arg(long)]
-    in_body: bool,
+    /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before it such as Bearer,
+    /// query:PARAMETER, or body:/JSON/POINTER.
+    #[arg(long = "as", value_name = "USE")]
+    used_as: SecretUse,
     #[command(flatten)]
     value: ValueArgs,
     #[command(flatten)]
@@ -48,12 +50,10 @@ pub(super) struct UpdateArgs {
     /// Origin that may receive the secret, such as https://api.example.com; repeatable.
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// Also allow the secret in JSON request bodies.
-    #[arg(long, conflicts_with = "not_in_body")]
-    in_body: bool,
-    /// Do not allow the secret in JSON request bodies.
-    #[arg(long)]
-    not_in_body: bool,
+    /// The one place of a request where it may be: header:NAME, header:NAME:WORD with a word before it such as Bearer,
+    /// query:PARAMETER, or body:/JSON/POINTER.
+    #[arg(long = "as", value_name = "USE")]
+    used_as: Option<SecretUse>,
     #[command(flatten)]
     value: ValueArgs,
     #[command(flatten)]
@@ -79,14 +79,14 @@ pub(super) async fn run(command: SecretCommand) -> Result<(), CliError> {
             if present(&session, &args.name).await?.is_some() {
                 return Err(CliError::exists("secret", &args.name));
             }
-            set(&session, &args.name, &args.origin.into(), args.in_body, &args.value).await
+            set(&session, &args.name, &args.origin.into(), &json!(args.used_as), &args.value).await
         }
         SecretCommand::Update(args) => {
             let session = args.company.open().await?;
             let found = found(&session, &args.name).await?;
             let origins = if args.origin.is_empty() { found["origins"].clone() } else { args.origin.into() };
-            let in_body = args.in_body || (found["inBody"] == true && !args.not_in_body);
-            set(&session, &args.name, &origins, in_body, &args.value).await
+            let used_as = args.used_as.map_or_else(|| found["usedAs"].clone(), |used_as| json!(used_as));
+            set(&session, &args.name, &origins, &used_as, &args.value).await
         }
         SecretCommand::Delete(named) => {
             let session = named.company.open().await?;
@@ -104,8 +104,14 @@ async fn found(session: &Session, name: &str) -> Result<Value, CliError> {
     present(session, name).await?.ok_or_else(|| page::missing("secret", name))
 }
 
-async fn set(session: &Session, name: &str, origins: &Value, in_body: bool, from: &ValueArgs) -> Result<(), CliError> {
-    let body = json!({ "value": value(from.value_file.as_deref())?, "origins": origins, "inBody": in_body });
+async fn set(
+    session: &Session,
+    name: &str,
+    origins: &Value,
+    used_as: &Value,
+    from: &ValueArgs,
+) -> Result<(), CliError> {
+    let body = json!({ "value": value(from.value_file.as_deref())?, "origins": origins, "usedAs": used_as });
     let answer = session.put(&format!("secrets/{}", escape(name)), &body).await?;
     session.show(&answer, "", |answer| rows(std::slice::from_ref(answer)))
 }
@@ -119,8 +125,9 @@ fn value(file: Option<&Path>) -> Result<String, CliError> {
 fn rows(secrets: &[Value]) -> String {
     let row = |secret: &Value| {
         let origins: Vec<String> = items(secret, "origins").iter().map(|origin| text(origin, "")).collect();
-        let places = if secret["inBody"] == true { "headers, query, JSON bodies" } else { "headers, query" };
-        vec![text(secret, "/name"), origins.join(", "), places.to_owned(), moment(&text(secret, "/setAt"))]
+        let used_as = serde_json::from_value::<SecretUse>(secret["usedAs"].clone());
+        let used_as = used_as.map(|used_as| used_as.to_string()).unwrap_or_default();
+        vec![text(secret, "/name"), origins.join(", "), used_as, moment(&text(secret, "/setAt"))]
     };
-    table(&["name", "origins", "allowed in", "updated"], secrets.iter().map(row).collect())
+    table(&["name", "origins", "used as", "updated"], secrets.iter().map(row).collect())
 }

@@ -14,10 +14,10 @@ use super::verdict::{Stop, Verdict};
 use super::{CheckError, rules};
 use memhost_core::plugins::{LOCAL_MARKDOWN_KEY, PluginError, Plugins};
 use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceError, ServiceOptions, SetSecret};
-use memhost_sandbox::{AdmissionError, Component};
+use memhost_sandbox::{AdmissionError, Compiler, Component};
 use memhost_types::{
-    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, TextId,
-    VersionChoice,
+    BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, JsonObject, Permission, PermissionRequest, SecretUse,
+    TextId, VersionChoice,
 };
 
 /// The provider to check.
@@ -40,8 +40,8 @@ pub struct CheckOptions {
     pub allow_network: bool,
     /// Requested permissions to refuse, by the name of their kind: `storage`, `directory`, `embeddings`, `clock`.
     pub deny: Vec<String>,
-    /// The values of secrets, by name.
-    pub secrets: Vec<(String, String)>,
+    /// Names and values of secrets, and where in a request each may be.
+    pub secrets: Vec<(String, String, SecretUse)>,
 }
 
 /// A host with the provider under check.
@@ -67,11 +67,12 @@ impl Drop for Scratch {
 
 impl Suite {
     /// Opens a host that admits the provider. A provider that is not admitted has broken a rule. `compiled_dir` is that
-    /// of [`ServiceOptions`]: with one, a component is compiled only once.
+    /// of [`ServiceOptions`]: with one, a component is compiled only once. A component that is not trusted needs a compiler
+    /// with limits.
     ///
     /// # Errors
     /// Where the file cannot be read or the host does not open.
-    pub async fn open(source: &Source, compiled_dir: Option<PathBuf>) -> Result<Self, CheckError> {
+    pub async fn open(source: &Source, compiled_dir: Option<PathBuf>, compiler: Compiler) -> Result<Self, CheckError> {
         let run = uuid::Uuid::new_v4().simple().to_string()[..12].to_owned();
         let directory = Scratch(std::env::temp_dir().join(format!("memhost-check-{run}")));
         let plugins = directory.0.join("plugins");
@@ -80,6 +81,7 @@ impl Suite {
         options.zero_config = false;
         options.plugins_dir = Some(plugins.clone());
         options.compiled_dir = compiled_dir;
+        options.sandbox.compiler = compiler;
         let file = |path: &Path, error: std::io::Error| CheckError::File {
             path: path.display().to_string(),
             message: error.to_string(),
@@ -141,10 +143,10 @@ impl Suite {
         {
             return Ok(());
         }
-        for (name, value) in &options.secrets {
+        for (name, value, used_as) in &options.secrets {
             let asked = Grants::all_of(&component.description().permissions).http;
             let origins = asked.into_iter().map(|grant| grant.origin).collect();
-            let request = SetSecret { value: value.clone(), origins, in_body: false };
+            let request = SetSecret { value: value.clone(), origins, used_as: used_as.clone() };
             let set = self.service.set_secret(&Caller::operator(), &self.company, name, request).await;
             set.map_err(Box::new)?;
         }

@@ -71,6 +71,9 @@ pub enum ServiceError {
         "no build of the provider `{key}` is there for a binding that {choice}; `memhost plugin list` shows those that are"
     )]
     NoVersion { key: String, choice: String },
+    /// It may be among the plugins that are being compiled.
+    #[error("no provider `{key}` is loaded yet, and the host is still compiling plugins; try again in a few seconds")]
+    ProviderLoading { key: String },
     #[error("the host failed: {0}")]
     Host(String),
     #[error("the company has no operation {id}")]

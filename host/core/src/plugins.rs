@@ -1,10 +1,15 @@
 //! The providers that this host has: the built-in one and those of the plugins directory, in all their versions.
 
+mod admissions;
 mod change;
+mod copies;
 mod error;
 mod files;
 mod kept;
+mod progress;
 mod registry;
+mod remembered;
+mod scan;
 mod signature;
 mod trust;
 mod watch;

@@ -1,5 +1,7 @@
 //! The host's plugins: loaded builds with their permissions and bindings, and rejected files.
 
+use std::path::Path as FilePath;
+
 use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
@@ -25,8 +27,7 @@ fn source(source: &PluginSource) -> Markup {
     match source {
         PluginSource::Builtin => html! { "built in" },
         PluginSource::File(path) => {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            html! { code title=(path.display()) { (name) } }
+            html! { code title=(path.display()) { (file_name(path)) } }
         }
         PluginSource::Kept => badge(Tone::Warning, "file deleted, copy in use"),
     }
@@ -42,6 +43,10 @@ async fn served(service: &Service) -> Vec<(CompanyId, String, String, Option<Dig
         }
     }
     all
+}
+
+fn file_name(path: &FilePath) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
@@ -64,14 +69,16 @@ pub(super) async fn list(view: View, _: HostAuthorized) -> Markup {
             .cell(long("Description"), description.summary.as_str())
     });
     let rejected = plugins.refused.iter().map(|file| {
-        let name = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Row::new()
             .key(file.path.display())
-            .cell("File", html! { code title=(file.path.display()) { (name) } })
+            .cell("File", html! { code title=(file.path.display()) { (file_name(&file.path)) } })
             .cell(long("Reason"), html! { p.reason { (sentence(&file.reason)) } })
     });
     let body = html! {
         div #rows { (table("Plugins", rows)) }
+        @for file in &plugins.admitting {
+            p.soft { "Being compiled: " code title=(file.display()) { (file_name(file)) } }
+        }
         @if plugins.refused.is_empty() {
             p.soft #refused {
                 "No rejected files. The host loads a " code { ".wasm" } " file in the plugins directory within seconds."

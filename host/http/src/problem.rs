@@ -137,7 +137,7 @@ macro_rules! codes_of_operations {
 
 codes_of_operations! {
     InvalidRequest, NotFound, Unsupported, Unauthorized, RateLimited, Unavailable, QuotaExceeded, Internal, NoBinding,
-    Forbidden, CompanyErased, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing, Busy, TimedOut, Trapped,
+    Forbidden, CompanyErased, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing, ProviderLoading, Busy, TimedOut, Trapped,
     LimitExceeded, BadAnswer, Interrupted, DiskFull, Host
 }
 
@@ -155,6 +155,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::Config { .. } => Code::InvalidConfig,
         ServiceError::NoProvider { .. } => Code::NoProvider,
         ServiceError::NoVersion { .. } => Code::NoVersion,
+        ServiceError::ProviderLoading { .. } => Code::ProviderLoading,
         ServiceError::NoOperation { .. } => Code::NoOperation,
         ServiceError::NoSecret { .. } => Code::NoSecret,
         ServiceError::Erased { .. } => Code::CompanyErased,

@@ -43,13 +43,22 @@
 //! }
 //! ```
 //!
+//! # Plugins that are not trusted
+//!
+//! Compiling a plugin takes time and memory that the plugin chooses, and a library cannot end it. Name the program
+//! `memhost` of the same version in `options.sandbox.compiler` ([`Compiler::Process`]), and each plugin is compiled in a
+//! process with [`CompileLimits`]. The default, [`Compiler::InProcess`], is for plugins that you trust.
+//!
 //! # Features
 //!
 //! - `cli` (default): the binary `memhost` and the dependencies of its command line. An embedding process turns it off:
 //!   `memhost = { version = "0.1", default-features = false }`.
 
 pub use memhost_core::plugins::{Trust, TrustedKey};
-pub use memhost_core::{Audit, Caller, CreateBinding, OpenError, Service, ServiceError, ServiceOptions};
+pub use memhost_core::{
+    Audit, Caller, CompileLimits, Compiler, CompilerProcess, CreateBinding, OpenError, Service, ServiceError,
+    ServiceOptions,
+};
 pub use memhost_types as types;
 
 /// A host over HTTP: [`router`](server::router) is an axum router for a server of one's own, and [`run`](server::run)

@@ -1,9 +1,11 @@
 //! Admission: from a file's bytes to a component that can be instantiated. The checks that do not run the component come
 //! first. Then `describe` runs in a sandbox with no grants and tight limits.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::cache::CacheKey;
+use super::compile::Compiled;
 use super::component::{Component, Inspection, Prepared};
 use super::contract::{ExportIndices, Exported, OptionalInterface, PACKAGE, provider};
 use super::engine::Sandbox;
@@ -24,26 +26,77 @@ pub const MAX_COMPONENT_BYTES: u64 = 64 << 20;
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Component {
-    /// Admits a component. Compiles it off the executor, unless the cache has its compiled form. `describe` runs either
+    /// Admits a component. Compiles it as the sandbox's options say, unless the cache has its compiled form. `describe` runs either
     /// way: a description that another version of this host accepted may be wrong for this version.
     ///
     /// # Errors
     /// Why the component is refused.
-    pub async fn admit(sandbox: &Sandbox, bytes: Vec<u8>, cache: Option<&CacheKey>) -> Result<Self, AdmissionError> {
-        let size = bytes.len() as u64;
+    pub async fn admit(
+        sandbox: &Sandbox,
+        bytes: impl Into<Arc<Vec<u8>>>,
+        cache: Option<&CacheKey>,
+    ) -> Result<Self, AdmissionError> {
+        Self::admit_within(sandbox, bytes, cache, Duration::MAX).await
+    }
+
+    /// The same, where compiling ends after `patience` of computing, in whole seconds, or five times as long by the clock. It
+    /// has no effect on a compiler in this process.
+    ///
+    /// # Errors
+    /// Why the component is refused.
+    pub async fn admit_within(
+        sandbox: &Sandbox,
+        bytes: impl Into<Arc<Vec<u8>>>,
+        cache: Option<&CacheKey>,
+        patience: Duration,
+    ) -> Result<Self, AdmissionError> {
+        Self::admitted(sandbox, bytes.into(), cache, patience, false).await
+    }
+
+    /// Admits a component of this host's own. It is compiled in this process.
+    ///
+    /// # Errors
+    /// Why the component is refused.
+    pub async fn admit_own(
+        sandbox: &Sandbox,
+        bytes: impl Into<Arc<Vec<u8>>>,
+        cache: Option<&CacheKey>,
+    ) -> Result<Self, AdmissionError> {
+        Self::admitted(sandbox, bytes.into(), cache, Duration::MAX, true).await
+    }
+
+    async fn admitted(
+        sandbox: &Sandbox,
+        bytes: Arc<Vec<u8>>,
+        cache: Option<&CacheKey>,
+        patience: Duration,
+        is_trusted: bool,
+    ) -> Result<Self, AdmissionError> {
         check_format(&bytes)?;
-        let (sandbox, cache) = (sandbox.clone(), cache.cloned());
-        let worker = sandbox.clone();
-        let prepared = tokio::task::spawn_blocking(move || prepare(&worker, &bytes, size, cache.as_ref())).await;
-        let (prepared, cache) = prepared.map_err(|error| AdmissionError::io("compiling", "the component", error))??;
-        let component = Self::new(prepared);
-        let description = component.describe(&sandbox).await?;
+        let (worker, key, read) = (sandbox.clone(), cache.cloned(), Arc::clone(&bytes));
+        let (digest, cached) = blocking(move || Ok(cached(&worker, &read, key.as_ref()))).await?;
+        let size = bytes.len() as u64;
+        let is_new = cached.is_none();
+        let compiled = match cached {
+            Some(component) => Compiled { component, bytes: None },
+            None => sandbox.compile(bytes, patience, is_trusted).await?,
+        };
+        let Compiled { component: code, bytes: mut compiled } = compiled;
+        let (worker, loaded) = (sandbox.clone(), code.clone());
+        let component = Self::new(blocking(move || prepare(&worker, loaded, digest, size)).await?);
+        let description = component.describe(sandbox).await?;
         let component = component
             .with_description(description)
             .ok_or_else(|| AdmissionError::Describe("it is still running".to_owned()))?;
-        if let Some(pending) = cache {
+        if let Some(key) = cache.filter(|_| is_new).cloned() {
+            let worker = sandbox.clone();
+            let written = blocking(move || {
+                let serialize = |error: wasmtime::Error| AdmissionError::io("keeping", "the compiled form", error);
+                let compiled = compiled.take().map_or_else(|| code.serialize().map_err(serialize), Ok)?;
+                key.write(&worker, digest, &compiled)
+            });
             // Without the cache the next start takes longer, and nothing else is lost.
-            if let Err(error) = pending.key.write(&sandbox, component.inspection().digest, &pending.compiled) {
+            if let Err(error) = written.await {
                 tracing::warn!(%error, "the compiled component is not cached");
             }
         }
@@ -81,28 +134,19 @@ impl Component {
     }
 }
 
-/// wasmtime has one error type for a damaged component and for one that is too large for the pool.
-fn unreadable(error: &wasmtime::Error) -> AdmissionError {
-    let message = format!("{:#}", error.root_cause());
-    match message.contains("exceeds") {
-        true => AdmissionError::Unlinkable(message),
-        false => AdmissionError::Malformed(message),
-    }
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, AdmissionError> + Send + 'static,
+) -> Result<T, AdmissionError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| AdmissionError::io("admitting", "the component", error))?
 }
 
-/// A compiled form that goes into the cache once its component is admitted.
-struct PendingCache {
-    key: CacheKey,
-    compiled: Vec<u8>,
-}
-
-fn prepare(
+/// The digest of a component, and its compiled form if the cache has it.
+fn cached(
     sandbox: &Sandbox,
     bytes: &[u8],
-    size: u64,
     cache: Option<&CacheKey>,
-) -> Result<(Prepared, Option<PendingCache>), AdmissionError> {
-    let engine = &sandbox.0.engine;
+) -> (Digest, Option<wasmtime::component::Component>) {
     let digest = Digest::of(bytes);
     let cached = cache.and_then(|cache| {
         cache.read(sandbox, digest).unwrap_or_else(|error| {
@@ -110,20 +154,19 @@ fn prepare(
             None
         })
     });
-    let is_new = cached.is_none();
-    let component = match cached {
-        Some(component) => {
-            sandbox.counters().loaded();
-            component
-        }
-        None => {
-            let started = Instant::now();
-            let component =
-                wasmtime::component::Component::from_binary(engine, bytes).map_err(|error| unreadable(&error))?;
-            sandbox.counters().compiled(started.elapsed());
-            component
-        }
-    };
+    if cached.is_some() {
+        sandbox.counters().loaded();
+    }
+    (digest, cached)
+}
+
+fn prepare(
+    sandbox: &Sandbox,
+    component: wasmtime::component::Component,
+    digest: Digest,
+    bytes: u64,
+) -> Result<Prepared, AdmissionError> {
+    let engine = &sandbox.0.engine;
     let ty = component.component_type();
     let exports: Vec<String> = ty.exports(engine).map(|(name, _)| name.to_owned()).collect();
     let imports: Vec<String> = ty.imports(engine).map(|(name, _)| name.to_owned()).collect();
@@ -140,17 +183,7 @@ fn prepare(
         })
         .collect();
     let indices = ExportIndices::find(&pre, &interfaces).map_err(unlinkable)?;
-    let pending = match cache.filter(|_| is_new) {
-        Some(key) => match component.serialize() {
-            Ok(compiled) => Some(PendingCache { key: key.clone(), compiled }),
-            Err(error) => {
-                tracing::warn!(%error, "the compiled component is not cached");
-                None
-            }
-        },
-        None => None,
-    };
     let description = undescribed()?;
-    let inspection = Inspection { digest, bytes: size, contract_version, interfaces, exports, imports, description };
-    Ok((Prepared { pre, exports: indices, inspection }, pending))
+    let inspection = Inspection { digest, bytes, contract_version, interfaces, exports, imports, description };
+    Ok(Prepared { pre, exports: indices, inspection })
 }

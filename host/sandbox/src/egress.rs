@@ -4,6 +4,7 @@
 mod address;
 mod client;
 mod error;
+mod escape;
 mod rewrite;
 mod scrub;
 mod secret;
@@ -26,10 +27,15 @@ use self::tally::Minute;
 pub(super) use self::tally::Tally;
 use super::log::GuestLog;
 use super::stats::Counters;
-use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin};
+use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin, SecretUse};
 
 /// The longest time for making a connection, even where the guest asks for more.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A body of this many bytes takes about a millisecond to look through, in an unhurried build.
+const SLOW_BODY: usize = 16 << 10;
+/// Secrets of this many bytes together take as long to prepare for it.
+const SLOW_SECRETS: usize = 1 << 10;
 
 /// A secret, and where it may go.
 #[derive(Debug, Clone)]
@@ -38,9 +44,8 @@ pub struct GrantedSecret {
     pub secret: Secret,
     /// Where it may be sent.
     pub origins: Vec<Origin>,
-    /// Whether it may be put into JSON bodies, beside headers and the query. A body carries texts of third parties,
-    /// who could name a secret in them.
-    pub in_body: bool,
+    /// Where in a request it may be.
+    pub used_as: SecretUse,
 }
 
 /// What the requests of all bindings go through.
@@ -61,18 +66,37 @@ pub struct Egress {
 
 #[derive(Default)]
 struct Granted {
-    each: Vec<GrantedSecret>,
+    /// Of each secret, in their order.
+    origins: Vec<Vec<Origin>>,
     all: Secrets,
 }
 
 impl Granted {
-    fn for_target(&self, target: &HttpTarget, in_body: bool) -> Result<Secrets, SecretError> {
-        let allowed = |granted: &&GrantedSecret| {
-            granted.origins.iter().any(|origin| origin.allows(target)) && (granted.in_body || !in_body)
-        };
-        Secrets::new(self.each.iter().filter(allowed).map(|granted| granted.secret.clone()).collect())
+    fn for_target(&self, target: &HttpTarget) -> Secrets {
+        self.all.only(|number| {
+            self.origins.get(number).is_some_and(|origins| origins.iter().any(|origin| origin.allows(target)))
+        })
     }
 }
+
+/// Does what takes more than a millisecond, as its length says, on a thread for such work.
+async fn off_executor<T, E>(
+    length: usize,
+    slow: usize,
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<Interrupted> + Send + 'static,
+{
+    if length < slow {
+        return work();
+    }
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Interrupted.into()))
+}
+
+/// The host ends, or its own code failed: the work has no result.
+pub(super) struct Interrupted;
 
 impl Egress {
     /// What is granted, without secrets yet.
@@ -90,10 +114,15 @@ impl Egress {
     /// Gives the secrets that requests from now on may have, in the place of those before.
     ///
     /// # Errors
-    /// Where two of them have the same name.
-    pub fn set_secrets(&self, each: Vec<GrantedSecret>) -> Result<(), SecretError> {
-        let all = Secrets::new(each.iter().map(|granted| granted.secret.clone()).collect())?;
-        *self.secrets.write() = Arc::new(Granted { each, all });
+    /// Where two of them have the same name, or they are too long together.
+    pub async fn set_secrets(&self, each: Vec<GrantedSecret>) -> Result<(), SecretError> {
+        let length = each.iter().map(|granted| granted.secret.len()).sum();
+        let granted = off_executor(length, SLOW_SECRETS, move || {
+            let origins = each.iter().map(|granted| granted.origins.clone()).collect();
+            let all = Secrets::new(each.into_iter().map(|granted| (granted.secret, granted.used_as)).collect())?;
+            Ok::<_, SecretError>(Granted { origins, all })
+        });
+        *self.secrets.write() = Arc::new(granted.await?);
         Ok(())
     }
 
@@ -131,8 +160,8 @@ impl Egress {
         let body = client::collect(body, between, |bytes| tally.take_sent(bytes, self.limits.outgoing_bytes)).await?;
         let sent = body.len() as u64;
         let granted = Arc::clone(&self.secrets.read());
-        let outgoing = Outgoing { target: &target, parts: &parts, body };
-        let request = rewrite(outgoing, &granted.for_target(&target, false)?, &granted.for_target(&target, true)?)?;
+        let (secrets, outgoing) = (granted.for_target(&target), Outgoing { target: target.clone(), parts, body });
+        let request = off_executor(outgoing.body.len(), SLOW_BODY, move || rewrite(outgoing, &secrets)).await?;
         let client = &self.network.client;
         let mut connection =
             client.connect(&target, &grant.private_ranges, clamped(options.connect_timeout, CONNECT_TIMEOUT)).await?;
@@ -141,7 +170,8 @@ impl Egress {
         let body =
             client::collect(body, between, |bytes| tally.take_received(bytes, self.limits.incoming_bytes)).await?;
         self.network.counters.request(sent, body.len() as u64);
-        let response = read_response(&head, body, &granted.all)?;
+        // The call's limits go on: a call that has ended does not wait for this.
+        let response = off_executor(body.len(), SLOW_BODY, move || read_response(&head, body, &granted.all)).await?;
         Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use super::compile::Compiler;
 use super::egress::{Client, Egress, Network};
 use super::error::AdmissionError;
 use super::imports::{State, linker};
@@ -31,11 +32,19 @@ pub struct SandboxOptions {
     pub outgoing_roots: Option<PathBuf>,
     /// Where the cost of each call is noted; none: nothing is counted, and no guest is slowed down.
     pub meter: Option<Meter>,
+    /// Where components are compiled.
+    pub compiler: Compiler,
 }
 
 impl Default for SandboxOptions {
     fn default() -> Self {
-        Self { instances: 1_000, max_memory_bytes: 1 << 30, outgoing_roots: None, meter: None }
+        Self {
+            instances: 1_000,
+            max_memory_bytes: 1 << 30,
+            outgoing_roots: None,
+            meter: None,
+            compiler: Compiler::default(),
+        }
     }
 }
 
@@ -134,11 +143,17 @@ fn config(options: &SandboxOptions) -> Config {
         .linear_memory_keep_resident(256 << 10)
         .table_keep_resident(16 << 10)
         .async_stack_keep_resident(16 << 10);
+    let mut config = code_config(options.meter.is_some());
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+/// What the compiled code depends on: the same for the compiler and for the engine that loads it.
+pub(super) fn code_config(measures_fuel: bool) -> Config {
     let mut config = Config::new();
     config
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
         .epoch_interruption(true)
-        .consume_fuel(options.meter.is_some())
+        .consume_fuel(measures_fuel)
         .wasm_component_model(true)
         .wasm_memory64(false)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16))

@@ -1,5 +1,6 @@
 //! The errors of this crate.
 
+use super::compile::{CompileLimits, CompileStop};
 use memhost_types::{Digest, LogLine, ProviderError, Usage};
 
 /// Why a component is not admitted.
@@ -35,6 +36,14 @@ pub enum AdmissionError {
     /// It cannot fit into the instance pool.
     #[error("the component needs {what}; at most {max} are given")]
     TooDemanding { what: String, max: u64 },
+    /// Compiling it was stopped. The same bytes will be again.
+    #[error("{}", not_compiled(*stop, limits, message))]
+    NotCompiled { stop: CompileStop, limits: CompileLimits, message: String },
+    /// What the compiler made is not for this engine.
+    #[error(
+        "the compiled component cannot be loaded: {message}; the compiler must be the program `memhost` of the same version"
+    )]
+    OtherCompiler { message: String },
     #[error("`describe` failed: {0}")]
     Describe(String),
     #[error("`describe` answered a {field} that {message}")]
@@ -49,6 +58,33 @@ impl AdmissionError {
     pub(super) fn io(action: &'static str, what: impl Into<String>, error: impl std::fmt::Display) -> Self {
         Self::Io { action, what: what.into(), message: error.to_string() }
     }
+
+    /// wasmtime has one error type for a damaged component and for one that is too large for the pool.
+    pub(super) fn unreadable(message: &str) -> Self {
+        let message = memhost_types::cut_message(message.to_owned());
+        match message.contains("exceeds") {
+            true => Self::Unlinkable(message),
+            false => Self::Malformed(message),
+        }
+    }
+}
+
+fn not_compiled(stop: CompileStop, limits: &CompileLimits, message: &str) -> String {
+    let (what, key) = match stop {
+        CompileStop::Time => (format!("took longer than {} s", limits.time.as_secs_f64()), "compile_seconds"),
+        CompileStop::Cpu => (format!("took more than {} s of computing", limits.cpu_seconds), "compile_cpu_seconds"),
+        CompileStop::Memory => {
+            (format!("needs more than {} MiB of memory", limits.memory_bytes >> 20), "compile_memory_bytes")
+        }
+        CompileStop::Crash => {
+            let why = if message.is_empty() { "it was ended by somebody else" } else { message };
+            return format!("compiling the component failed: {why}; build it again, or report it with the component");
+        }
+    };
+    format!(
+        "compiling the component {what} and was stopped; use a component that compiles with less, or raise `{key}` in the \
+         host's configuration"
+    )
 }
 
 /// A limit on what one call may use.

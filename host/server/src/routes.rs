@@ -215,7 +215,7 @@ async fn readiness(State(service): State<Arc<Service>>) -> Response {
         // The caller has no token, so the details are only in the log.
         Health::Error => {
             tracing::error!(found = check.found, advice = check.advice, "the host is not ready");
-            let text = format!("{} does not work\n", check.name);
+            let text = format!("{} is not ready\n", check.name);
             (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
         }
     }

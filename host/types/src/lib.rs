@@ -26,6 +26,7 @@ mod response;
 mod review;
 mod rollup;
 pub mod schema;
+mod secret;
 mod usage;
 mod version;
 
@@ -77,5 +78,6 @@ pub use review::{
     Decision, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
 };
 pub use rollup::{Latencies, Rollup, RollupKey};
+pub use secret::{SecretUse, SecretUseError};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};

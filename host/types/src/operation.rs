@@ -151,6 +151,8 @@ named!(
         BindingDisabled = "binding_disabled",
         /// The binding's provider is not loaded.
         ProviderMissing = "provider_missing",
+        /// The binding's provider is being admitted.
+        ProviderLoading = "provider_loading",
         /// Too many calls run or wait.
         Busy = "busy",
         /// The call's time was up.
@@ -347,7 +349,7 @@ pub struct OperationPage {
 impl OperationErrorCode {
     /// Whether the provider was not even asked, for a reason that passes: that is no failed attempt.
     pub fn is_a_wait(self) -> bool {
-        matches!(self, Self::BindingDisabled | Self::Busy | Self::DiskFull)
+        matches!(self, Self::BindingDisabled | Self::Busy | Self::DiskFull | Self::ProviderLoading)
     }
 
     /// Whether the same request may succeed later, as `error` in `wit/types.wit` says it of a provider's.

@@ -118,7 +118,9 @@ fn body(path: &str, company: &str) -> Value {
             "occurredAt": "2026-11-20T00:00:00Z"}),
         "decision" => json!({"decision": "approve"}),
         "erase" => json!({"confirm": "nobody"}),
-        "{name}" => json!({"value": "a value of eight", "origins": ["https://a.example"]}),
+        "{name}" => {
+            json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": {"kind": "query", "parameter": "key"}})
+        }
         "{period}" => json!({"limitCents": 1}),
         "backups" => json!({"directory": "relative"}),
         _ => json!({}),

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use memhost_conformance::{
     CheckOptions, Finding, Mode, Outcome, Report, Rule, Selection, Source, Status, Suite, handbook, rules,
 };
+use memhost_sandbox::Compiler;
 use memhost_tests::{cache_dir, compiled_dir, guest_file, marked, repository};
 use serde_json::{Value, json};
 
@@ -89,7 +90,7 @@ fn breaking(rule: &str) -> CheckOptions {
 }
 
 async fn checked(source: Source, options: &CheckOptions, selection: &Selection) -> Report {
-    let suite = Suite::open(&source, Some(compiled_dir())).await.unwrap();
+    let suite = Suite::open(&source, Some(compiled_dir()), Compiler::InProcess).await.unwrap();
     let report = suite.check(options, selection).await.unwrap();
     suite.close().await;
     report
@@ -155,7 +156,8 @@ async fn the_reference_guest_keeps_every_rule() {
 /// A rule that no guest breaks may test nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_rule_has_a_guest_that_breaks_it() {
-    let suite = Suite::open(&Source::File(guest_file("wrong")), Some(compiled_dir())).await.unwrap();
+    let suite =
+        Suite::open(&Source::File(guest_file("wrong")), Some(compiled_dir()), Compiler::InProcess).await.unwrap();
     let mut unbroken = Vec::new();
     for rule in rules() {
         let other = BY_OTHERS.iter().find(|(id, _)| *id == rule.id);
@@ -192,7 +194,8 @@ fn beside(rule: &Rule, dependents: &[&str]) -> Selection {
 /// Otherwise an author would search in the wrong place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_breaks_one_rule_breaks_no_other() {
-    let suite = Suite::open(&Source::File(guest_file("wrong")), Some(compiled_dir())).await.unwrap();
+    let suite =
+        Suite::open(&Source::File(guest_file("wrong")), Some(compiled_dir()), Compiler::InProcess).await.unwrap();
     let mut wrong = Vec::new();
     let by_configuration = |rule: &&Rule| {
         rule.mode == Mode::Quick

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use memhost_tests::{Serving, TestHost, eventually};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) const TOKEN: &str = "a token of the test";
 
@@ -158,14 +158,19 @@ async fn bindings_secrets_budgets_tokens_and_charges_are_made_shown_changed_and_
     assert!(t.fine("binding resolve --agent ada --why").await.contains("decides"));
     assert!(t.fine("binding grant research --everything --dry-run").await.contains("GRANTED"));
 
-    let origin = "--origin https://api.example.com";
+    let origin = "--origin https://api.example.com --as header:authorization:Bearer";
     assert_eq!(t.run_with(&format!("secret create API_KEY {origin}"), "hush hush hush\n").await.code, 0);
     let twice = t.run_with(&format!("secret create API_KEY {origin}"), "hush hush hush\n").await;
     assert!(twice.code == 2 && twice.err.contains("memhost secret update"), "{twice:?}");
     t.in_every_form("secret list", "items", "API_KEY").await;
-    assert_eq!(t.run_with("secret update API_KEY --in-body", "another value\n").await.code, 0);
+    assert_eq!(t.run_with("secret update API_KEY --as query:key", "another value\n").await.code, 0);
     let secret = t.in_every_form("secret show API_KEY", "", "https://api.example.com").await;
-    assert_eq!((&secret["inBody"], secret.to_string().contains("another value")), (&Value::Bool(true), false));
+    assert_eq!(secret["usedAs"], json!({"kind": "query", "parameter": "key"}));
+    assert!(!secret.to_string().contains("another value"));
+    let unpinned = t.run_with("secret create OTHER --origin https://api.example.com", "hush hush hush\n").await;
+    assert!(unpinned.code == 2 && unpinned.err.contains("--as"), "{unpinned:?}");
+    let wrong = t.run_with("secret update API_KEY --as cookie:a", "another value\n").await;
+    assert!(wrong.code == 2 && wrong.err.contains("query:PARAMETER"), "{wrong:?}");
     t.fine("secret delete API_KEY").await;
     let none = t.run_with("secret update API_KEY", "x").await;
     assert_eq!((none.code, none.err.contains("memhost secret list")), (3, true), "{none:?}");

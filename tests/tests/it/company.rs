@@ -47,7 +47,7 @@ pub(super) async fn fill(api: &Api) {
     api.capture("acme", "waits for a person").await.fine();
     api.put(&path("targets"), &json!({"bindingKey": "extracts"})).await.fine();
     api.put(&path("targets"), &json!({"bindingKey": "careful", "agentId": "ada"})).await.fine();
-    api.put(&path("secrets/KEY"), &json!({"value": "a value of eight", "origins": ["https://a.example"]})).await.fine();
+    api.put(&path("secrets/KEY"), &json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": {"kind": "query", "parameter": "key"}})).await.fine();
     api.post(&path("tokens"), &json!({"name": "t", "role": "auditor"})).await.fine();
     api.put(&path("budgets/month"), &json!({"limitCents": 1000})).await.fine();
     api.capture("acme", "metered 7").await.fine();

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use memhost_conformance::{CheckOptions, Mode, Outcome, Selection, Source, Status, Suite};
-use memhost_sandbox::OptionalInterface;
+use memhost_sandbox::{Compiler, OptionalInterface};
 use memhost_tests::{TestHost, compiled_dir, repository};
 use memhost_types::BindingLimits;
 use wasmtime::component::types::ComponentFunc;
@@ -40,7 +40,7 @@ fn frozen() -> Vec<(String, PathBuf)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_component_keeps_every_rule() {
     for (version, file) in frozen() {
-        let suite = Suite::open(&Source::File(file), Some(compiled_dir())).await.unwrap();
+        let suite = Suite::open(&Source::File(file), Some(compiled_dir()), Compiler::InProcess).await.unwrap();
         let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
         let report = suite.check(&CheckOptions::default(), &selection).await.unwrap();
         suite.close().await;

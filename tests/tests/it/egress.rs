@@ -60,10 +60,15 @@ fn answer(mut stream: impl Read + Write, tell: impl FnOnce(Got)) -> std::io::Res
         // Reads nothing until the host closes the connection.
         return std::io::copy(&mut reader, &mut std::io::sink()).map(drop);
     }
-    let said = if path.starts_with("/big") { "x".repeat(3 << 20) } else { said };
+    let said = match path.as_str() {
+        "/big" => "x".repeat(3 << 20),
+        "/almost" => "a".repeat(1_000_000),
+        _ => said,
+    };
     let (status, more) = match path.as_str() {
         "/redirect" => ("302 Found", "location: http://169.254.169.254/latest/\r\n"),
         "/zipped" => ("200 OK", "content-encoding: gzip\r\n"),
+        "/zipped-below" => ("200 OK", "content-encoding: identity\r\ncontent-encoding: identity, gzip\r\n"),
         _ => ("200 OK", ""),
     };
     let echo = echo.replace("authorization", "x-echo");
@@ -115,8 +120,13 @@ impl Setup {
         self.host.service().create_binding(&caller(), &parse(company), request).await.unwrap();
     }
 
-    async fn set_secret(&self, origin: &str, in_body: bool) {
-        let request = SetSecret { value: SECRET.to_owned(), origins: vec![origin.parse().unwrap()], in_body };
+    async fn set_secret(&self, origin: &str, used_as: &str) {
+        self.set_value(origin, used_as, SECRET).await;
+    }
+
+    async fn set_value(&self, origin: &str, used_as: &str, value: &str) {
+        let (origins, used_as) = (vec![origin.parse().unwrap()], used_as.parse().unwrap());
+        let request = SetSecret { value: value.to_owned(), origins, used_as };
         self.host.service().set_secret(&caller(), &parse("acme"), "KEY", request).await.unwrap();
     }
 
@@ -206,24 +216,38 @@ async fn a_secret_reaches_only_its_server() {
     assert!(view.warnings.iter().any(|warning| warning.contains("memhost secret create KEY")), "{:?}", view.warnings);
     assert_eq!(setup.requests(), 0);
     // A secret that is set while the binding serves is used at once.
-    setup.set_secret(&origin, false).await;
-    let body = r#"{"key":"{{secret:KEY}}"}"#;
-    let change = json!({"method": "POST", "headers": headers, "path": "/?k={{secret:KEY}}", "body": body});
-    let answer = setup.send("acme", change.clone()).await;
+    const BEARER: &str = "header:authorization:Bearer";
+    setup.set_secret(&origin, BEARER).await;
+    let body = r#"{"key":"{{secret:KEY}}","note":"{{secret:KEY}}"}"#;
+    let in_header = json!({"method": "POST", "headers": headers, "body": body});
+    let in_query = json!({"method": "POST", "path": "/?k={{secret:KEY}}", "body": body});
+    let answer = setup.send("acme", in_header.clone()).await;
     let got = setup.got.recv_timeout(Duration::from_secs(5)).unwrap();
     assert!(got.head.contains(&format!("authorization: Bearer {SECRET}")), "{}", got.head);
-    assert!(got.head.contains("/?k=s3cr3t%2Fvalue-of-the-test"), "{}", got.head);
     assert_eq!(got.body, body, "a secret is put into bodies only where the operator said so");
     assert!(answer.contains("x-echo: Bearer [secret KEY]") && answer.contains("Bearer [secret KEY]\r"), "{answer}");
-    assert!(answer.contains("k=[secret KEY]"), "{answer}");
-    setup.set_secret(&origin, true).await;
-    setup.send("acme", change).await;
+    // Another user of the same server could read it elsewhere.
+    for elsewhere in [&in_query, &json!({"headers": {"x-note": "{{secret:KEY}}"}})] {
+        let answer = setup.send("acme", elsewhere.clone()).await;
+        assert!(answer.starts_with("refused") && answer.contains("memhost secret update KEY --as"), "{answer}");
+    }
+    assert_eq!(setup.requests(), 0);
+    setup.set_secret(&origin, "query:k").await;
+    let answer = setup.send("acme", in_query).await;
     let got = setup.got.recv_timeout(Duration::from_secs(5)).unwrap();
-    assert_eq!(got.body, format!(r#"{{"key":"{SECRET}"}}"#));
-    let answer = setup.send("acme", json!({"path": "/zipped"})).await;
-    assert!(answer.contains("refused"), "the compressed answer could contain a secret: {answer}");
+    assert!(got.head.contains("/?k=s3cr3t%2Fvalue-of-the-test"), "{}", got.head);
+    assert!(answer.contains("k=[secret KEY]"), "{answer}");
+    assert!(setup.send("acme", in_header).await.starts_with("refused"));
+    setup.set_secret(&origin, "body:/key").await;
+    setup.send("acme", json!({"method": "POST", "body": body})).await;
+    let got = setup.got.recv_timeout(Duration::from_secs(5)).unwrap();
+    assert_eq!(got.body, format!(r#"{{"key":"{SECRET}","note":"{{{{secret:KEY}}}}"}}"#));
+    for path in ["/zipped", "/zipped-below"] {
+        let answer = setup.send("acme", json!({"path": path})).await;
+        assert!(answer.contains("refused"), "the compressed answer could contain a secret: {answer}");
+    }
     // The secret is not inserted for another server.
-    setup.set_secret("https://api.example.com", false).await;
+    setup.set_secret("https://api.example.com", BEARER).await;
     let answer = setup.send("acme", json!({"headers": headers})).await;
     assert!(answer.contains("refused"), "{answer}");
     // It is in no answer, and not on the disk.
@@ -254,10 +278,22 @@ async fn a_secret_reaches_only_its_server() {
     assert!(service.remove_secret(&caller(), &parse("acme"), "KEY").await.unwrap_err().to_string().contains("KEY"));
 }
 
+/// Comparing each place of the answers with the whole secret would take thirty billion steps.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_that_almost_fits_everywhere_holds_nothing_up() {
+    let limits = BindingLimits { incoming_bytes: 8 << 20, ..BindingLimits::default() };
+    let setup = Setup::new(&[], LOOPBACK, limits).await;
+    let value = format!("{}b", "a".repeat(8_191));
+    setup.set_value(&format!("http://localhost:{}", setup.port), "header:authorization", &value).await;
+    let answer = setup.send("acme", json!({"path": "/almost", "times": 4})).await;
+    assert!(answer.starts_with("200\n"), "{}", &answer[..answer.len().min(200)]);
+    assert_eq!(setup.requests(), 4);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_key_is_reported_and_not_replaced() {
     let mut setup = Setup::new(&[], LOOPBACK, BindingLimits::default()).await;
-    setup.set_secret("https://api.example.com", false).await;
+    setup.set_secret("https://api.example.com", "header:authorization").await;
     setup.host.stop().await;
     let key = setup.host.data_dir().join("vault.key");
     std::fs::remove_file(&key).unwrap();

@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 
 use memhost_conformance::{CheckOptions, Mode, Outcome, Selection, Source, Suite};
-use memhost_sandbox::{AdmissionError, Component, Sandbox, SandboxOptions};
+use memhost_sandbox::{AdmissionError, Compiler, Component, Sandbox, SandboxOptions};
 use memhost_tests::{TestHost, compiled_dir, example_file, needed, repository};
 
 /// Checks an example by every rule of the contract.
 async fn keeps_every_rule(language: &str) {
     let Some(file) = needed(example_file(language)) else { return };
-    let suite = Suite::open(&Source::File(file), Some(compiled_dir())).await.unwrap();
+    let suite = Suite::open(&Source::File(file), Some(compiled_dir()), Compiler::InProcess).await.unwrap();
     let selection = Selection { mode: Mode::Thorough, rules: Vec::new() };
     let report = suite.check(&CheckOptions::default(), &selection).await.unwrap();
     suite.close().await;

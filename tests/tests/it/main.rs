@@ -14,6 +14,7 @@ mod browser;
 mod check;
 mod cli;
 mod company;
+mod compiling;
 mod conformance;
 mod contract_frozen;
 mod contract_growth;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::output::{escape, text};
 use crate::page::items;
-use crate::{Backend, CliError, directories};
+use crate::{Backend, CliError, compiler, directories};
 use memhost_core::plugins::Plugins;
 use memhost_core::{Audit, Caller, CreateBinding, Service, ServiceOptions, UpdateBinding};
 use memhost_sandbox::{Component, Inspection, Meter, Metered, Sandbox, SandboxOptions};
@@ -206,7 +206,8 @@ impl Trial {
 
 /// The component in a file.
 pub(super) async fn inspect(file: &Path) -> Result<Component, CliError> {
-    let sandbox = Sandbox::new(SandboxOptions::default()).map_err(CliError::host)?;
+    let options = SandboxOptions { compiler: compiler::this_program()?, ..SandboxOptions::default() };
+    let sandbox = Sandbox::new(options).map_err(CliError::host)?;
     let inspected = Plugins::inspect(&sandbox, file).await;
     inspected.map_err(|error| CliError::input(file.display().to_string(), error))
 }
@@ -233,6 +234,7 @@ async fn host(directory: &Path, plugins: &Path, has_background: bool) -> Result<
     options.audit = Audit::Relaxed;
     options.has_background = has_background;
     options.sandbox.meter = Some(meter.clone());
+    options.sandbox.compiler = compiler::this_program()?;
     Ok((Service::open(options).await.map_err(CliError::host)?, meter))
 }
 

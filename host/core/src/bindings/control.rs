@@ -10,7 +10,7 @@ use crate::Service;
 use crate::access::{Act, Caller};
 use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
 use crate::error::{Refusal, ServiceError};
-use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginSource};
+use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource};
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
     JsonObject, Permission, ProviderKey, Scope, Target, VersionChoice,
@@ -239,13 +239,21 @@ impl Service {
 
     /// The newest build that the choice allows.
     async fn build_for(&self, key: &ProviderKey, version: &VersionChoice) -> Result<Plugin, ServiceError> {
+        let loading = || ServiceError::ProviderLoading { key: key.to_string() };
         let found = match version {
             VersionChoice::Pin(digest) => {
-                let pinned = self.plugins.build(*digest).await.ok();
+                let pinned = self.plugins.build(*digest).await;
+                if let Err(PluginError::Admitting { .. }) = pinned {
+                    return Err(loading());
+                }
+                let pinned = pinned.ok();
                 pinned.filter(|build| build.component.description().provider_key == *key)
             }
             VersionChoice::Follow(_) => {
                 let builds = self.plugins.builds(key);
+                if builds.is_empty() && !self.plugins.is_idle() {
+                    return Err(loading());
+                }
                 if builds.is_empty() {
                     return Err(ServiceError::NoProvider { key: key.to_string() });
                 }

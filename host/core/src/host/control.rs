@@ -1,6 +1,9 @@
 //! The control plane: the operation log, the activity log, the providers, and the store itself.
 
 use async_recursion::async_recursion as boxed;
+use std::path::PathBuf;
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,6 +13,11 @@ use crate::paging::Page;
 use crate::plugins::{Plugin, PluginSource, RefusedPlugin, Signed};
 use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage};
 
+/// How long a scan waits for files.
+const LONGEST_SCAN: Duration = Duration::from_secs(15);
+/// How long it waits before it looks at a file again that is being written.
+const BETWEEN_SCANS: Duration = Duration::from_millis(100);
+
 /// The providers as they are shown.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -18,6 +26,8 @@ pub struct PluginView {
     pub admitted: Vec<AdmittedPlugin>,
     /// Files that were refused.
     pub refused: Vec<RefusedPlugin>,
+    /// Files that are being admitted.
+    pub admitting: Vec<PathBuf>,
 }
 
 /// One provider as it is shown.
@@ -41,7 +51,11 @@ impl Service {
             signed,
             inspection: component.inspection().clone(),
         };
-        PluginView { admitted: self.plugins.list().into_iter().map(view).collect(), refused: self.plugins.refused() }
+        PluginView {
+            admitted: self.plugins.list().into_iter().map(view).collect(),
+            refused: self.plugins.refused(),
+            admitting: self.plugins.admitting(),
+        }
     }
 
     /// One operation.
@@ -91,15 +105,21 @@ impl Service {
         self.clock.now()
     }
 
-    /// Reads the plugins directory now. Waits a few seconds at most for files that are being written.
+    /// Reads the plugins directory now. Waits for files that are being written or admitted, fifteen seconds at most, and
+    /// not for those that take long to compile.
     #[boxed]
     pub async fn scan_plugins(&self) {
-        for _ in 0..50 {
-            if self.plugins.scan().await {
-                return;
+        let scanned = async {
+            loop {
+                match self.plugins.scan().await {
+                    true if self.plugins.is_quiet() => return,
+                    true => self.plugins.quiet().await,
+                    false => tokio::time::sleep(BETWEEN_SCANS).await,
+                }
             }
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
+        };
+        // What is not done by then goes on by itself.
+        let _ = tokio::time::timeout(LONGEST_SCAN, scanned).await;
     }
 
     /// Resolves when everything written so far is on disk.

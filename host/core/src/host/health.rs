@@ -57,12 +57,17 @@ impl Check {
 }
 
 impl Service {
-    /// Whether the host can accept operations: the disk accepts writes. With a warning it answers reads only.
+    /// Whether the host can accept operations: the plugins that were there at its start are admitted, and the disk accepts
+    /// writes. With a warning it answers reads only.
     #[boxed]
     pub async fn readiness(&self) -> Check {
         let disk = self.store.disk();
         if disk.level == DiskLevel::Spent {
             return check_space(disk);
+        }
+        if !self.plugins.is_ready() {
+            let found = format!("{} files are still being admitted", self.plugins.admitting().len());
+            return Check::error("plugins", found, "wait until they are compiled; `memhost plugin list` shows them");
         }
         match tokio::time::timeout(PROBE, self.store.commit()).await {
             Ok(Ok(())) if disk.level == DiskLevel::Low => check_space(disk),

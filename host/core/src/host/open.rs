@@ -84,7 +84,12 @@ impl Service {
             Embeddings::open(options.embeddings, &data_dir)?,
             &data_dir,
         );
+        // Before files are admitted: that makes copies.
         serving.drop_unneeded_copies().await;
+        plugins.begin().await;
+        if options.waits_for_plugins {
+            plugins.idle().await;
+        }
         plugins.watch();
         let wake = Arc::new(Notify::new());
         let recorder = Arc::new(Recorder {
@@ -153,5 +158,5 @@ async fn open_plugins(
         }
     };
     let options = PluginsOptions { directory, kept: data_dir.join("components"), trust };
-    Ok(Arc::new(Plugins::open(sandbox, cache, options).await?))
+    Ok(Plugins::open(sandbox, cache, options).await?)
 }

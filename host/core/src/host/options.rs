@@ -37,6 +37,9 @@ pub struct ServiceOptions {
     /// one user may share a directory, which has a key of its own. It is used only if it belongs to the user and nobody else
     /// can write to it, because its components run as that user. Otherwise the one in the data directory is used.
     pub compiled_dir: Option<PathBuf>,
+    /// Whether opening waits until every file of the plugins directory is admitted or refused. If not, calls of a provider that
+    /// is still being compiled are refused with `provider_loading`.
+    pub waits_for_plugins: bool,
     /// Whose plugins are admitted; everybody's by default.
     pub trust: Trust,
     /// The key that secrets are encrypted with: 64 hex digits or the base64 of 32 bytes. None: the one in the environment
@@ -73,6 +76,7 @@ impl ServiceOptions {
             data_dir: data_dir.into(),
             plugins_dir: None,
             compiled_dir: None,
+            waits_for_plugins: true,
             trust: Trust::default(),
             vault_key: None,
             vault_key_file: None,

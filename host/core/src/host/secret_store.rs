@@ -1,5 +1,5 @@
 //! Where a company's secrets are stored, encrypted. A stored secret opens only as what it was set as: its company, its
-//! name and its origins.
+//! name, its origins and its place in a request.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error::ServiceError;
 use crate::host::vault::{Vault, VaultError};
 use memhost_sandbox::{GrantedSecret, Secret};
 use memhost_store::{self as store, Change, Store, StoreError, Table};
-use memhost_types::{CompanyId, Origin};
+use memhost_types::{CompanyId, Origin, SecretUse};
 
 /// The most secrets of one company.
 pub(crate) const MAX_SECRETS: usize = 1_000;
@@ -26,8 +26,8 @@ pub struct SecretView {
     pub name: String,
     /// Where it may be sent.
     pub origins: Vec<Origin>,
-    /// Whether it may be put into JSON bodies.
-    pub in_body: bool,
+    /// Where in a request it may be.
+    pub used_as: SecretUse,
     /// When its value was set last.
     pub set_at: Timestamp,
 }
@@ -59,7 +59,8 @@ impl SecretStore {
         Change::always(Table::Secrets, Self::key(company, name), new)
     }
 
-    /// What a value is sealed with. Who can write to the store cannot move a value to another name or origin.
+    /// What a value is sealed with. Who can write to the store cannot move a value to another name, origin
+    /// or place.
     fn context(company: &CompanyId, view: &SecretView) -> Result<Vec<u8>, StoreError> {
         let view = store::encode("secret", view)?;
         let parts = [b"memhost secret".as_slice(), company.as_str().as_bytes(), &view];
@@ -92,8 +93,8 @@ impl SecretStore {
             let Some(stored) = self.read(company, name).await? else { continue };
             match self.open(company, &stored) {
                 Ok(secret) => {
-                    let SecretView { origins, in_body, .. } = stored.view;
-                    all.push(GrantedSecret { secret, origins, in_body });
+                    let SecretView { origins, used_as, .. } = stored.view;
+                    all.push(GrantedSecret { secret, origins, used_as });
                 }
                 Err(reason) => tracing::error!(%company, secret = %name, reason, "a secret cannot be used"),
             }
@@ -123,7 +124,7 @@ mod tests {
         let view = |name: &str, origin: &str| SecretView {
             name: name.to_owned(),
             origins: vec![origin.parse().unwrap()],
-            in_body: false,
+            used_as: SecretUse::bearer(),
             set_at: Timestamp::UNIX_EPOCH,
         };
         let context = |company: &str, name: &str, origin: &str| {

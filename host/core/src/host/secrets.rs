@@ -11,7 +11,7 @@ use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::host::secret_store::{MAX_SECRETS, SecretStore, SecretView};
 use memhost_sandbox::Secret;
-use memhost_types::{ActivityAction, CompanyId, FieldError, Origin};
+use memhost_types::{ActivityAction, CompanyId, FieldError, Origin, SecretUse};
 
 /// The most origins of one secret.
 const MAX_ORIGINS: usize = 64;
@@ -27,17 +27,16 @@ pub struct SetSecret {
     /// Where it may be sent; at least one.
     #[schemars(length(min = 1, max = 64))]
     pub origins: Vec<Origin>,
-    /// Whether it may be put into JSON bodies too. Texts of third parties are in bodies, and one that names the secret
-    /// would then have it sent to these origins as part of the text.
-    #[serde(default)]
-    pub in_body: bool,
+    /// Where in a request it may be: the one place where the server expects it. Elsewhere another user of the server could
+    /// read it.
+    pub used_as: SecretUse,
 }
 
 impl Service {
     /// Sets a secret. It replaces one of the same name.
     ///
     /// # Errors
-    /// Where the name, the value or the origins are not valid.
+    /// Where the name, the value, the origins or the place is not valid.
     #[boxed]
     pub async fn set_secret(
         &self,
@@ -57,8 +56,9 @@ impl Service {
             let message = format!("would be one too many; a company has at most {MAX_SECRETS} secrets");
             return Err(FieldError::new("name", message).into());
         }
-        let SetSecret { value, origins, in_body } = request;
-        let view = SecretView { name: name.to_owned(), origins, in_body, set_at: self.clock.now() };
+        let SetSecret { value, origins, used_as } = request;
+        let used_as = used_as.checked().map_err(|error| FieldError::new("usedAs", error.to_string()))?;
+        let view = SecretView { name: name.to_owned(), origins, used_as, set_at: self.clock.now() };
         let new = Some(self.secrets.seal(company, &view, &value)?);
         let entry =
             NewActivity::new(caller.principal(), ActivityAction::SecretSet, name).with(before.as_ref(), Some(&view));

@@ -23,6 +23,15 @@ pub enum PluginError {
     /// The digest of a copy does not match its name.
     #[error("the copy of {digest} was changed by somebody else; put the plugin's file into the plugins directory")]
     Changed { digest: Digest },
+    /// Compiling it was stopped at an earlier try.
+    #[error("{reason}; it was not tried again: for another try, `touch` the file")]
+    Remembered { reason: String },
+    /// The build is there, and not ready yet.
+    #[error("the build {digest} is being compiled; try again in a few seconds")]
+    Admitting { digest: Digest },
+    /// The copy of a build was not admitted.
+    #[error("the copy of {digest} is refused: {reason}")]
+    Copy { digest: Digest, reason: String },
     #[error("{action} {what} failed: {message}")]
     Io { action: &'static str, what: String, message: String },
 }

@@ -58,6 +58,11 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<(PathBuf, Fingerprint)>, Plug
     Ok(files)
 }
 
+/// When a file was last written; none if there is no such file.
+pub(crate) fn written(path: &Path) -> Option<(i64, i64)> {
+    std::fs::metadata(path).ok().map(|metadata| (metadata.mtime(), metadata.mtime_nsec()))
+}
+
 /// Reads a file of any size or kind. Its size is checked first, and no more than the limit is read. None: it changed
 /// meanwhile and must be read again.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, PluginError> {

@@ -20,7 +20,8 @@ impl KeptComponents {
         Ok(Self(directory))
     }
 
-    fn path(&self, digest: Digest) -> PathBuf {
+    /// Where the copy of a build is.
+    pub(crate) fn path(&self, digest: Digest) -> PathBuf {
         self.0.join(format!("{}.wasm", digest.to_string().replace(':', "-")))
     }
 

@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::bindings::Bindings;
 use crate::error::Refusal;
 use crate::host::secret_store::SecretStore;
-use crate::plugins::{Plugin, Plugins};
+use crate::plugins::{Plugin, PluginError, Plugins};
 use crate::versions::breaker::Breaker;
 use crate::versions::choice::{self, Choice};
 use crate::versions::rate::Rate;
@@ -28,6 +29,9 @@ mod kept;
 
 /// A build that replaced another one is trusted after this many answers.
 const PROBATION_CALLS: u32 = 20;
+
+/// When a call is worth another try whose provider is being compiled.
+const WHILE_LOADING: Duration = Duration::from_secs(2);
 
 /// No generation of the plugins: the next call chooses a build again.
 pub(crate) const UNCHOSEN: u64 = 0;
@@ -144,8 +148,11 @@ impl ServingBindings {
         // Read before the choice: the next call sees what changes during it.
         let generation = self.plugins.generation();
         let known = self.state(binding).await?;
-        let Choice { plugin, waiting } = self.choose(binding, known.as_ref()).await;
+        let Choice { plugin, waiting } = self.choose(binding, known.as_ref()).await?;
         let Some(plugin) = plugin else {
+            if !self.plugins.is_idle() {
+                return Err(self.loading(binding));
+            }
             let asks = waiting.first().map(|build| {
                 let version = build.plugin.version();
                 format!("; version {version} is there and asks for more than was granted: `memhost binding grant`")
@@ -181,18 +188,31 @@ impl ServingBindings {
         }
     }
 
+    /// The provider is not there, and may be among the files that are being admitted.
+    pub(crate) fn loading(&self, binding: &Binding) -> Refusal {
+        let message = format!(
+            "the provider `{}` of the binding `{}` is not loaded yet: the host is still compiling plugins",
+            binding.provider_key, binding.key
+        );
+        Refusal::new(OperationErrorCode::ProviderLoading, message).retry_after(WHILE_LOADING)
+    }
+
     /// Which build serves a binding. Builds whose files are gone are read from their copies.
-    pub(crate) async fn choose(&self, binding: &Binding, known: Option<&ServingVersion>) -> Choice {
+    async fn choose(&self, binding: &Binding, known: Option<&ServingVersion>) -> Result<Choice, Refusal> {
         let pinned = match &binding.version {
             VersionChoice::Pin(digest) => Some(*digest),
             VersionChoice::Follow(_) => None,
         };
         for digest in known.map(|known| known.digest).into_iter().chain(pinned) {
             if let Err(error) = self.plugins.build(digest).await {
+                // Another build must not take the place of one that is on its way.
+                if matches!(error, PluginError::Admitting { .. }) || !self.plugins.is_idle() {
+                    return Err(self.loading(binding));
+                }
                 tracing::warn!(%error, %digest, binding = %binding.key, "a build cannot be read");
             }
         }
-        choice::choose(binding, &self.plugins.builds(&binding.provider_key), known)
+        Ok(choice::choose(binding, &self.plugins.builds(&binding.provider_key), known))
     }
 
     /// Makes a build serve from the next call on.
@@ -267,7 +287,7 @@ impl ServingBindings {
         }
         let egress = self.sandbox.egress(grants.http.clone(), &binding.limits);
         let secrets = self.secrets.granted(&binding.company_id, &grants.secrets).await?;
-        egress.set_secrets(secrets).map_err(Refusal::host)?;
+        egress.set_secrets(secrets).await.map_err(Refusal::host)?;
         Ok(Some(Arc::new(egress)))
     }
 
@@ -278,7 +298,7 @@ impl ServingBindings {
             for serving in serving.previous().into_iter().chain([serving]) {
                 let Some(egress) = &serving.egress else { continue };
                 let names = effective(&serving.binding.grants, &serving.plugin).secrets;
-                if let Err(error) = egress.set_secrets(self.secrets.granted(company, &names).await?) {
+                if let Err(error) = egress.set_secrets(self.secrets.granted(company, &names).await?).await {
                     tracing::error!(%error, binding = %serving.binding.key, "a secret cannot be used");
                 }
             }

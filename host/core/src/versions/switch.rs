@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::bindings::NewActivity;
 use crate::error::Refusal;
-use crate::plugins::Plugin;
+use crate::plugins::{Plugin, PluginError};
 use crate::versions::migration_storage::Overlay;
 use crate::versions::serving::{Serving, ServingBindings, UNCHOSEN, config, effective, state_of};
 use memhost_ports::{BindingStorage, StorageWrite};
@@ -99,6 +99,9 @@ impl ServingBindings {
             return Ok(present);
         }
         let plugin = self.plugins.build(state.digest).await.map_err(|error| {
+            if matches!(error, PluginError::Admitting { .. }) {
+                return self.loading(binding);
+            }
             let message = format!(
                 "version {} of the provider `{}` served the binding `{}` and cannot be read: {error}; put its `.wasm` \
                  into the plugins directory",

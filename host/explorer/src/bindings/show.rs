@@ -197,7 +197,7 @@ async fn secrets<P>(view: &CompanyView<P>, binding: &Binding) -> Result<Markup, 
                     @match found {
                         Some(secret) => span.soft {
                             "sent to " (secret.origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
-                            @if secret.in_body { ", also in bodies" }
+                            " as " code { (secret.used_as) }
                         },
                         None => { (badge(Tone::Bad, "not set")) " " code { "memhost secret create " (name) } }
                     }

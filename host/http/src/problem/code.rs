@@ -158,6 +158,9 @@ codes! {
     DiskFull = "disk_full", ServiceUnavailable,
         "The host's disk is almost full: it refuses new data first, then everything but deletions.",
         "Free disk space, or forget or erase something. `detail` says how much is free.";
+    ProviderLoading = "provider_loading", ServiceUnavailable,
+        "The host is still compiling plugins, and the binding's provider may be among them.",
+        "Wait as long as `retry-after` says.";
     Interrupted = "interrupted", ServiceUnavailable, "The host ended during the call.", "Send it again.";
     Importing = "importing", ServiceUnavailable, "The company is being imported.", "Wait until the import ends.";
     TimedOut = "timed_out", GatewayTimeout,

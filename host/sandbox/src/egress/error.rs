@@ -2,6 +2,7 @@
 
 use wasmtime_wasi_http::Error as Wasi;
 
+use super::Interrupted;
 use super::address::AddressError;
 use super::secret::SecretError;
 use memhost_types::OriginError;
@@ -39,8 +40,16 @@ pub(crate) enum EgressError {
         "the answer is encoded as {0:?}, although nothing but plain text was asked for; secrets could hide in it; use a server that heeds `accept-encoding: identity`"
     )]
     Encoded(String),
+    #[error("the host stopped while it worked on the request; send it again")]
+    Interrupted,
     #[error("the call ended before its request did; the provider must wait for the answer")]
     Ended,
+}
+
+impl From<Interrupted> for EgressError {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
+    }
 }
 
 impl EgressError {
@@ -52,7 +61,7 @@ impl EgressError {
     pub(super) fn for_guest(&self) -> Wasi {
         match self {
             Self::Target(_) => Wasi::HttpRequestUriInvalid,
-            Self::NotGranted { .. } | Self::Ended => Wasi::HttpRequestDenied,
+            Self::NotGranted { .. } | Self::Ended | Self::Interrupted => Wasi::HttpRequestDenied,
             Self::Method { .. } => Wasi::HttpRequestMethodInvalid,
             Self::Address(AddressError::None { .. }) | Self::Resolve { .. } => {
                 Wasi::DnsError { rcode: None, info_code: None }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, IF_RANGE,
-    RANGE,
+    RANGE, TRANSFER_ENCODING,
 };
 use http_body_util::Full;
 
@@ -25,22 +25,18 @@ const HOP_BY_HOP: [&str; 9] = [
 ];
 
 /// A request as the guest made it.
-pub(super) struct Outgoing<'a> {
-    pub(super) target: &'a HttpTarget,
-    pub(super) parts: &'a http::request::Parts,
+pub(super) struct Outgoing {
+    pub(super) target: HttpTarget,
+    pub(super) parts: http::request::Parts,
     pub(super) body: Bytes,
 }
 
 /// The request as it is sent: with secrets in the places that name them, to the server that was granted.
-pub(super) fn rewrite(
-    outgoing: Outgoing<'_>,
-    secrets: &Secrets,
-    body_secrets: &Secrets,
-) -> Result<http::Request<Full<Bytes>>, EgressError> {
+pub(super) fn rewrite(outgoing: Outgoing, secrets: &Secrets) -> Result<http::Request<Full<Bytes>>, EgressError> {
     let Outgoing { target, parts, body } = outgoing;
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = secrets.in_query(if path.is_empty() { "/" } else { path })?;
-    let body = match body_secrets.in_json(&body)? {
+    let body = match secrets.in_json(&body)? {
         std::borrow::Cow::Borrowed(_) => body,
         std::borrow::Cow::Owned(written) => written.into(),
     };
@@ -70,10 +66,28 @@ fn is_kept(name: &HeaderName) -> bool {
 fn filled(secrets: &Secrets, name: &HeaderName, value: &HeaderValue) -> Result<HeaderValue, EgressError> {
     // What is no text has no placeholder.
     let Ok(text) = value.to_str() else { return Ok(value.clone()) };
-    let mut filled =
-        HeaderValue::from_str(&secrets.in_header(text)?).map_err(|_| EgressError::Header(name.to_string()))?;
+    let mut filled = HeaderValue::from_str(&secrets.in_header(name.as_str(), text)?)
+        .map_err(|_| EgressError::Header(name.to_string()))?;
     filled.set_sensitive(true);
     Ok(filled)
+}
+
+/// Refuses an answer that is encoded in any way but the one that the connection itself has undone. All lines count, and all
+/// members of their lists.
+fn check_codings(headers: &HeaderMap) -> Result<(), EgressError> {
+    let members = |name: HeaderName| {
+        let lines: Vec<String> =
+            headers.get_all(name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()).into_owned()).collect();
+        let members: Vec<String> =
+            lines.iter().flat_map(|line| line.split(',')).map(|one| one.trim().to_ascii_lowercase()).collect();
+        members.into_iter().filter(|one| !one.is_empty() && one != "identity")
+    };
+    // The connection has put chunks together once.
+    let transfer = members(TRANSFER_ENCODING).enumerate().find(|(at, one)| *at > 0 || one != "chunked");
+    match members(CONTENT_ENCODING).next().or(transfer.map(|(_, one)| one)) {
+        Some(coding) => Err(EgressError::Encoded(coding.chars().take(100).collect())),
+        None => Ok(()),
+    }
 }
 
 /// The response as the guest gets it.
@@ -82,9 +96,7 @@ pub(super) fn read_response(
     body: Bytes,
     secrets: &Secrets,
 ) -> Result<http::Response<Bytes>, EgressError> {
-    if let Some(coding) = head.headers.get(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
-        return Err(EgressError::Encoded(String::from_utf8_lossy(coding.as_bytes()).into_owned()));
-    }
+    check_codings(&head.headers)?;
     let body = match secrets.scrub(&body) {
         std::borrow::Cow::Borrowed(_) => body,
         std::borrow::Cow::Owned(scrubbed) => scrubbed.into(),
@@ -108,16 +120,22 @@ pub(super) fn read_response(
 mod tests {
     use super::super::secret::Secret;
     use super::*;
+    use memhost_types::SecretUse;
+
+    fn secrets_as(used_as: &str) -> Secrets {
+        let (secret, used_as) = (Secret::new("KEY", "s3cr3t-value").unwrap(), used_as.parse::<SecretUse>().unwrap());
+        Secrets::new(vec![(secret, used_as)]).unwrap()
+    }
 
     fn secrets() -> Secrets {
-        Secrets::new(vec![Secret::new("KEY", "s3cr3t-value").unwrap()]).unwrap()
+        secrets_as("header:authorization:Bearer")
     }
 
     fn sent(
         headers: &[(&str, &str)],
         path: &str,
         body: &str,
-        in_body: bool,
+        used_as: &str,
     ) -> Result<(HeaderMap, String), EgressError> {
         let mut request = http::Request::builder().method("POST").uri(format!("https://api.example{path}"));
         for (name, value) in headers {
@@ -125,24 +143,40 @@ mod tests {
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let target = HttpTarget::parse(Some("https"), "api.example").unwrap();
-        let outgoing = Outgoing { target: &target, parts: &parts, body: body.to_owned().into() };
-        let in_body = if in_body { secrets() } else { Secrets::default() };
-        let request = rewrite(outgoing, &secrets(), &in_body)?;
+        let outgoing = Outgoing { target, parts, body: body.to_owned().into() };
+        let request = rewrite(outgoing, &secrets_as(used_as))?;
         Ok((request.headers().clone(), format!("{} {:?}", request.uri(), request.body())))
     }
 
     #[test]
-    fn secrets_go_where_they_are_named_and_into_bodies_only_where_allowed() {
-        let body = r#"{"key":"{{secret:KEY}}","note":"{{secret:OTHER}}"}"#;
-        let (headers, rest) =
-            sent(&[("authorization", "Bearer {{secret:KEY}}")], "/v1?k={{secret:KEY}}", body, true).unwrap();
-        assert_eq!(headers["authorization"], "Bearer s3cr3t-value");
-        assert!(headers["authorization"].is_sensitive());
-        assert!(rest.contains("/v1?k=s3cr3t-value") && rest.contains(r#"\"key\":\"s3cr3t-value\""#), "{rest}");
-        assert!(rest.contains("{{secret:OTHER}}"), "what people write about placeholders is left alone: {rest}");
-        let (_, rest) = sent(&[], "/", body, false).unwrap();
+    fn a_secret_goes_where_it_is_pinned_and_nowhere_else() {
+        let body = r#"{"key":"{{secret:KEY}}","note":"{{secret:KEY}}"}"#;
+        let headers = [("authorization", "Bearer {{secret:KEY}}")];
+        let (sent_headers, rest) = sent(&headers, "/v1?k=1", body, "header:authorization:Bearer").unwrap();
+        assert_eq!(sent_headers["authorization"], "Bearer s3cr3t-value");
+        assert!(sent_headers["authorization"].is_sensitive());
         assert!(!rest.contains("s3cr3t"), "{rest}");
-        assert!(sent(&[("x", "{{secret:OTHER}}")], "/", "", false).unwrap_err().to_string().contains("OTHER"));
+        let (_, rest) = sent(&[], "/v1?k={{secret:KEY}}", body, "query:k").unwrap();
+        assert!(rest.contains("/v1?k=s3cr3t-value") && rest.matches("s3cr3t").count() == 1, "{rest}");
+        let (_, rest) = sent(&[], "/v1", body, "body:/key").unwrap();
+        assert!(rest.contains(r#"\"key\":\"s3cr3t-value\",\"note\":\"{{secret:KEY}}\""#), "{rest}");
+        for (headers, path, used_as) in [
+            (&[("x-note", "Bearer {{secret:KEY}}")], "/", "header:authorization:Bearer"),
+            (&[("authorization", "{{secret:KEY}}")], "/", "header:authorization:Bearer"),
+            (&[("authorization", "Basic {{secret:KEY}}")], "/", "header:authorization:Bearer"),
+            (&headers, "/", "header:authorization"),
+            (&headers, "/", "query:k"),
+            (&headers, "/", "body:/key"),
+            (&[("x", "y")], "/?k={{secret:KEY}}", "header:authorization:Bearer"),
+            (&[("x", "y")], "/?note={{secret:KEY}}", "query:k"),
+            (&[("x", "y")], "/?{{secret:KEY}}", "query:k"),
+            (&[("x", "y")], "/?k={{secret:KEY}}&note={{secret:KEY}}", "query:k"),
+        ] {
+            let error = sent(headers, path, body, used_as).unwrap_err().to_string();
+            assert!(error.contains("memhost secret update KEY --as") && error.contains(used_as), "{used_as}: {error}");
+        }
+        let unknown = sent(&[("x", "{{secret:OTHER}}")], "/", "", "query:k").unwrap_err().to_string();
+        assert!(unknown.contains("OTHER"), "{unknown}");
     }
 
     #[test]
@@ -154,7 +188,7 @@ mod tests {
             ("expect", "100-continue"),
             ("range", "bytes=3-"),
         ];
-        let (headers, _) = sent(&given, "/", "", false).unwrap();
+        let (headers, _) = sent(&given, "/", "", "query:k").unwrap();
         assert_eq!(headers[HOST], "api.example");
         assert_eq!(headers[ACCEPT_ENCODING], "identity");
         assert_eq!(headers.len(), 2, "{headers:?}");
@@ -169,7 +203,35 @@ mod tests {
         assert_eq!(answer.headers()["x-echo"], "[secret KEY]");
         assert_eq!(answer.headers()[CONTENT_LENGTH], answer.body().len().to_string());
         assert_eq!(answer.body(), "you sent [secret KEY]");
-        let (head, ()) = http::Response::builder().header("content-encoding", "gzip").body(()).unwrap().into_parts();
-        assert!(matches!(read_response(&head, Bytes::new(), &secrets()), Err(EgressError::Encoded(_))));
+    }
+
+    #[test]
+    fn an_answer_that_is_encoded_in_any_way_is_refused() {
+        let answer = |lines: &[(&str, &str)]| {
+            let mut response = http::Response::builder();
+            for (name, value) in lines {
+                response = response.header(*name, *value);
+            }
+            let (head, ()) = response.body(()).unwrap().into_parts();
+            read_response(&head, Bytes::new(), &secrets()).map(drop)
+        };
+        let (content, transfer) = ("content-encoding", "transfer-encoding");
+        for lines in [
+            &[(content, "gzip")][..],
+            &[(content, "identity"), (content, "br")],
+            &[(content, "identity, deflate")],
+            &[(content, ""), (content, "X-Own")],
+            &[(transfer, "gzip")],
+            &[(transfer, "gzip, chunked")],
+            &[(transfer, "gzip"), (transfer, "chunked")],
+            &[(transfer, "chunked, chunked")],
+        ] {
+            assert!(matches!(answer(lines), Err(EgressError::Encoded(_))), "{lines:?}");
+        }
+        for lines in
+            [&[(content, "Identity")][..], &[(transfer, "chunked")], &[(content, " , identity"), (transfer, "Chunked")]]
+        {
+            assert!(answer(lines).is_ok(), "{lines:?}");
+        }
     }
 }

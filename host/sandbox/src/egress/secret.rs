@@ -3,16 +3,18 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::scrub::{Scrubber, hex_byte};
+use super::escape::hex_byte;
+use super::scrub::Scrubber;
+use memhost_types::SecretUse;
+
+mod body;
 
 /// The longest name of a secret, in bytes.
 pub(super) const MAX_NAME_BYTES: usize = 64;
 /// The shortest value of a secret, in bytes: a shorter one can be guessed by what is masked.
 pub(super) const MIN_VALUE_BYTES: usize = 8;
-/// How much larger the secrets may make a body, in bytes.
-const MAX_GROWTH: usize = 64 << 10;
 /// The longest value of a secret, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 8192;
 
@@ -28,6 +30,10 @@ pub enum SecretError {
     Name,
     #[error("the value of the secret `{name}` {problem}")]
     Value { name: String, problem: &'static str },
+    #[error("the secrets of the binding are too long together; grant it fewer or shorter ones")]
+    TooLong,
+    #[error("the host stopped while it prepared the secrets; try again")]
+    Interrupted,
     #[error("the secret `{0}` is there twice; remove one of them")]
     Twice(String),
     #[error(
@@ -40,10 +46,21 @@ pub enum SecretError {
         "the {0} has something beside its `{{{{secret:` placeholder; the placeholder must be the whole value, in a header after a word such as `Bearer`"
     )]
     NotWhole(&'static str),
+    /// The operator pinned where it goes.
+    #[error(
+        "the request has the secret `{name}` in {place}, and the secret is for `{used_as}` only; change the provider, or set the secret again with `memhost secret update {name} --as USE`"
+    )]
+    Misplaced { name: String, place: String, used_as: SecretUse },
     #[error("the body names secrets so often that it would grow by more than 64 KiB; name them once")]
     TooMuch,
     #[error("the path of the URL has a `{{{{secret:` placeholder; move it into a header, the query or the JSON body")]
     InPath,
+}
+
+impl From<super::Interrupted> for SecretError {
+    fn from(_: super::Interrupted) -> Self {
+        Self::Interrupted
+    }
 }
 
 /// One secret. Only its name is ever shown.
@@ -84,6 +101,11 @@ impl Secret {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// How many bytes the value has.
+    pub(super) fn len(&self) -> usize {
+        self.value.len()
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -92,16 +114,16 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The secrets that one guest was granted.
+/// The secrets that one guest was granted, each with the place where it may be.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    secrets: Vec<Secret>,
+    secrets: Vec<(Secret, SecretUse)>,
     scrubber: Scrubber,
 }
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Secrets").field(&self.secrets).finish()
+        f.debug_tuple("Secrets").field(&self.secrets.iter().map(|(secret, _)| secret).collect::<Vec<_>>()).finish()
     }
 }
 
@@ -109,29 +131,36 @@ impl Secrets {
     /// These secrets.
     ///
     /// # Errors
-    /// Where two of them have the same name.
-    pub fn new(secrets: Vec<Secret>) -> Result<Self, SecretError> {
-        for (index, secret) in secrets.iter().enumerate() {
-            if secrets[..index].iter().any(|earlier| earlier.name == secret.name) {
+    /// Where two of them have the same name, or they are too long together.
+    pub fn new(secrets: Vec<(Secret, SecretUse)>) -> Result<Self, SecretError> {
+        for (index, (secret, _)) in secrets.iter().enumerate() {
+            if secrets[..index].iter().any(|(earlier, _)| earlier.name == secret.name) {
                 return Err(SecretError::Twice(secret.name.clone()));
             }
         }
-        let scrubber = Scrubber::new(secrets.iter().map(|secret| (secret.name.as_str(), secret.value.as_str())));
+        let pairs = secrets.iter().map(|(secret, _)| (secret.name.as_str(), secret.value.as_str()));
+        let scrubber = Scrubber::new(pairs).ok_or(SecretError::TooLong)?;
         Ok(Self { secrets, scrubber })
     }
 
-    /// A header's value with the secrets in their places.
+    /// Those of these numbers. All of them are still masked.
+    pub(super) fn only(&self, is_allowed: impl Fn(usize) -> bool) -> Self {
+        let allowed = self.secrets.iter().enumerate().filter(|(number, _)| is_allowed(*number));
+        Self { secrets: allowed.map(|(_, secret)| secret.clone()).collect(), scrubber: self.scrubber.clone() }
+    }
+
+    /// The value of the header of this name with the secrets in their places.
     ///
     /// # Errors
-    /// Where a placeholder is unfinished or names a secret that is not granted.
-    pub fn in_header<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, SecretError> {
-        Ok(self.expand(text, Place::Header)?.map_or(Cow::Borrowed(text), Cow::Owned))
+    /// Where a placeholder is unfinished, or names a secret that is not granted or is for another place.
+    pub fn in_header<'a>(&self, name: &str, text: &'a str) -> Result<Cow<'a, str>, SecretError> {
+        Ok(self.expand(text, Place::Header(name))?.map_or(Cow::Borrowed(text), Cow::Owned))
     }
 
     /// A path and query with the secrets, percent-encoded, in the query. A placeholder may be percent-encoded too.
     ///
     /// # Errors
-    /// Where a placeholder is in the path, is unfinished or names a secret that is not granted.
+    /// Where a placeholder is in the path, is unfinished, or names a secret that is not granted or is for another place.
     pub fn in_query<'a>(&self, path_and_query: &'a str) -> Result<Cow<'a, str>, SecretError> {
         let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
         if find_open(path.as_bytes(), 0, true).is_some() {
@@ -139,48 +168,6 @@ impl Secrets {
         }
         let expanded = self.expand(query, Place::Query)?;
         Ok(expanded.map_or(Cow::Borrowed(path_and_query), |query| Cow::Owned(format!("{path}?{query}"))))
-    }
-
-    /// A JSON body with the secrets in the places of string values that are nothing but a placeholder; keys, other
-    /// strings and every other byte stay as they are. So does a placeholder of a secret that is not there, and a body
-    /// that is not JSON: a body carries texts of people, and some of them are about this.
-    ///
-    /// # Errors
-    /// Where the body would grow by more than 64 KiB.
-    pub fn in_json<'a>(&self, body: &'a [u8]) -> Result<Cow<'a, [u8]>, SecretError> {
-        let same = Cow::Borrowed(body);
-        if find_open(body, 0, false).is_none() {
-            return Ok(same);
-        }
-        // Writing a parsed value out again would change numbers, spaces and doubled keys. So it is only checked, and
-        // since it is JSON, its strings can be found by their quotes.
-        let Ok(text) = std::str::from_utf8(body) else { return Ok(same) };
-        if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
-            return Ok(same);
-        }
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, string, after)) = next_string(rest) {
-            out.push_str(before);
-            let is_key = after[1..].trim_ascii_start().starts_with(':');
-            match self.named_by(string).filter(|_| !is_key) {
-                Some(secret) => out.push_str(&json_escaped(&secret.value)),
-                None => out.push_str(string),
-            }
-            // Only the opening quote went out with what is before the string.
-            out.push('"');
-            rest = &after[1..];
-            if out.len() + rest.len() > text.len() + MAX_GROWTH {
-                return Err(SecretError::TooMuch);
-            }
-        }
-        out.push_str(rest);
-        Ok(if out == text { same } else { Cow::Owned(out.into_bytes()) })
-    }
-
-    fn named_by(&self, string: &str) -> Option<&Secret> {
-        let name = string.strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
-        self.secrets.iter().find(|secret| secret.name == name)
     }
 
     /// The bytes with `[secret NAME]` for every occurrence of a value: plain, percent-encoded, escaped as in JSON, or the
@@ -199,18 +186,22 @@ impl Secrets {
     }
 
     // One pass over what the guest wrote: what a value holds is never read as a placeholder.
-    fn expand(&self, text: &str, place: Place) -> Result<Option<String>, SecretError> {
+    fn expand(&self, text: &str, place: Place<'_>) -> Result<Option<String>, SecretError> {
         let percent = place == Place::Query;
         let mut out = String::new();
         let mut done = 0;
         while let Some((start, after)) = find_open(text.as_bytes(), done, percent) {
             let (name, end) =
                 read_name(text.as_bytes(), after, percent).ok_or(SecretError::Unfinished(place.name()))?;
-            let Some(secret) = self.secrets.iter().find(|secret| secret.name == name) else {
+            let Some((secret, used_as)) = self.secrets.iter().find(|(secret, _)| secret.name == name) else {
                 return Err(SecretError::NotGranted(name));
             };
             if !place.is_whole(&text[..start], &text[end..]) {
                 return Err(SecretError::NotWhole(place.name()));
+            }
+            if !place.is_for(used_as, &text[..start]) {
+                let place = place.shown(&text[..start]);
+                return Err(SecretError::Misplaced { name, place, used_as: used_as.clone() });
             }
             out.push_str(&text[done..start]);
             out.push_str(&place.encode(&secret.value));
@@ -226,22 +217,48 @@ impl Secrets {
 
 /// Where a placeholder is looked for by its braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Header,
+enum Place<'a> {
+    /// The header of this name.
+    Header(&'a str),
     Query,
 }
 
-impl Place {
+impl Place<'_> {
     fn name(self) -> &'static str {
         match self {
-            Self::Header => "header",
+            Self::Header(_) => "header",
             Self::Query => "query",
+        }
+    }
+
+    /// Whether a secret of this use may be behind `before`, which is all that is before it.
+    fn is_for(self, used_as: &SecretUse, before: &str) -> bool {
+        match (self, used_as) {
+            (Self::Header(here), SecretUse::Header { name, prefix }) => {
+                let word = before.strip_suffix(' ').unwrap_or(before);
+                here.eq_ignore_ascii_case(name) && word.eq_ignore_ascii_case(prefix.as_deref().unwrap_or_default())
+            }
+            (Self::Query, SecretUse::Query { parameter: wanted }) => parameter(before) == *wanted,
+            _ => false,
+        }
+    }
+
+    fn shown(self, before: &str) -> String {
+        match self {
+            Self::Header(name) => {
+                let word = before.trim_end();
+                let behind = if word.is_empty() { String::new() } else { format!(" behind `{word}`") };
+                format!("the header `{name}`{behind}")
+            }
+            Self::Query => {
+                format!("the parameter `{}` of the query", parameter(before).chars().take(100).collect::<String>())
+            }
         }
     }
 
     fn encode(self, value: &str) -> Cow<'_, str> {
         match self {
-            Self::Header => value.into(),
+            Self::Header(_) => value.into(),
             Self::Query => utf8_percent_encode(value, QUERY_ESCAPES).into(),
         }
     }
@@ -255,13 +272,20 @@ impl Place {
                 begins && matches!(after.as_bytes().first(), None | Some(b'&'))
             }
             // `Bearer` and its like.
-            Self::Header => {
+            Self::Header(_) => {
                 let scheme = before.strip_suffix(' ').unwrap_or(before);
                 let is_scheme = scheme.len() <= 16 && scheme.bytes().all(|byte| byte.is_ascii_alphabetic());
                 after.is_empty() && (before.is_empty() || (is_scheme && before.ends_with(' ')))
             }
         }
     }
+}
+
+/// The name of the parameter whose value comes next; empty if there is none.
+fn parameter(before: &str) -> String {
+    let pair = before.rsplit('&').next().unwrap_or_default();
+    let name = pair.strip_suffix('=').unwrap_or_default().replace('+', " ");
+    percent_decode_str(&name).decode_utf8_lossy().into_owned()
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -299,25 +323,6 @@ fn read_name(bytes: &[u8], mut at: usize, percent: bool) -> Option<(String, usiz
     }
     let end = skip(bytes, at, percent, CLOSE)?;
     (!name.is_empty()).then_some((name, end))
-}
-
-/// What is up to and with the next quote of a JSON text, the string in the quotes as it is written, and what follows,
-/// beginning with the closing quote.
-fn next_string(json: &str) -> Option<(&str, &str, &str)> {
-    let start = json.find('"')? + 1;
-    let mut escaped = false;
-    let length = json[start..].bytes().position(|byte| {
-        let closes = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        closes
-    })?;
-    let (string, after) = json[start..].split_at(length);
-    Some((&json[..start], string, after))
-}
-
-fn json_escaped(value: &str) -> String {
-    // A value has no control characters, so nothing else needs an escape.
-    value.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::args::CompanyArgs;
 use crate::output::{escape, line, text};
 use crate::page::items;
 use crate::session::Session;
-use crate::{CliError, argument, serve};
+use crate::{CliError, argument, compiler, serve};
 use memhost_core::{Service, ServiceOptions};
 use memhost_server::{self as server, AdminToken, Endpoint, ServerOptions, Surfaces};
 use memhost_types::{Digest, Grants, JsonObject, PermissionRequest};
@@ -64,6 +64,7 @@ impl Place {
         std::fs::create_dir_all(&plugins)?;
         let mut options = ServiceOptions::new(&data_dir);
         options.plugins_dir = Some(plugins.clone());
+        options.sandbox.compiler = compiler::this_program()?;
         let service = Service::open(options).await.map_err(CliError::host)?;
         let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
         let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;

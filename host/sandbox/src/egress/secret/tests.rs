@@ -3,12 +3,22 @@
 use super::*;
 use proptest::prelude::*;
 
-fn secrets(pairs: &[(&str, &str)]) -> Secrets {
-    Secrets::new(pairs.iter().map(|(name, value)| Secret::new(*name, *value).unwrap()).collect()).unwrap()
+fn secrets(used_as: &str, pairs: &[(&str, &str)]) -> Secrets {
+    let used_as: SecretUse = used_as.parse().unwrap();
+    let list = pairs.iter().map(|(name, value)| (Secret::new(*name, *value).unwrap(), used_as.clone()));
+    Secrets::new(list.collect()).unwrap()
+}
+
+fn one(used_as: &str, value: &str) -> Secrets {
+    secrets(used_as, &[("K0", value)])
+}
+
+fn two_as(used_as: &str) -> Secrets {
+    secrets(used_as, &[("KEY", "k&\"y\\ é"), ("LOOP", "{{secret:KEY}}")])
 }
 
 fn two() -> Secrets {
-    secrets(&[("KEY", "k&\"y\\ é"), ("LOOP", "{{secret:KEY}}")])
+    two_as("header:authorization:Bearer")
 }
 
 #[test]
@@ -29,7 +39,7 @@ fn names_and_values_have_limits() {
     for (value, part) in [("seven-7", "shorter"), (" spaced-out", "space"), ("spaced-out ", "space")] {
         fails("K", value, part);
     }
-    let twin = || Secret::new("K", "long-enough").unwrap();
+    let twin = || (Secret::new("K", "long-enough").unwrap(), SecretUse::bearer());
     assert_eq!(Secrets::new(vec![twin(), twin()]).unwrap_err(), SecretError::Twice("K".to_owned()));
 }
 
@@ -40,7 +50,8 @@ fn debug_shows_names_only() {
 
 #[test]
 fn a_header_gets_the_value_as_it_is() {
-    assert_eq!(two().in_header("Bearer {{secret:KEY}}").unwrap(), "Bearer k&\"y\\ é");
+    assert_eq!(two().in_header("Authorization", "Bearer {{secret:KEY}}").unwrap(), "Bearer k&\"y\\ é");
+    assert_eq!(two().in_header("authorization", "bearer {{secret:KEY}}").unwrap(), "bearer k&\"y\\ é");
     for text in [
         "x{{secret:KEY}}",
         "{{secret:KEY}};",
@@ -48,70 +59,88 @@ fn a_header_gets_the_value_as_it_is() {
         "a b {{secret:KEY}}",
         "{{secret:KEY}}{{secret:KEY}}",
     ] {
-        assert_eq!(two().in_header(text).unwrap_err(), SecretError::NotWhole("header"), "{text}");
+        assert_eq!(two().in_header("authorization", text).unwrap_err(), SecretError::NotWhole("header"), "{text}");
     }
-    assert_eq!(two().in_header("{{secret:LOOP}}").unwrap(), "{{secret:KEY}}");
+    assert_eq!(two_as("header:x-key").in_header("x-key", "{{secret:LOOP}}").unwrap(), "{{secret:KEY}}");
     for text in ["plain", "{{ secret:KEY }}", "%7B%7Bsecret:KEY}}", "{{SECRET:KEY}}"] {
-        assert!(matches!(two().in_header(text).unwrap(), Cow::Borrowed(same) if same == text));
+        assert!(matches!(two().in_header("x", text).unwrap(), Cow::Borrowed(same) if same == text));
     }
 }
 
 #[test]
 fn a_query_gets_the_value_percent_encoded() {
+    let secrets = two_as("query:k");
     let encoded = "/p?a=1&k=k%26%22y%5C%20%C3%A9&b";
     for placeholder in
         ["{{secret:KEY}}", "%7B%7Bsecret%3AKEY%7D%7D", "%7b{secret%3aKEY}%7d", "%7B%7Bsecret:%4BEY%7D%7D"]
     {
-        assert_eq!(two().in_query(&format!("/p?a=1&k={placeholder}&b")).unwrap(), encoded);
-        assert_eq!(two().in_query(&format!("/{placeholder}?a=1")).unwrap_err(), SecretError::InPath);
-        assert_eq!(two().in_query(&format!("/{placeholder}")).unwrap_err(), SecretError::InPath);
+        assert_eq!(secrets.in_query(&format!("/p?a=1&k={placeholder}&b")).unwrap(), encoded);
+        assert_eq!(secrets.in_query(&format!("/{placeholder}?a=1")).unwrap_err(), SecretError::InPath);
+        assert_eq!(secrets.in_query(&format!("/{placeholder}")).unwrap_err(), SecretError::InPath);
     }
     for text in ["/?a=x{{secret:KEY}}", "/?a={{secret:KEY}}x", "/?a=%7B%7Bsecret:KEY}}%20"] {
-        assert_eq!(two().in_query(text).unwrap_err(), SecretError::NotWhole("query"), "{text}");
+        assert_eq!(secrets.in_query(text).unwrap_err(), SecretError::NotWhole("query"), "{text}");
     }
-    assert_eq!(two().in_query("/?{{secret:LOOP}}").unwrap(), "/?%7B%7Bsecret%3AKEY%7D%7D");
+    for name in ["a", "K", "k;k", "x=k", "xk", ""] {
+        let error = secrets.in_query(&format!("/?{name}={{{{secret:KEY}}}}")).unwrap_err();
+        assert!(matches!(error, SecretError::Misplaced { .. }), "{name}: {error}");
+    }
+    assert_eq!(secrets.in_query("/?%6b={{secret:LOOP}}").unwrap(), "/?%6b=%7B%7Bsecret%3AKEY%7D%7D");
+    let spaced = two_as("query:api key");
+    assert!(
+        spaced.in_query("/?api+key={{secret:LOOP}}").is_ok() && spaced.in_query("/?api%20key={{secret:LOOP}}").is_ok()
+    );
     for text in ["/p?a=%7B%7B&%", "/p", "", "/p?", "/?%257B%257Bsecret:KEY}}"] {
-        assert!(matches!(two().in_query(text).unwrap(), Cow::Borrowed(same) if same == text));
+        assert!(matches!(secrets.in_query(text).unwrap(), Cow::Borrowed(same) if same == text));
     }
 }
 
 #[test]
-fn a_json_body_gets_the_value_in_its_string_values() {
-    let body = r#"{ "{{secret:KEY}}" : ["{{secret:KEY}}", 1.00, {"{{secret:NO": "a {{secret:KEY}}"}], "a":1, "a":2 }"#;
-    let expected = r#"{ "{{secret:KEY}}" : ["k&\"y\\ é", 1.00, {"{{secret:NO": "a {{secret:KEY}}"}], "a":1, "a":2 }"#;
-    let written = two().in_json(body.as_bytes()).unwrap().into_owned();
+fn a_json_body_gets_the_value_at_its_pointer() {
+    let body = r#"{ "{{secret:KEY}}" : ["{{secret:KEY}}", 1.00, {"{{secret:NO": "a {{secret:KEY}}"}, "{{secret:KEY}}"], "a":1, "a":"{{secret:KEY}}" }"#;
+    let expected = r#"{ "{{secret:KEY}}" : ["k&\"y\\ é", 1.00, {"{{secret:NO": "a {{secret:KEY}}"}, "{{secret:KEY}}"], "a":1, "a":"{{secret:KEY}}" }"#;
+    let written = two_as("body:/{{secret:KEY}}/0").in_json(body.as_bytes()).unwrap().into_owned();
     assert_eq!(std::str::from_utf8(&written).unwrap(), expected);
-    let read: serde_json::Value = serde_json::from_slice(&written).unwrap();
-    assert_eq!(read["{{secret:KEY}}"][0], "k&\"y\\ é");
-    assert_eq!(two().in_json(br#""{{secret:LOOP}}""#).unwrap().as_ref(), br#""{{secret:KEY}}""#);
-    let long = secrets(&[("KEY", &"v".repeat(8_192))]);
-    let often = format!("[{}1]", r#""{{secret:KEY}}","#.repeat(10));
+    for (pointer, body, is_filled) in [
+        ("/a/b~1c/1", r#"{"x":[{},"{{secret:LOOP}}"],"a":{"b\u002fc":["","{{secret:LOOP}}"]}}"#, true),
+        ("/a/b~1c/1", r#"{"a":{"b":{"c":["","{{secret:LOOP}}"]}}}"#, false),
+        ("/a/1", r#"{"a":["{{secret:LOOP}}"]}"#, false),
+        ("/", r#"{"":"{{secret:LOOP}}"}"#, true),
+        ("/", &format!(r#"{{"{}":"{{{{secret:LOOP}}}}"}}"#, "k".repeat(1_000)), false),
+        ("/0", &format!(r#"{}"{{{{secret:LOOP}}}}"{}"#, "[".repeat(100), "]".repeat(100)), false),
+        ("/a", r#"{"b":[[{"a":1},2],3],"a":"{{secret:LOOP}}"}"#, true),
+    ] {
+        let sent = two_as(&format!("body:{pointer}")).in_json(body.as_bytes()).unwrap().into_owned();
+        assert_eq!(String::from_utf8(sent).unwrap() != body, is_filled, "{pointer} in {body}");
+    }
+    let long = secrets("body:/k", &[("KEY", &"v".repeat(8_192))]);
+    let often = format!("{{{}\"a\":1}}", r#""k":"{{secret:KEY}}","#.repeat(10));
     assert_eq!(long.in_json(often.as_bytes()).unwrap_err(), SecretError::TooMuch);
     for body in [&b"not json \xff {{secret"[..], br#"{"{{secret:KEY}}":1}"#, br#"["\u007b{secret:KEY}}"]"#, b""] {
-        assert!(matches!(two().in_json(body).unwrap(), Cow::Borrowed(same) if same == body));
+        assert!(matches!(two_as("body:/0").in_json(body).unwrap(), Cow::Borrowed(same) if same == body));
     }
 }
 
 #[test]
 fn a_placeholder_that_cannot_be_filled_is_refused() {
     let not_granted = SecretError::NotGranted("OTHER".to_owned());
-    assert_eq!(two().in_header("Bearer {{secret:OTHER}}").unwrap_err(), not_granted);
+    assert_eq!(two().in_header("authorization", "Bearer {{secret:OTHER}}").unwrap_err(), not_granted);
     assert_eq!(two().in_query("/?a=%7B%7Bsecret%3AOTHER%7D%7D").unwrap_err(), not_granted);
     assert!(not_granted.to_string().contains("`OTHER`"));
     let long = format!("{{{{secret:{}}}}}", "a".repeat(65));
     for text in ["{{secret:", "{{secret:}}", "{{secret:KEY", "{{secret:KEY}", "{{secret:K Y}}", "{{secret:é}}", &long]
     {
-        assert_eq!(two().in_header(text).unwrap_err(), SecretError::Unfinished("header"), "{text}");
+        assert_eq!(two().in_header("authorization", text).unwrap_err(), SecretError::Unfinished("header"), "{text}");
         assert_eq!(two().in_query(&format!("/?{text}")).unwrap_err(), SecretError::Unfinished("query"), "{text}");
         let body = format!("[\"{text}\",\"{{{{secret:KEY}}}}\"]");
-        let sent = String::from_utf8(two().in_json(body.as_bytes()).unwrap().into_owned()).unwrap();
+        let sent = String::from_utf8(two_as("body:/1").in_json(body.as_bytes()).unwrap().into_owned()).unwrap();
         assert!(sent.starts_with(&format!("[\"{text}\",")) && !sent.contains("{{secret:KEY}}\"]"), "{sent}");
     }
     let message = SecretError::Unfinished("header").to_string();
     assert!(message.contains("`{{secret:NAME}}`"), "{message}");
     for body in [&b"{{secret:KEY}}"[..], b"[\"{{secret:KEY}}\"", b"[\"{{secret:KEY}}\xff\"]", b"a={{secret:KEY}}"] {
         assert!(
-            matches!(two().in_json(body).unwrap(), Cow::Borrowed(same) if same == body),
+            matches!(two_as("body:/0").in_json(body).unwrap(), Cow::Borrowed(same) if same == body),
             "no JSON, so nothing is put in"
         );
     }
@@ -130,8 +159,8 @@ const VALUE: &str = r#"[ab%+/\\"{}:é2][ab%+/\\"{}:é 2]{6,9}[ab%+/\\"{}:é2]"#;
 fn any_secrets() -> impl Strategy<Value = (Vec<String>, Secrets)> {
     prop::collection::vec(VALUE, 1..4).prop_map(|values| {
         let named = values.iter().enumerate().map(|(index, value)| (format!("K{index}"), value));
-        let list = named.map(|(name, value)| Secret::new(name, value.as_str()).unwrap()).collect();
-        let secrets = Secrets::new(list).unwrap();
+        let list = named.map(|(name, value)| (Secret::new(name, value.as_str()).unwrap(), SecretUse::bearer()));
+        let secrets = Secrets::new(list.collect()).unwrap();
         (values, secrets)
     })
 }
@@ -153,16 +182,18 @@ proptest! {
 
     #[test]
     fn what_was_put_in_is_masked_again((values, secrets) in any_secrets()) {
+        let as_used = |used_as: &str| one(used_as, &values[0]);
         let json = serde_json::to_vec(&serde_json::json!({ "a": ["{{secret:K0}}"] })).unwrap();
-        let sent = secrets.in_json(&json).unwrap();
+        let in_body = as_used("body:/a/0");
+        let sent = in_body.in_json(&json).unwrap();
         let read: serde_json::Value = serde_json::from_slice(&sent).unwrap();
         prop_assert_eq!(&read["a"][0], &values[0]);
-        let query = secrets.in_query("/?a={{secret:K0}}").map(Cow::into_owned).unwrap();
-        let header = secrets.in_header("Bearer {{secret:K0}}").map(Cow::into_owned).unwrap();
+        let query = as_used("query:a").in_query("/?a={{secret:K0}}").map(Cow::into_owned).unwrap();
+        let header = secrets.in_header("authorization", "Bearer {{secret:K0}}").map(Cow::into_owned).unwrap();
         for sent in [String::from_utf8(sent.into_owned()).unwrap(), query, header] {
             for part in leftovers(&secrets.scrub_text(&sent)) {
                 prop_assert!(values.iter().all(|value| !part.contains(value)), "{:?} is left", part);
-                let decoded = percent_encoding::percent_decode_str(&part).decode_utf8_lossy();
+                let decoded = percent_decode_str(&part).decode_utf8_lossy();
                 prop_assert!(!decoded.contains(&values[0]), "{:?} is left", part);
             }
         }
@@ -172,18 +203,18 @@ proptest! {
     fn a_body_without_placeholders_stays_as_it_is(body: Vec<u8>, text in r#"[{}a"\\: ]{0,20}"#) {
         let json = serde_json::to_vec(&serde_json::json!({ &text: [&text, 1.5] })).unwrap();
         for body in [body, text.into_bytes(), json] {
-            prop_assert!(matches!(two().in_json(&body), Ok(Cow::Borrowed(same)) if same == body));
+            prop_assert!(matches!(two_as("body:/0").in_json(&body), Ok(Cow::Borrowed(same)) if same == body));
         }
     }
 
     #[test]
-    fn any_text_in_json_keeps_its_meaning(before: String, after: String, key: String) {
+    fn any_text_in_json_keeps_its_meaning(before: String, after: String, key in r#"[a~/"é\\]{0,8}"#) {
         let text = format!("{before}{{{{secret:KEY}}}}{after}");
         let body = serde_json::json!({ &key: [&text, { "x": [&after, "{{secret:KEY}}"] }] });
-        let sent = two().in_json(&serde_json::to_vec_pretty(&body).unwrap()).unwrap().into_owned();
+        let pointer = format!("/{}/1/x/1", key.replace('~', "~0").replace('/', "~1"));
+        let secrets = two_as(&format!("body:{pointer}"));
+        let sent = secrets.in_json(&serde_json::to_vec_pretty(&body).unwrap()).unwrap().into_owned();
         let read: serde_json::Value = serde_json::from_slice(&sent).unwrap();
-        let value = "k&\"y\\ é";
-        let text = if before.is_empty() && after.is_empty() { value } else { text.as_str() };
-        prop_assert_eq!(read, serde_json::json!({ &key: [text, { "x": [&after, value] }] }));
+        prop_assert_eq!(read, serde_json::json!({ &key: [text, { "x": [&after, "k&\"y\\ é"] }] }));
     }
 }

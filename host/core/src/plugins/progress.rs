@@ -1,0 +1,97 @@
+//! Which files are being admitted now.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// Counts what begins and what ends.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// Of each, whether it takes long and waits for nobody but its like.
+    running: Mutex<BTreeMap<(PathBuf, u64), bool>>,
+    number: AtomicU64,
+    changed: Notify,
+    /// Whether everything that was there at the start has been admitted or refused.
+    is_ready: AtomicBool,
+}
+
+impl Progress {
+    /// The admission of a file begins. It ends when the answer is dropped.
+    pub(crate) fn begin(self: &Arc<Self>, path: &Path) -> InProgress {
+        let entry = (path.to_owned(), self.number.fetch_add(1, Ordering::Relaxed));
+        self.running.lock().insert(entry.clone(), false);
+        InProgress { progress: Arc::clone(self), entry }
+    }
+
+    /// The files that are being admitted.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = self.running.lock().keys().map(|(path, _)| path.clone()).collect();
+        files.dedup();
+        files
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.lock().is_empty()
+    }
+
+    /// Resolves when nothing is being admitted.
+    pub(crate) async fn idle(&self) {
+        self.until(Self::is_idle).await;
+    }
+
+    /// Whether all that is being admitted takes long.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.running.lock().values().all(|is_slow| *is_slow)
+    }
+
+    /// Resolves then.
+    pub(crate) async fn quiet(&self) {
+        self.until(Self::is_quiet).await;
+    }
+
+    async fn until(&self, is_so: fn(&Self) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Listens before it looks, so that no change is missed between the two.
+            changed.as_mut().enable();
+            if is_so(self) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    pub(crate) fn set_ready(&self) {
+        self.is_ready.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Acquire)
+    }
+}
+
+/// An admission that runs.
+pub(crate) struct InProgress {
+    progress: Arc<Progress>,
+    entry: (PathBuf, u64),
+}
+
+impl InProgress {
+    /// It takes long: nothing waits for it.
+    pub(crate) fn is_slow(&self) {
+        self.progress.running.lock().insert(self.entry.clone(), true);
+        self.progress.changed.notify_waiters();
+    }
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.progress.running.lock().remove(&self.entry);
+        self.progress.changed.notify_waiters();
+    }
+}

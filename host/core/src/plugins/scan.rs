@@ -1,0 +1,159 @@
+//! Follows the files of the plugins directory: what is new and complete is admitted, beside everything else.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::task::AbortHandle;
+
+use crate::plugins::change::PluginOutcome;
+use crate::plugins::error::PluginError;
+use crate::plugins::files::{self, Fingerprint, SETTLE};
+use crate::plugins::registry::Plugins;
+use crate::plugins::trust::Signed;
+use memhost_sandbox::Component;
+
+/// What is known of a file.
+pub(super) struct SeenFile {
+    fingerprint: Fingerprint,
+    stage: Stage,
+}
+
+enum Stage {
+    /// It may be incomplete: it was first seen like this at this moment.
+    Settling(Instant),
+    Admitting {
+        _task: AbortOnDrop,
+    },
+    /// It was admitted or refused.
+    Done,
+}
+
+/// A task that ends where nobody needs its result any more.
+pub(super) struct AbortOnDrop(pub(super) AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Plugins {
+    /// Begins to admit the files that are in the directory at the start. Calls of their providers are told to wait until
+    /// then.
+    pub async fn begin(self: &Arc<Self>) {
+        self.scan_directory(true).await;
+        let progress = Arc::clone(&self.progress);
+        tokio::spawn(async move {
+            progress.idle().await;
+            progress.set_ready();
+        });
+    }
+
+    /// Whether every file that is being admitted takes long.
+    pub fn is_quiet(&self) -> bool {
+        self.progress.is_quiet()
+    }
+
+    /// Resolves then.
+    pub async fn quiet(&self) {
+        self.progress.quiet().await;
+    }
+
+    /// Whether no file is being admitted.
+    pub fn is_idle(&self) -> bool {
+        self.progress.is_idle()
+    }
+
+    /// Resolves when no file is being admitted.
+    pub async fn idle(&self) {
+        self.progress.idle().await;
+        self.progress.set_ready();
+    }
+
+    /// Reads the directory now, and begins to admit what is new. Answers false where a file is being written and must be
+    /// looked at again soon.
+    pub async fn scan(self: &Arc<Self>) -> bool {
+        self.scan_directory(false).await
+    }
+
+    async fn scan_directory(self: &Arc<Self>, is_first: bool) -> bool {
+        let directory = self.directory.clone();
+        let mut seen = self.files.lock().await;
+        let listed = match tokio::task::spawn_blocking(move || files::list(&directory)).await {
+            Ok(Ok(listed)) => listed,
+            Ok(Err(error)) => {
+                // Builds stay where the directory cannot be read for a moment.
+                tracing::warn!(%error, "the plugins directory cannot be read");
+                return true;
+            }
+            Err(_) => return true,
+        };
+        let names: HashSet<&PathBuf> = listed.iter().map(|(path, _)| path).collect();
+        let gone: Vec<PathBuf> = seen.keys().filter(|path| !names.contains(path)).cloned().collect();
+        for path in gone {
+            seen.remove(&path);
+            self.forget_file(&path, None);
+            self.publish(&path, PluginOutcome::Gone);
+        }
+        let mut all_settled = true;
+        for (path, fingerprint) in listed {
+            let known = seen.get(&path).filter(|known| known.fingerprint == fingerprint);
+            let stage = match known.map(|known| &known.stage) {
+                Some(Stage::Admitting { .. } | Stage::Done) => continue,
+                // Unchanged for a while: it is complete.
+                Some(Stage::Settling(since)) if since.elapsed() >= SETTLE => self.begin_file(path.clone(), fingerprint),
+                Some(Stage::Settling(_)) => {
+                    all_settled = false;
+                    continue;
+                }
+                None if is_first => self.begin_file(path.clone(), fingerprint),
+                None => {
+                    all_settled = false;
+                    // The reason was about the file as it was.
+                    self.refused.write().remove(&path);
+                    Stage::Settling(Instant::now())
+                }
+            };
+            seen.insert(path, SeenFile { fingerprint, stage });
+        }
+        all_settled
+    }
+
+    /// Admits a file in a task of its own.
+    fn begin_file(self: &Arc<Self>, path: PathBuf, fingerprint: Fingerprint) -> Stage {
+        let (plugins, admissions) = (Arc::downgrade(self), self.admissions.clone());
+        let in_progress = self.progress.begin(&path);
+        let task = tokio::spawn(async move {
+            let admitted = admissions.file(&path, fingerprint.modified(), &in_progress).await;
+            if let Some(plugins) = plugins.upgrade() {
+                plugins.looked_at(path, fingerprint, admitted).await;
+            }
+            drop(in_progress);
+        });
+        Stage::Admitting { _task: AbortOnDrop(task.abort_handle()) }
+    }
+
+    async fn looked_at(
+        &self,
+        path: PathBuf,
+        fingerprint: Fingerprint,
+        admitted: Result<(Component, Signed), PluginError>,
+    ) {
+        let mut seen = self.files.lock().await;
+        // Otherwise it was changed or removed meanwhile.
+        let Some(file) = seen.get_mut(&path).filter(|file| file.fingerprint == fingerprint) else { return };
+        file.stage = match admitted {
+            Ok((component, signed)) => {
+                self.register(path, fingerprint, component, signed);
+                Stage::Done
+            }
+            Err(PluginError::BeingWritten { .. }) => Stage::Settling(Instant::now()),
+            Err(error) => {
+                self.refuse(path, &error);
+                Stage::Done
+            }
+        };
+    }
+}

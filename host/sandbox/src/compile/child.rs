@@ -1,0 +1,70 @@
+//! The compiler's side: limits itself, reads a component, and writes its compiled form.
+
+use std::io::{self, Read, Write};
+
+use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use wasmtime::Engine;
+
+use crate::admission::MAX_COMPONENT_BYTES;
+use crate::engine;
+
+/// The first byte of an answer: the compiled form follows.
+pub(super) const COMPILED: u8 = 0;
+/// The first byte of an answer: why the component is not compiled follows.
+pub(super) const UNREADABLE: u8 = 1;
+
+/// How much less important compiling is than serving.
+const NICENESS: i32 = 10;
+
+/// What a process that compiles one component is told.
+#[derive(Debug, Clone, Copy)]
+pub struct CompileSetup {
+    /// Bytes of address space.
+    pub memory_bytes: u64,
+    /// Seconds of computing, on all cores together.
+    pub cpu_seconds: u64,
+    /// Whether the code counts the instructions that it executes.
+    pub measures_fuel: bool,
+}
+
+/// Compiles the component on the standard input, in a process that was started for this: 8 bytes of length, then as many
+/// bytes. The answer on the standard output is one byte, 0 or 1, and the compiled form or the reason why there is none. The
+/// process gets the limits, and ends where its input does: then the host is gone.
+///
+/// # Errors
+/// Where a limit cannot be set, or the input or the output breaks.
+pub fn compile_component(setup: CompileSetup) -> io::Result<()> {
+    limit(Resource::Core, 0, 0)?;
+    limit(Resource::As, setup.memory_bytes, setup.memory_bytes)?;
+    // At the first limit there is a signal that says why, and a second later an end without one.
+    limit(Resource::Cpu, setup.cpu_seconds, setup.cpu_seconds.saturating_add(1))?;
+    // Without it compiling competes with calls; it is no reason to fail.
+    let _ = nice(NICENESS);
+    let mut input = io::stdin().lock();
+    let mut length = [0; 8];
+    input.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > MAX_COMPONENT_BYTES {
+        return Err(io::Error::other(format!("the component has {length} bytes; at most {MAX_COMPONENT_BYTES}")));
+    }
+    let mut bytes = Vec::new();
+    input.by_ref().take(length).read_to_end(&mut bytes)?;
+    drop(input);
+    std::thread::Builder::new().spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        std::process::exit(1);
+    })?;
+    let compiled = Engine::new(&engine::code_config(setup.measures_fuel))
+        .and_then(|engine| engine.precompile_component(&bytes))
+        .map_err(|error| format!("{:#}", error.root_cause()));
+    let mut out = io::stdout().lock();
+    match compiled {
+        Ok(compiled) => out.write_all(&[COMPILED]).and_then(|()| out.write_all(&compiled))?,
+        Err(message) => out.write_all(&[UNREADABLE]).and_then(|()| out.write_all(message.as_bytes()))?,
+    }
+    out.flush()
+}
+
+fn limit(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
+    Ok(setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })?)
+}
