@@ -2,10 +2,12 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::StoreError;
+use memhost_files::private;
 
 /// The format that this version writes and reads.
 pub(super) const FORMAT: u32 = 1;
@@ -21,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Takes the directory for this process, until the file that it answers is closed. A directory that is refused is left
 /// unchanged.
 pub(super) fn take(path: &Path) -> Result<File, StoreError> {
-    fs::create_dir_all(path).map_err(|error| io("making the data directory", path, &error))?;
+    private::make_directory(path).map_err(|error| io("making the data directory", path, &error))?;
     let format_path = path.join(FORMAT_FILE);
     let is_new = match fs::read_to_string(&format_path) {
         Ok(text) => {
@@ -36,6 +38,8 @@ pub(super) fn take(path: &Path) -> Result<File, StoreError> {
     };
     let lock = lock(path)?;
     undo_half_a_compaction(path)?;
+    // sled makes its files with the process's umask; nobody else gets to them here.
+    private::make_directory(&path.join("store")).map_err(|error| io("making", path, &error))?;
     if is_new {
         write_format(path)?;
     }
@@ -54,7 +58,7 @@ fn undo_half_a_compaction(path: &Path) -> Result<(), StoreError> {
 /// Marks the directory with the present format, in one step.
 pub(super) fn write_format(path: &Path) -> Result<(), StoreError> {
     let (temporary, format_path) = (path.join("FORMAT.tmp"), path.join(FORMAT_FILE));
-    File::create(&temporary)
+    private::create(&temporary)
         .and_then(|mut file| {
             writeln!(file, "{FORMAT_NAME} {FORMAT}")?;
             file.sync_all()
@@ -126,6 +130,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(0o600)
         .open(&lock_path)
         .map_err(|error| io("opening the lock of the data directory", &lock_path, &error))?;
     let until = Instant::now() + PATIENCE;
