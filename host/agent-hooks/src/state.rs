@@ -4,7 +4,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -34,10 +34,19 @@ impl State {
         Self { root }
     }
 
-    /// A directory in it that only this user can read. It is created where it is missing.
+    /// A directory in it that only this user can read. It is created where it is missing, and made so where it is there.
     pub(super) fn directory(&self, name: &str) -> std::io::Result<PathBuf> {
         let path = self.root.join(name);
         DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        let found = fs::metadata(&self.root)?;
+        // The directory for temporary files is everybody's: another user may have made one of this name there.
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            let message = format!("{} belongs to another user", self.root.display());
+            return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, message));
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(&self.root, fs::Permissions::from_mode(0o700))?;
+        }
         Ok(path)
     }
 

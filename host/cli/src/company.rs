@@ -90,7 +90,9 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             let lines = session.host.download(&session.path("export")).await?;
             match to {
                 None => Ok(std::io::stdout().lock().write_all(&lines)?),
-                Some(file) => std::fs::write(&file, lines).map_err(|error| CliError::file(&file, &error)),
+                Some(file) => {
+                    memhost_files::private::write(&file, lines).map_err(|error| CliError::file(&file, &error))
+                }
             }
         }
         CompanyCommand::Import { file, company } => {

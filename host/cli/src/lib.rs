@@ -47,6 +47,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use self::backend::Backend;
 pub use self::error::CliError;
 pub use self::telemetry::Telemetry;
+use memhost_files::private;
 
 /// Shared memory for a company of AI agents, with sandboxed providers.
 #[derive(Debug, Parser)]
@@ -197,6 +198,9 @@ pub fn init_log(cli: &Cli) -> Result<Telemetry, CliError> {
 /// # Errors
 /// Why the command failed, with its exit code.
 pub fn run(cli: Cli) -> Result<(), CliError> {
+    if !makes_files_for_others(cli.command.as_ref()) {
+        private::restrict_process();
+    }
     // A hook needs no runtime and must start fast.
     if let Some(Command::AgentHooks(command)) = cli.command {
         return Ok(memhost_agent_hooks::run(command)?);
@@ -214,6 +218,11 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }
+}
+
+/// Manual pages and the project of a new provider hold nothing of a company, and other users read them.
+fn makes_files_for_others(command: Option<&Command>) -> bool {
+    matches!(command, Some(Command::Man(_) | Command::Plugin(plugin::PluginCommand::New(_))))
 }
 
 async fn dispatch(cli: Cli) -> Result<(), CliError> {

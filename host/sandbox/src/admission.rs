@@ -118,7 +118,7 @@ impl Component {
         });
         let call = async {
             let mut instance = Instance::new(sandbox, self, &setup, slot).await?;
-            instance.arm(&setup.limits);
+            instance.arm();
             let Instance { store, exports, .. } = &mut instance;
             match provider::Guest::of(exports) {
                 Some(provider) => provider.call_describe(store).await,

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Body as _;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
@@ -25,6 +26,7 @@ use self::rewrite::{Outgoing, read_response, rewrite};
 pub use self::secret::{Secret, SecretError, Secrets};
 use self::tally::Minute;
 pub(super) use self::tally::Tally;
+use super::limiter::Memory;
 use super::log::GuestLog;
 use super::stats::Counters;
 use memhost_types::{BindingLimits, HttpGrant, HttpTarget, Origin, SecretUse};
@@ -204,12 +206,14 @@ impl Egress {
 pub(super) struct GuestHttp {
     egress: Option<Arc<Egress>>,
     log: GuestLog,
+    /// Where responses count until the guest has dropped them.
+    memory: Memory,
     tally: Arc<Tally>,
 }
 
 impl GuestHttp {
-    pub(super) fn new(egress: Option<Arc<Egress>>, log: GuestLog) -> Self {
-        Self { egress, log, tally: Arc::default() }
+    pub(super) fn new(egress: Option<Arc<Egress>>, log: GuestLog, memory: Memory) -> Self {
+        Self { egress, log, memory, tally: Arc::default() }
     }
 
     /// A call of the binding begins: its requests and bytes are counted from 0.
@@ -227,12 +231,33 @@ impl GuestHttp {
     }
 }
 
+/// A response that counts as the guest's memory.
+fn held(
+    response: http::Response<WasiBody>,
+    memory: &Memory,
+    limits: &BindingLimits,
+) -> Result<http::Response<WasiBody>, EgressError> {
+    let bytes = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+    let held = memory.hold(bytes).ok_or_else(|| EgressError::limit("memoryBytes", limits.memory_bytes))?;
+    // The closure lives as long as the body.
+    let keep = move |error| {
+        let _ = &held;
+        error
+    };
+    Ok(response.map(|body| body.map_err(keep).boxed_unsync()))
+}
+
 type Sent = Result<
     (http::Response<WasiBody>, Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>),
     wasmtime_wasi_http::Error,
 >;
 
 impl WasiHttpHooks for GuestHttp {
+    /// A body that is not sent keeps two parts in the host's memory.
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        64 << 10
+    }
+
     fn send_request(
         &mut self,
         request: http::Request<WasiBody>,
@@ -240,13 +265,14 @@ impl WasiHttpHooks for GuestHttp {
         _processed: Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
         let (egress, log, tally) = (self.egress.clone(), self.log.clone(), Arc::clone(&self.tally));
+        let memory = self.memory.clone();
         Box::new(async move {
             let target = request.uri().authority().map(ToString::to_string).unwrap_or_default();
             let sent = async {
                 let egress = egress.as_ref().ok_or(EgressError::NotGranted { target })?;
                 tokio::select! {
                     () = tally.ended() => Err(EgressError::Ended),
-                    sent = egress.send(&tally, request, options.unwrap_or_default()) => sent,
+                    sent = egress.send(&tally, request, options.unwrap_or_default()) => held(sent?, &memory, &egress.limits),
                 }
             };
             match sent.await {

@@ -19,7 +19,7 @@ use super::stats::{Counters, SandboxStats};
 use memhost_types::{BindingLimits, HttpGrant};
 
 /// How often the epoch advances, and with it the longest time that a guest computes before it yields.
-pub(super) const TICK: Duration = Duration::from_millis(1);
+const TICK: Duration = Duration::from_millis(1);
 
 /// What a host gives all its guests together.
 #[derive(Debug, Clone)]

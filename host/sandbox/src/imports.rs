@@ -2,6 +2,8 @@
 
 mod directory;
 
+pub(super) use self::directory::FAST_BYTES;
+
 use std::sync::Arc;
 
 use wasmtime::component::{HasSelf, Linker, ResourceTable};
@@ -9,11 +11,13 @@ use wasmtime::{Engine, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use super::computing::Computing;
 use super::contract::{MemoryProvider, binding, embeddings, storage, types};
 use super::convert;
 use super::egress::GuestHttp;
 use super::limiter::Limiter;
 use super::log::GuestLog;
+use super::open_files::OpenFiles;
 use super::quota::DirectoryQuota;
 use memhost_ports::{
     BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS, StorageEntry,
@@ -29,15 +33,29 @@ pub(super) struct State {
     pub(super) table: ResourceTable,
     pub(super) limiter: Limiter,
     pub(super) quota: Option<Arc<DirectoryQuota>>,
+    /// What the guest has open; with a directory that it may write, together with the binding's other instances.
+    pub(super) files: Arc<OpenFiles>,
     pub(super) log: GuestLog,
     pub(super) config: Arc<str>,
     pub(super) storage: Option<Arc<dyn BindingStorage>>,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
     /// What the present call used of it, one entry for each model.
     pub(super) embedded: Vec<Usage>,
-    /// How long the present call may still compute, in ticks of the epoch. Time in which the guest waits in a host
-    /// call does not count: the epoch's callback runs only while the guest computes.
-    pub(super) cpu_ticks_left: u64,
+    /// What the present call has computed.
+    pub(super) computing: Computing,
+}
+
+impl Drop for State {
+    /// Closing files that were removed while they were open frees their disk space, which can take long.
+    fn drop(&mut self) {
+        if self.files.count() == 0 {
+            return;
+        }
+        let table = std::mem::take(&mut self.table);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            drop(runtime.spawn_blocking(move || drop(table)));
+        }
+    }
 }
 
 /// The store of one instance.

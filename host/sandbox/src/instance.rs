@@ -2,26 +2,34 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
-use wasmtime::UpdateDeadline;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use super::clocks::{CoarseMonotonicClock, CoarseWallClock};
 use super::component::Component;
+use super::computing::Computing;
 use super::contract::Exports;
 use super::egress::{Egress, GuestHttp};
-use super::engine::{Sandbox, TICK};
+use super::engine::Sandbox;
 use super::imports::{GuestStore, State};
 use super::limiter::Limiter;
 use super::log::GuestLog;
+use super::open_files::OpenFiles;
 use super::quota::DirectoryQuota;
 use memhost_ports::{BindingStorage, Embedder};
 use memhost_types::BindingLimits;
 
-/// Handles that one instance may hold at once: files, streams, pollables.
-const MAX_HANDLES: usize = 4_096;
+/// Handles that one instance may hold at once: files, streams, pollables. What each keeps in the host's memory is in
+/// `host/docs/wasi.md`.
+const MAX_HANDLES: usize = 1_024;
+/// Handles that an instance may keep after a call. A component keeps its directory and its standard output; one that
+/// keeps more has lost them, or hoards them.
+const MAX_KEPT_HANDLES: usize = 64;
+/// All names and values of one list of header fields, as the host keeps them, in bytes.
+const MAX_FIELDS_BYTES: usize = 64 << 10;
 /// Random bytes that a guest may ask for in one call.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
 /// More fuel than any call uses: it is counted and limits nothing.
@@ -79,11 +87,6 @@ pub enum DirectoryAccess {
     ReadWrite(Arc<DirectoryQuota>),
 }
 
-/// The guest computed for longer than its budget.
-#[derive(Debug, thiserror::Error)]
-#[error("computed for longer than its budget")]
-pub(super) struct CpuBudgetSpent;
-
 pub(super) struct Instance {
     pub(super) store: GuestStore,
     pub(super) exports: Exports,
@@ -109,14 +112,16 @@ impl Instance {
         if !setup.clock {
             wasi.wall_clock(CoarseWallClock).monotonic_clock(CoarseMonotonicClock::new());
         }
-        // A hand-over to another thread costs ten times what a file operation on a local disk does.
+        // A hand-over to another thread costs ten times what a file operation on a local disk does. The calls that can
+        // take long are handed over all the same: `imports/directory.rs`.
         wasi.allow_blocking_current_thread(true);
-        let mut quota = None;
+        let (mut quota, mut files) = (None, Arc::<OpenFiles>::default());
         if let Some(Directory { path, access }) = &setup.directory {
             let permissions = match access {
                 DirectoryAccess::ReadOnly => FsPerms::ReadOnly,
                 DirectoryAccess::ReadWrite(bounded) => {
                     quota = Some(Arc::clone(bounded));
+                    files = Arc::clone(bounded.open_files());
                     FsPerms::ReadWrite
                 }
             };
@@ -124,37 +129,36 @@ impl Instance {
         }
         let mut table = wasmtime::component::ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(MAX_FIELDS_BYTES);
+        let (computing, limiter) = (Computing::default(), Limiter::new(&setup.limits));
         let state = State {
             wasi: wasi.build(),
-            http: WasiHttpCtx::new(),
-            outgoing: GuestHttp::new(setup.egress.clone(), log.clone()),
+            http,
+            outgoing: GuestHttp::new(setup.egress.clone(), log.clone(), limiter.memory().clone()),
             table,
-            limiter: Limiter::new(&setup.limits),
+            limiter,
             quota,
+            files,
             log,
             config: Arc::clone(&setup.config),
             storage: setup.storage.clone(),
             embedder: setup.embeddings.clone(),
             embedded: Vec::new(),
-            cpu_ticks_left: 0,
+            computing: computing.clone(),
         };
         let mut store = GuestStore::new(&sandbox.0.engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_max_component_handles(MAX_HANDLES);
         store.set_hostcall_fuel(usize::try_from(setup.limits.transfer_bytes).unwrap_or(usize::MAX));
-        store.epoch_deadline_callback(|mut context| {
-            let left = &mut context.data_mut().cpu_ticks_left;
-            if *left == 0 {
-                return Err(CpuBudgetSpent.into());
-            }
-            *left -= 1;
-            Ok(UpdateDeadline::Yield(1))
-        });
-        arm(&mut store, &setup.limits);
+        // A guest that computes lets others have the thread at every tick. Its budget is looked at then.
+        store.epoch_deadline_async_yield_and_update(1);
+        store.set_epoch_deadline(1);
         if sandbox.options().meter.is_some() {
             store.set_fuel(PLENTY)?;
         }
-        let exports = component.instantiate(&mut store).await?;
+        let budget = Duration::from_millis(setup.limits.call_cpu_ms);
+        let exports = computing.within(budget, component.instantiate(&mut store)).await??;
         sandbox.counters().made();
         Ok(Self { store, exports, _slot: slot })
     }
@@ -170,17 +174,23 @@ impl Instance {
     }
 
     /// Gives the next call its full budget.
-    pub(super) fn arm(&mut self, limits: &BindingLimits) {
-        arm(&mut self.store, limits);
+    pub(super) fn arm(&mut self) {
         let state = self.store.data_mut();
+        state.computing.begin();
         state.limiter.forget_hit();
         state.embedded.clear();
         state.outgoing.begin();
+        self.store.set_epoch_deadline(1);
     }
-}
 
-fn arm(store: &mut GuestStore, limits: &BindingLimits) {
-    let tick_ms = u64::try_from(TICK.as_millis()).unwrap_or(1);
-    store.data_mut().cpu_ticks_left = limits.call_cpu_ms / tick_ms;
-    store.set_epoch_deadline(1);
+    /// Whether it may serve another call: it has not kept more handles than a component needs.
+    pub(super) fn is_sound(&mut self) -> bool {
+        let state = self.store.data_mut();
+        state.files.count();
+        let kept = state.table.iter_mut().count();
+        if kept > MAX_KEPT_HANDLES {
+            tracing::debug!(kept, most = MAX_KEPT_HANDLES, "an instance kept handles after its call and is dropped");
+        }
+        kept <= MAX_KEPT_HANDLES
+    }
 }

@@ -10,12 +10,13 @@ use tokio::time::timeout_at;
 
 use super::answer::Answer;
 use super::component::Component;
+use super::computing::CpuBudgetSpent;
 use super::contract::{Exported, types as wit};
 use super::convert;
 use super::engine::Sandbox;
 use super::error::{CallError, Failure, LimitKind};
 use super::imports::GuestStore;
-use super::instance::{CpuBudgetSpent, Instance, InstanceSetup};
+use super::instance::{Instance, InstanceSetup};
 use super::meter::Metered;
 use super::normalize::Normalize;
 use super::pool::IdleQueue;
@@ -133,8 +134,10 @@ impl Instances {
         let mut call = self.begin().await?;
         let Instance { store, exports, .. } = &mut *call.instance;
         let Some(interface) = I::of(exports) else { return Err(self.no_interface(call, I::NAME)) };
-        let called = timeout_at(call.deadline, function(interface, store)).await;
-        self.finish(call, called, check)
+        let computing = store.data().computing.clone();
+        let budget = Duration::from_millis(self.setup.limits.call_cpu_ms);
+        let called = timeout_at(call.deadline, computing.within(budget, function(interface, store))).await;
+        self.finish(call, called.map(|called| called.unwrap_or_else(|spent| Err(spent.into()))), check)
     }
 
     async fn begin(&self) -> Result<Call<'_>, Failure> {
@@ -151,7 +154,7 @@ impl Instances {
             Some(instance) => instance,
             None => self.instantiate(started, deadline).await?,
         };
-        instance.arm(&self.setup.limits);
+        instance.arm();
         if self.sandbox.options().meter.is_some() {
             instance.refuel().map_err(|error| Failure::before(started, self.classify(&error, None)))?;
         }
@@ -217,7 +220,9 @@ impl Instances {
             Err(_) => failed(self.timed_out(), log, embedded),
             Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log, embedded),
             Ok(Ok(answer)) => {
-                self.idle.push(call.instance);
+                if call.instance.is_sound() {
+                    self.idle.push(call.instance);
+                }
                 match answer {
                     Err(error) => {
                         let error = match (convert::error(error), full) {

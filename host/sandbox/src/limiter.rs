@@ -1,14 +1,42 @@
-//! Memory and tables, summed over everything in a store. wasmtime's own limits are per memory.
+//! Memory and tables, summed over everything in a store, with what the host keeps for the guest. wasmtime's own limits
+//! are per memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use wasmtime::ResourceLimiter;
 
 use super::error::LimitKind;
 use memhost_types::BindingLimits;
 
+/// The memory of one instance: its linear memories, and buffers that the host has because of the guest.
+#[derive(Clone)]
+pub(super) struct Memory(Arc<AtomicUsize>, usize);
+
+impl Memory {
+    fn grow(&self, bytes: usize) -> bool {
+        let grown = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
+    }
+
+    /// Counts a buffer of the host, until the answer is dropped; none where the guest has no room for it.
+    pub(super) fn hold(&self, bytes: usize) -> Option<Held> {
+        self.grow(bytes).then(|| Held(Arc::clone(&self.0), bytes))
+    }
+}
+
+/// Memory of the host that counts as the guest's.
+pub(super) struct Held(Arc<AtomicUsize>, usize);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
 /// Counts what one instance has and refuses more than its limits.
 pub(super) struct Limiter {
-    memory_bytes: usize,
-    memory_max: usize,
+    memory: Memory,
     table_elements: usize,
     table_max: usize,
     hit: Option<LimitKind>,
@@ -17,8 +45,7 @@ pub(super) struct Limiter {
 impl Limiter {
     pub(super) fn new(limits: &BindingLimits) -> Self {
         Self {
-            memory_bytes: 0,
-            memory_max: usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX),
+            memory: Memory(Arc::default(), usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX)),
             table_elements: 0,
             table_max: usize::try_from(limits.table_elements).unwrap_or(usize::MAX),
             hit: None,
@@ -30,9 +57,14 @@ impl Limiter {
         self.hit
     }
 
-    /// What all memories together have.
+    /// What all memories together have, with the host's buffers.
     pub(super) fn memory_bytes(&self) -> u64 {
-        self.memory_bytes as u64
+        self.memory.0.load(Ordering::Relaxed) as u64
+    }
+
+    /// Where buffers of the host are counted.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     pub(super) fn forget_hit(&mut self) {
@@ -42,13 +74,11 @@ impl Limiter {
 
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
-        let sum = self.memory_bytes.saturating_add(desired.saturating_sub(current));
-        if sum > self.memory_max {
+        let fits = self.memory.grow(desired.saturating_sub(current));
+        if !fits {
             self.hit = Some(LimitKind::Memory);
-            return Ok(false);
         }
-        self.memory_bytes = sum;
-        Ok(true)
+        Ok(fits)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _max: Option<usize>) -> wasmtime::Result<bool> {
@@ -86,6 +116,17 @@ mod tests {
         assert!(limiter.memory_growing(0, 1 << 16, None).unwrap());
         assert!(!limiter.memory_growing(1 << 16, 2 << 16, None).unwrap());
         assert_eq!(limiter.hit(), Some(LimitKind::Memory));
+    }
+
+    #[test]
+    fn buffers_of_the_host_count_until_they_are_dropped() {
+        let mut limiter = Limiter::new(&BindingLimits { memory_bytes: 2 << 16, ..BindingLimits::default() });
+        let held = limiter.memory().hold(1 << 16).unwrap();
+        assert_eq!(limiter.memory_bytes(), 1 << 16);
+        assert!(limiter.memory().hold((1 << 16) + 1).is_none());
+        assert!(!limiter.memory_growing(0, 2 << 16, None).unwrap());
+        drop(held);
+        assert!(limiter.memory_growing(0, 2 << 16, None).unwrap());
     }
 
     #[test]

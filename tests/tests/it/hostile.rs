@@ -326,7 +326,7 @@ async fn large_arguments() {
 /// Every hostile guest has a test of the same name.
 #[test]
 fn every_guest_has_its_test() {
-    let source = include_str!("hostile.rs");
+    let source = concat!(include_str!("hostile.rs"), include_str!("files.rs"));
     let well_behaved =
         ["complete", "echo", "embeds", "extracts", "reference", "notes", "stamped", "well-behaved", "wrong", "target"];
     for entry in std::fs::read_dir(memhost_tests::repository().join("tests/guests")).unwrap() {

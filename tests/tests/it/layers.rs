@@ -16,7 +16,7 @@ const ROWS: &[&[&str]] = &[
     &["core"],
     &["store", "sandbox", "embeddings", "pii", "builtin"],
     &["ports"],
-    &["types", "tokens", "config-schema", "durable"],
+    &["types", "tokens", "config-schema", "durable", "files"],
 ];
 
 /// Libraries that these crates alone may use.

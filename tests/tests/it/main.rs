@@ -27,6 +27,7 @@ mod examples;
 mod explain_browse;
 mod facts;
 mod faults;
+mod files;
 mod hooks;
 mod hostile;
 mod http;

@@ -42,7 +42,7 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     if path.exists() {
         return Err(CliError::input("--to", format!("{} exists; give another file", path.display())));
     }
-    let mut file = BufWriter::new(File::create(&part).map_err(wrong)?);
+    let mut file = BufWriter::new(memhost_files::private::create(&part).map_err(wrong)?);
     let count = write_to(&session, &args.scope, &mut file).await?;
     file.into_inner().map_err(|error| wrong(error.into_error()))?.sync_all().map_err(wrong)?;
     memhost_durable::rename(&part, path).map_err(wrong)?;

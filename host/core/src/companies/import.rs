@@ -323,7 +323,7 @@ pub(crate) async fn undo_cut_imports(store: &dyn Store, data_dir: &Path) -> Resu
         if let Ok(company) = name.parse::<CompanyId>() {
             tracing::warn!(%company, "an import was interrupted; what it had imported is removed");
             store.erase_company(&company).await?;
-            drop(std::fs::remove_dir_all(data_dir.join("memory").join(company.as_str())));
+            drop(crate::versions::serving::remove_tree(&data_dir.join("memory").join(company.as_str())));
         }
         drop(store.transact(&[Change::always(Table::Host, key, None)]).await?);
     }

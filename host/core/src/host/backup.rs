@@ -5,9 +5,10 @@
 
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -15,6 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::error::ServiceError;
+use crate::host::privacy;
+use memhost_files::{Copied, Directory, Kind, Then, private};
 use memhost_store::{BackupReport, SledStore};
 use memhost_types::FieldError;
 
@@ -71,16 +74,8 @@ impl Service {
         }
         let (data_dir, made_at) = (self.data_dir.clone(), self.clock.now());
         let to = request.directory;
-        let copy = Copy { from: data_dir, to: to.clone(), copied: BTreeMap::new() };
-        let first = tokio::task::spawn_blocking(move || {
-            let mut directory = fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
-            directory
-                .create(&copy.to)
-                .map_err(|error| FieldError::new("directory", format!("{}: {error}", copy.to.display())))?;
-            copy.changed()
-        });
+        let directory = to.clone();
+        let first = tokio::task::spawn_blocking(move || Copy::begin(data_dir, directory)?.changed());
         let copy = first.await.map_err(ServiceError::host)??;
         // Files that have changed since are copied again while nothing is written to the store.
         let (send, again) = tokio::sync::oneshot::channel();
@@ -95,15 +90,29 @@ impl Service {
 /// The copy of a data directory's files into a backup.
 struct Copy {
     from: PathBuf,
-    to: PathBuf,
-    /// The files that are in the backup already.
-    copied: BTreeMap<PathBuf, Seen>,
+    to: Directory,
+    directory: PathBuf,
+    copied: Copied,
 }
 
 impl Copy {
-    /// Copies files that are new or have changed.
+    /// Makes the backup's directory.
+    fn begin(from: PathBuf, directory: PathBuf) -> Result<Self, ServiceError> {
+        let mut builder = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let made = builder.create(&directory).and_then(|()| Directory::open(&directory));
+        let wrong = |error| FieldError::new("directory", format!("{}: {error}", directory.display()));
+        let to = made.map_err(wrong)?;
+        Ok(Self { from, to, directory, copied: Copied::default() })
+    }
+
+    /// Copies files that are new or have changed, and removes from the copy files that no longer exist.
     fn changed(mut self) -> Result<Self, ServiceError> {
-        copy_changed(&self.from, &self.to, &mut self.copied)?;
+        let mut copied = Copied::default();
+        for name in DIRECTORIES {
+            copy_directory(&self.from, &self.directory, name, &self.copied, &mut copied)?;
+        }
+        self.copied = copied;
         Ok(self)
     }
 
@@ -111,85 +120,61 @@ impl Copy {
     fn finish(self, store: BackupReport, with_vault_key: bool, made_at: Timestamp) -> Result<BackupView, ServiceError> {
         let vault = with_vault_key.then_some(VAULT_KEY);
         for name in KEYS.into_iter().chain(vault) {
-            if self.from.join(name).exists() {
-                fs::copy(self.from.join(name), self.to.join(name)).map_err(|error| io(name, &error))?;
-            }
+            copy_key(&self.from, &self.directory, name)?;
+        }
+        if self.copied.is_cut {
+            let most = memhost_files::MAX_DEPTH;
+            tracing::warn!(most, "directories of providers that are nested deeper are not in the backup");
         }
         let made_by = format!("memhost {}", env!("CARGO_PKG_VERSION"));
-        memhost_durable::sync_tree(&self.to).map_err(|error| io("the backup", &error))?;
-        let manifest = Manifest { made_by, made_at, files: digests(&self.to)? };
+        memhost_durable::sync_tree(&self.directory).map_err(|error| io("the backup", &error))?;
+        let manifest = Manifest { made_by, made_at, files: digests(&self.directory)? };
         let text = serde_json::to_string_pretty(&manifest).map_err(ServiceError::host)?;
         // Last: a backup with a manifest is complete.
-        memhost_durable::write(&self.to.join(MANIFEST), text.as_bytes(), 0o600)
+        memhost_durable::write(&self.directory.join(MANIFEST), text.as_bytes(), 0o600)
             .map_err(|error| io(MANIFEST, &error))?;
-        Ok(BackupView { files: self.copied.len() as u64, directory: self.to, store })
+        Ok(BackupView { files: self.copied.files.len() as u64, directory: self.directory, store })
     }
 }
 
-/// The size and the time of a file when it was copied.
-type Seen = (u64, Option<SystemTime>);
-
-/// Copies files that are new or have changed, and removes from the copy files that no longer exist.
-fn copy_changed(from: &Path, to: &Path, copied: &mut BTreeMap<PathBuf, Seen>) -> Result<(), ServiceError> {
-    let mut found = BTreeMap::new();
-    for name in DIRECTORIES {
-        walk(&from.join(name), &mut found).map_err(|error| io(name, &error))?;
-    }
-    for (path, seen) in &found {
-        if copied.get(path) == Some(seen) {
-            continue;
-        }
-        let target = to.join(path.strip_prefix(from).unwrap_or(path));
-        let copy = || {
-            fs::create_dir_all(target.parent().unwrap_or(to))?;
-            fs::copy(path, &target)
-        };
-        match copy() {
-            Ok(_) => {}
-            // Removed since it was found.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io(&path.display().to_string(), &error)),
-        }
-    }
-    for path in copied.keys().filter(|path| !found.contains_key(*path)) {
-        drop(fs::remove_file(to.join(path.strip_prefix(from).unwrap_or(path))));
-    }
-    *copied = found;
-    Ok(())
-}
-
-/// Lists regular files only: the host does not copy what a provider links to.
-fn walk(directory: &Path, found: &mut BTreeMap<PathBuf, Seen>) -> std::io::Result<()> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
+/// Copies one of the host's directories, if it is there. The operator may have put a link in its place.
+fn copy_directory(
+    from: &Path,
+    to: &Directory,
+    name: &str,
+    known: &Copied,
+    copied: &mut Copied,
+) -> Result<(), ServiceError> {
+    let done = match Directory::open(&from.join(name)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        found => found.and_then(|from| from.copy_changed(name, to, known, copied)),
     };
-    for entry in entries {
-        let path = entry?.path();
-        match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => walk(&path, found)?,
-            Ok(metadata) if metadata.is_file() => {
-                found.insert(path, (metadata.len(), metadata.modified().ok()));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    done.map_err(|error| io(name, &error))
 }
 
-fn digests(directory: &Path) -> Result<BTreeMap<String, String>, ServiceError> {
-    let mut found = BTreeMap::new();
-    walk(directory, &mut found).map_err(|error| io("the backup", &error))?;
+/// Copies a key file of the host, if there is one.
+fn copy_key(from: &Path, to: &Directory, name: &str) -> Result<(), ServiceError> {
+    let done = match fs::File::open(from.join(name)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        found => found.and_then(|mut key| std::io::copy(&mut key, &mut to.create(OsStr::new(name))?).map(drop)),
+    };
+    done.map_err(|error| io(name, &error))
+}
+
+/// The digest of every regular file, by its path.
+fn digests(directory: &Directory) -> Result<BTreeMap<String, String>, ServiceError> {
     let mut digests = BTreeMap::new();
-    for path in found.into_keys() {
-        let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
-        let mut hasher = blake3::Hasher::new();
-        let mut file = fs::File::open(&path).map_err(|error| io(&name, &error))?;
-        std::io::copy(&mut file, &mut hasher).map_err(|error| io(&name, &error))?;
-        digests.insert(name, hasher.finalize().to_hex().to_string());
-    }
+    let walked = directory.walk(|one| {
+        if one.kind == Kind::File
+            && let Some(mut file) = one.directory.file(one.name)?
+        {
+            let mut hasher = blake3::Hasher::new();
+            std::io::copy(&mut file, &mut hasher)?;
+            digests.insert(one.path.display().to_string(), hasher.finalize().to_hex().to_string());
+        }
+        Ok(Then::Into)
+    });
+    walked.map_err(|error| io("the backup", &error))?;
     Ok(digests)
 }
 
@@ -208,7 +193,8 @@ pub fn check_backup(backup: &Path) -> Result<usize, ServiceError> {
     };
     let text = fs::read_to_string(backup.join(MANIFEST)).map_err(|error| wrong(format!("{MANIFEST}: {error}")))?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|error| wrong(format!("{MANIFEST}: {error}")))?;
-    let mut found = digests(backup)?;
+    let directory = Directory::open(backup).map_err(|error| wrong(error.to_string()))?;
+    let mut found = digests(&directory)?;
     found.remove(MANIFEST);
     for (name, digest) in &manifest.files {
         match found.remove(name) {
@@ -230,18 +216,13 @@ pub fn check_backup(backup: &Path) -> Result<usize, ServiceError> {
 pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceError> {
     let files = check_backup(backup)?;
     SledStore::restore(&backup.join(STORE), data_dir)?;
-    let mut found = BTreeMap::new();
+    let to = Directory::open(data_dir).map_err(|error| io("the data directory", &error))?;
     for name in DIRECTORIES {
-        walk(&backup.join(name), &mut found).map_err(|error| io(name, &error))?;
+        copy_directory(backup, &to, name, &Copied::default(), &mut Copied::default())?;
     }
-    let keys = KEYS.into_iter().chain([VAULT_KEY]).map(|name| backup.join(name)).filter(|path| path.exists());
-    for path in found.into_keys().chain(keys) {
-        let name = path.strip_prefix(backup).unwrap_or(&path);
-        let target = data_dir.join(name);
-        fs::create_dir_all(target.parent().unwrap_or(data_dir))
-            .and_then(|()| fs::copy(&path, &target))
-            .map_err(|error| io(&name.display().to_string(), &error))?;
-    }
+    KEYS.into_iter().chain([VAULT_KEY]).try_for_each(|name| copy_key(backup, &to, name))?;
+    // The store's library makes its files with the process's umask.
+    privacy::tighten(data_dir).map_err(|error| io("the data directory", &error))?;
     memhost_durable::sync_tree(data_dir).map_err(|error| io("the data directory", &error))?;
     Ok(files)
 }

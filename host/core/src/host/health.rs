@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Service;
+use crate::host::privacy;
 use memhost_store::{DiskLevel, DiskState, Store};
 use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter};
 
@@ -43,11 +44,11 @@ pub struct Check {
 }
 
 impl Check {
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+    pub(super) fn ok(name: &'static str, found: impl Into<String>) -> Self {
         Self { name, health: Health::Ok, found: found.into(), advice: String::new() }
     }
 
-    fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { name, health: Health::Warning, found: found.into(), advice: advice.into() }
     }
 
@@ -87,7 +88,7 @@ impl Service {
         all.push(check_log(&*self.store).await);
         let data_dir = self.data_dir.clone();
         all.push(check_space(self.store.disk()));
-        let disk = move || vec![check_keys(&data_dir)];
+        let disk = move || vec![check_keys(&data_dir), privacy::check(&data_dir)];
         all.extend(tokio::task::spawn_blocking(disk).await.unwrap_or_default());
         all.push(self.check_clock().await);
         all.push(self.check_cache());

@@ -17,6 +17,7 @@ use crate::host::ServiceOptions;
 use crate::host::feed::Feed;
 use crate::host::keys::Keys;
 use crate::host::metrics::Metrics;
+use crate::host::privacy;
 use crate::host::secret_store::SecretStore;
 use crate::host::vault::{self, Vault};
 use crate::money::Ledger;
@@ -28,6 +29,7 @@ use crate::work::background;
 use crate::work::deliveries::Deliveries;
 use crate::work::jobs::Jobs;
 use memhost_embeddings::Embeddings;
+use memhost_files::private;
 use memhost_sandbox::{CacheKey, Sandbox};
 use memhost_store::{SledStore, Store, Table};
 
@@ -39,13 +41,18 @@ impl Service {
     #[boxed]
     pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = options.data_dir;
-        // Memory is for the host's user only. An existing directory keeps its mode.
+        // Memory is for the host's user only.
         memhost_durable::create_directory(&data_dir, 0o700)
             .map_err(|error| OpenError::directory("making", &data_dir, error))?;
         let (path, store_options) = (data_dir.clone(), options.store);
         // Opening reads and may repair: not on the executor.
-        let store = tokio::task::spawn_blocking(move || SledStore::open(&path, store_options)).await;
-        let store = store.map_err(|error| OpenError::directory("opening", &data_dir, error))??;
+        let opened = tokio::task::spawn_blocking(move || {
+            let store = SledStore::open(&path, store_options)?;
+            // Only now is it certain that the directory is the host's.
+            privacy::tighten(&path).map_err(|error| OpenError::directory("protecting", &path, error))?;
+            Ok::<_, OpenError>(store)
+        });
+        let store = opened.await.map_err(|error| OpenError::directory("opening", &data_dir, error))??;
         let store: Arc<dyn Store> = Arc::new(store);
         let store = options.wrap_store.map_or_else(|| Arc::clone(&store), |wrap| wrap(Arc::clone(&store)));
         import::undo_cut_imports(&*store, &data_dir).await?;

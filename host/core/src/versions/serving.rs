@@ -26,6 +26,7 @@ use memhost_types::{
 };
 
 mod kept;
+pub(crate) use kept::remove_tree;
 
 /// A build that replaced another one is trusted after this many answers.
 const PROBATION_CALLS: u32 = 20;

@@ -67,7 +67,7 @@ pub(super) fn write(
     at_the_end: Box<dyn FnOnce() + Send>,
 ) -> Result<BackupReport, StoreError> {
     let io = |error: &dyn std::fmt::Display| failed("writing the backup")(format!("{}: {error}", path.display()));
-    let file = File::create_new(path).map_err(|error| io(&error))?;
+    let file = memhost_files::private::create_new(path).map_err(|error| io(&error))?;
     let mut out = Summed { inner: BufWriter::new(&file), hasher: blake3::Hasher::new(), bytes: 0 };
     let mut report = BackupReport::default();
     out.write(format!("{MAGIC}{FORMAT}\n").as_bytes()).map_err(|error| io(&error))?;

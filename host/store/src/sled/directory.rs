@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::StoreError;
+use memhost_files::private;
 
 /// The format that this version writes and reads.
 pub(super) const FORMAT: u32 = 1;
@@ -35,6 +36,8 @@ pub(super) fn take(path: &Path) -> Result<File, StoreError> {
     };
     let lock = lock(path)?;
     undo_half_a_compaction(path)?;
+    // sled makes its files with the process's umask; nobody else gets to them here.
+    private::make_directory(&path.join("store")).map_err(|error| io("making", path, &error))?;
     if is_new {
         write_format(path)?;
     }
@@ -164,6 +167,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(0o600)
         .open(&lock_path)
         .map_err(|error| io("opening the lock of the data directory", &lock_path, &error))?;
     let until = Instant::now() + PATIENCE;

@@ -123,14 +123,14 @@ macro_rules! binding_limits {
 }
 
 binding_limits! {
-    /// Linear memory of one instance, all its memories together, in bytes.
+    /// Memory of one instance in bytes: all its linear memories, and the host's buffers for it.
     memory_bytes: u64 = "memoryBytes", Bytes, 256 << 20, 1 << 20 => None, "`limit_exceeded`; the instance is dropped";
     /// Elements of all tables of one instance.
     table_elements: u64 = "tableElements", Count, 100_000, 1 => Some(100_000), "growing a table fails in the provider";
     /// How long one call may take, in milliseconds of wall time, instantiation included.
     call_timeout_ms: u64 = "callTimeoutMs", Milliseconds, 30_000, 1 => Some(600_000),
         "`timed_out`; the instance is dropped";
-    /// How long one call may compute, in milliseconds.
+    /// How long one call may compute, and the host for it, in milliseconds.
     call_cpu_ms: u64 = "callCpuMs", Milliseconds, 20_000, 1 => Some(600_000), "`timed_out`; the instance is dropped";
     /// How many calls may run at once; the provider's own `max-concurrency` also holds.
     concurrent_calls: u32 = "concurrentCalls", Count, 4, 1 => Some(256),

@@ -1,6 +1,7 @@
 //! The stored data on which a recorded operation is repeated: a copy of a data directory or a backup, the records that a
 //! running host lists, or nothing.
 
+use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::plugin::trial::{self, Trial};
 use crate::session::Session;
 use crate::{Backend, CliError};
 use memhost_core::restore_backup;
+use memhost_files::{Copied, Directory, private};
 use memhost_types::Pages;
 
 /// The most records that are copied from a running host.
@@ -148,16 +150,12 @@ fn copy_stopped(data_dir: &Path, copies: &[PathBuf]) -> Result<(), CliError> {
     copies.iter().try_for_each(|copy| copy_all(data_dir, &copy.join("data")).map_err(|error| wrong(error.to_string())))
 }
 
+/// Copies all but the lock, which belongs to whoever has the original open.
 fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
-        if kind.is_dir() {
-            copy_all(&entry.path(), &target)?;
-        } else if kind.is_file() && entry.file_name() != "LOCK" {
-            std::fs::copy(entry.path(), target)?;
-        }
-    }
-    std::fs::set_permissions(to, std::fs::metadata(from)?.permissions())
+    let (from, parent) = (Directory::open(from)?, to.parent().unwrap_or(Path::new(".")));
+    private::make_directory(parent)?;
+    let name = to.file_name().and_then(OsStr::to_str).unwrap_or("data");
+    let parent = Directory::open(parent)?;
+    from.copy_changed(name, &parent, &Copied::default(), &mut Copied::default())?;
+    parent.below(name.as_ref())?.remove_all("LOCK".as_ref())
 }

@@ -1,10 +1,11 @@
 //! What a binding has on this host's disk: its provider's storage and directory, and which build served it last.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::Refusal;
 use crate::versions::serving::ServingBindings;
+use memhost_files::Directory;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_sandbox::DirectoryQuota;
 use memhost_store as store;
@@ -28,6 +29,7 @@ impl ServingBindings {
         let (path, files) = (self.directory(binding), binding.limits.directory_files);
         let measured = tokio::task::spawn_blocking(move || {
             memhost_durable::create_directory(&path, 0o700)?;
+            memhost_files::private::tighten(&path)?;
             Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
         });
         Ok(Arc::new(measured.await.map_err(Refusal::host)?.map_err(Refusal::host)?))
@@ -44,11 +46,10 @@ impl ServingBindings {
     pub(crate) async fn remove_stored(&self, binding: &Binding) -> Result<(), Refusal> {
         self.store.remove_partition(&partition(binding)).await?.await?;
         let path = self.directory(binding);
-        let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            Err(_) => Ok(()),
+        let removed = tokio::task::spawn_blocking(move || {
+            remove_tree(&path)?;
             // What was removed must not come back after a power failure.
-            Ok(()) => path.parent().map_or(Ok(()), memhost_durable::sync_directory),
+            path.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_durable::sync_directory)
         });
         removed.await.map_err(Refusal::host)?.map_err(Refusal::host)
     }
@@ -69,6 +70,15 @@ impl ServingBindings {
         let state = store::encode("serving version", state)?;
         let limit = StorageSize { bytes: binding.grants.storage_bytes, keys: binding.limits.storage_keys };
         Ok(self.store.write_partition_state(&partition(binding), limit, &state, writes).await?.await?)
+    }
+}
+
+/// Removes a directory below one of the host's own, however deep a provider made it, and follows no link in it.
+pub(crate) fn remove_tree(path: &Path) -> std::io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    match Directory::open(parent) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        parent => parent?.remove_all(name),
     }
 }
 

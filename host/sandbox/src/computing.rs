@@ -1,0 +1,81 @@
+//! How long a call computes: the guest, and the host for it. Both run on the executor's threads, so the time is that
+//! which the system gave those threads while they worked for the call. Time in which a call waits does not count.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use rustix::time::ClockId;
+
+/// A call computed for longer than its budget.
+#[derive(Debug, thiserror::Error)]
+#[error("computed for longer than its budget")]
+pub(super) struct CpuBudgetSpent;
+
+/// The time that one call has spent.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Computing(Arc<AtomicU64>);
+
+impl Computing {
+    /// A call begins.
+    pub(super) fn begin(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Adds what another thread computed for the call.
+    pub(super) fn add(&self, time: Duration) {
+        self.0.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn has_spent(&self, budget: Duration) -> bool {
+        u128::from(self.0.load(Ordering::Relaxed)) > budget.as_nanos()
+    }
+
+    /// Runs a part of a call. A guest yields at every tick of the epoch, so a call ends about a tick after its budget,
+    /// or after the longest call of the host.
+    pub(super) async fn within<T>(&self, budget: Duration, part: impl Future<Output = T>) -> Result<T, CpuBudgetSpent> {
+        let mut part = pin!(part);
+        std::future::poll_fn(|context| {
+            let before = time_of_thread();
+            let polled = part.as_mut().poll(context);
+            self.add(time_of_thread().saturating_sub(before));
+            match polled {
+                Poll::Ready(done) => Poll::Ready(Ok(done)),
+                Poll::Pending if self.has_spent(budget) => Poll::Ready(Err(CpuBudgetSpent)),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+fn time_of_thread() -> Duration {
+    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_counts_and_waiting_does_not() {
+        let computing = Computing::default();
+        let wait = tokio::time::sleep(Duration::from_millis(50));
+        computing.within(Duration::from_millis(25), wait).await.unwrap();
+        let work = async {
+            loop {
+                let until = time_of_thread() + Duration::from_millis(1);
+                while time_of_thread() < until {}
+                tokio::task::yield_now().await;
+            }
+        };
+        let spent: Result<(), _> = computing.within(Duration::from_millis(25), work).await;
+        assert!(spent.is_err());
+        computing.begin();
+        computing.add(Duration::from_secs(1));
+        assert!(computing.within(Duration::from_millis(25), tokio::task::yield_now()).await.is_err());
+    }
+}
