@@ -114,6 +114,14 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
+    /// The same refusal, counted in an earlier record.
+    pub(crate) fn recorded_as(self, operation_id: OperationId) -> Self {
+        match self {
+            Self::Operation { outcome, error, .. } => Self::Operation { operation_id, outcome, error },
+            error => error,
+        }
+    }
+
     pub(crate) fn host(error: impl Display) -> Self {
         Self::Host(error.to_string())
     }

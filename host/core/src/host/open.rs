@@ -10,8 +10,10 @@ use tokio::sync::Notify;
 use crate::Service;
 use crate::access::Tokens;
 use crate::bindings::Bindings;
+use crate::bindings::deletion;
 use crate::companies::cache::Companies;
 use crate::companies::import;
+use crate::companies::waiting::WaitingRecords;
 use crate::error::OpenError;
 use crate::host::ServiceOptions;
 use crate::host::feed::Feed;
@@ -21,6 +23,7 @@ use crate::host::secret_store::SecretStore;
 use crate::host::vault::{self, Vault};
 use crate::money::Ledger;
 use crate::operations::record::Recorder;
+use crate::operations::refusals::Refusals;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
@@ -89,6 +92,9 @@ impl Service {
             Embeddings::open(options.embeddings, &data_dir)?,
             &data_dir,
         );
+        deletion::finish_cut(&*store, &serving, None)
+            .await
+            .map_err(|refusal| OpenError::directory("finishing a deletion in", &data_dir, refusal.error.message))?;
         serving.drop_unneeded_copies().await;
         plugins.watch();
         let wake = Arc::new(Notify::new());
@@ -99,6 +105,7 @@ impl Service {
             metrics: Metrics::new(options.metrics_company_label),
             ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock)).await?,
             feed: Arc::new(Feed::new(Arc::clone(&options.clock))),
+            refusals: Refusals::default(),
             wake: Arc::clone(&wake),
         });
         let service = Arc::new(Self {
@@ -106,6 +113,7 @@ impl Service {
             jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
             reviews: Reviews::open(Arc::clone(&store)).await?,
             companies: Companies::open(&*store).await?,
+            waiting: WaitingRecords::open(&*store).await?,
             retry: options.retry,
             wake,
             is_shutting_down: AtomicBool::new(false),
