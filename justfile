@@ -62,6 +62,10 @@ diskfull ROUNDS="25":
     cargo build --release -p memhost
     tests/durability/diskfull target/release/memhost {{ROUNDS}}
 
+# Every attack for this many seconds, beside measured neighbours. ATTACK=words runs only those whose names contain that.
+attacks SECONDS="10":
+    ATTACK_SECONDS={{SECONDS}} cargo test --release -p memhost-tests --test it attacks_leave -- --ignored --nocapture
+
 # The benchmark tables, each with its floor in the same run.
 bench *ARGS:
     cargo bench -p memhost-tests --bench pipeline -- {{ARGS}}

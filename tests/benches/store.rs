@@ -56,6 +56,7 @@ fn operation(sequence: u64) -> Operation {
         log: Vec::new(),
         cited: Vec::new(),
         payload: None,
+        count: 1,
     }
 }
 

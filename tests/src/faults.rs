@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -24,6 +24,8 @@ pub struct Faults {
     tables: Mutex<HashSet<Table>>,
     intents: AtomicU32,
     completions: AtomicU32,
+    /// Whether what a binding or a company has stored cannot be removed.
+    keeps_stored: AtomicBool,
     /// Whether the locks of jobs wait, and how many do.
     holds_jobs: watch::Sender<bool>,
     held: AtomicU32,
@@ -55,6 +57,15 @@ impl Faults {
     /// The next `count` writes of completions fail.
     pub fn break_completions(&self, count: u32) {
         self.completions.store(count, Ordering::SeqCst);
+    }
+
+    /// From now on what a binding or a company has stored cannot be removed, as if the host ended before.
+    pub fn keep_stored(&self, keeps: bool) {
+        self.keeps_stored.store(keeps, Ordering::SeqCst);
+    }
+
+    fn removes(&self) -> Result<(), StoreError> {
+        if self.keeps_stored.load(Ordering::SeqCst) { Err(broken()) } else { Ok(()) }
     }
 
     /// From now on a job that was admitted waits before its intent, until this is called with false.
@@ -95,6 +106,10 @@ impl OperationLog for FaultyStore {
         self.inner.take_sequence(company)
     }
 
+    fn return_sequence(&self, company: &CompanyId, sequence: u64) {
+        self.inner.return_sequence(company, sequence);
+    }
+
     async fn reserve_sequences(&self, company: &CompanyId) -> Result<(), StoreError> {
         self.inner.reserve_sequences(company).await
     }
@@ -129,6 +144,10 @@ impl OperationLog for FaultyStore {
         self.inner.operations(company, filter, before, limit).await
     }
 
+    async fn newest_operations(&self, company: &CompanyId, count: u64) -> Result<Option<u64>, StoreError> {
+        self.inner.newest_operations(company, count).await
+    }
+
     async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
         self.inner.operation_range(company).await
     }
@@ -153,6 +172,10 @@ impl OperationLog for FaultyStore {
 
     async fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError> {
         self.inner.begin_numbers(company).await
+    }
+
+    fn check_sums(&self, company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
+        self.inner.check_sums(company, key, value)
     }
 
     async fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {
@@ -209,6 +232,7 @@ impl Partitions for FaultyStore {
     }
 
     async fn remove_partition(&self, partition: &[u8]) -> Result<Commit, StoreError> {
+        self.faults.removes()?;
         self.inner.remove_partition(partition).await
     }
 }
@@ -220,6 +244,7 @@ impl Maintenance for FaultyStore {
     }
 
     async fn erase_company(&self, company: &CompanyId) -> Result<u64, StoreError> {
+        self.faults.removes()?;
         self.inner.erase_company(company).await
     }
 

@@ -59,6 +59,7 @@ fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
         log: Vec::new(),
         cited: Vec::new(),
         payload: None,
+        count: 1,
     })
 }
 

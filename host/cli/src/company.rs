@@ -1,5 +1,6 @@
 //! `memhost company`: retention, export, import and erasure of a company.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -8,9 +9,10 @@ use serde_json::{Value, json};
 
 use super::args::{CompanyArgs, HostArgs, Paging, WatchArgs};
 use super::output::{details, escape, table, text};
-use super::page::{self, items};
+use super::page::{self, items, query};
 use super::session::Session;
 use super::{CliError, argument};
+use memhost_types::BindingLimits;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CompanyCommand {
@@ -50,6 +52,13 @@ pub(super) enum CompanyCommand {
     Import {
         /// The export file.
         file: PathBuf,
+        /// Print the grants and limits that the file asks for, and accept them. Without this they are requests, and
+        /// records wait until `memhost binding grant KEY` decides.
+        #[arg(long)]
+        accept_grants: bool,
+        /// 'company': make records without a known scope visible to the whole company. Without this they are refused.
+        #[arg(long, value_name = "SCOPE", value_parser = ["company"])]
+        scope: Option<String>,
         #[command(flatten)]
         company: CompanyArgs,
     },
@@ -89,24 +98,69 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             let session = company.open().await?;
             let lines = session.host.download(&session.path("export")).await?;
             match to {
-                None => Ok(std::io::stdout().lock().write_all(&lines)?),
+                None => std::io::stdout().lock().write_all(&lines).map_err(CliError::from),
                 Some(file) => {
-                    memhost_files::private::write(&file, lines).map_err(|error| CliError::file(&file, &error))
+                    memhost_files::private::write(&file, &lines).map_err(|error| CliError::file(&file, &error))
                 }
+            }?;
+            match unscoped(&lines) {
+                0 => Ok(()),
+                count => Ok(writeln!(
+                    std::io::stderr(),
+                    "{count} records have no scope, because their provider cannot export it; an import refuses them \
+                     unless `--scope company` makes them visible to the whole company"
+                )?),
             }
         }
-        CompanyCommand::Import { file, company } => {
+        CompanyCommand::Import { file, accept_grants, scope, company } => {
             let lines = argument::input(Some(&file))?;
             let session = company.open().await?;
-            let done = session.host.upload(&session.path("import"), lines).await?;
-            session.show(&done, "", |done| {
-                format!(
-                    "imported {} rows, {} operations and {} records; now set the secrets and create tokens",
-                    done["rows"], done["operations"], done["records"]
-                )
-            })
+            if accept_grants {
+                session.say(&requests(&lines))?;
+            }
+            let accepted = accept_grants.then_some("true");
+            let query = query(&[("acceptGrants", accepted), ("scope", scope.as_deref())]);
+            let done = session.host.upload(&session.path(&format!("import?{query}")), lines).await?;
+            session.show(&done, "", imported)
         }
     }
+}
+
+/// How many records of an export have no scope.
+fn unscoped(lines: &[u8]) -> usize {
+    lines.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"type\":\"record\"")).count()
+}
+
+/// What the bindings of an export may reach and use.
+fn requests(lines: &str) -> String {
+    let bindings = lines.lines().filter(|line| line.contains("\"bindings\""));
+    let bindings = bindings.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let row = |line: Value| {
+        let (value, defaults) = (&line["value"], json!(BindingLimits::default()));
+        let asked = value.get("requested").unwrap_or(value);
+        let changed = |(name, limit): (&String, &Value)| (defaults[name] != *limit).then(|| format!("{name}={limit}"));
+        let limits =
+            asked["limits"].as_object().map(|all| all.iter().filter_map(changed).collect::<Vec<_>>().join(" "));
+        vec![text(value, "/key"), text(value, "/providerKey"), asked["grants"].to_string(), limits.unwrap_or_default()]
+    };
+    let rows = bindings.filter(|line| line["type"] == "row" && line["table"] == "bindings").map(row).collect();
+    table(&["binding", "provider", "grants", "limits other than the defaults"], rows)
+}
+
+fn imported(done: &Value) -> String {
+    let mut said = format!(
+        "imported {} rows, {} operations and {} records; now set the secrets and create tokens",
+        done["rows"], done["operations"], done["records"]
+    );
+    for key in done["requested"].as_array().into_iter().flatten() {
+        let key = text(key, "");
+        let _ = write!(
+            said,
+            "\nthe binding {key} asks for grants or limits of its own: decide with `memhost binding grant {key}`; its \
+             records wait until then"
+        );
+    }
+    said
 }
 
 async fn look(session: &Session) -> Result<String, CliError> {

@@ -113,6 +113,7 @@ pub(super) fn rows(page: &Value) -> String {
             moment(&text(operation, "/startedAt")),
             text(operation, "/kind"),
             text(operation, "/outcome"),
+            operation.get("count").map_or_else(|| "1".to_owned(), |_| text(operation, "/count")),
             text(operation, "/recordCount"),
             micros(operation.get("latencyUs")),
             text(operation, "/source/kind"),
@@ -120,5 +121,5 @@ pub(super) fn rows(page: &Value) -> String {
         ]
     };
     let rows = items(page, "items").iter().map(row).collect();
-    table(&["started", "kind", "outcome", "records", "duration", "source", "id"], rows)
+    table(&["started", "kind", "outcome", "count", "records", "duration", "source", "id"], rows)
 }

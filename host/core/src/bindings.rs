@@ -5,6 +5,7 @@ mod abilities;
 mod activity;
 mod change;
 mod control;
+pub(crate) mod deletion;
 mod error;
 mod registry;
 
@@ -15,5 +16,5 @@ pub use control::{
     WaitingView,
 };
 pub use error::BindingError;
-pub(crate) use registry::Resolution;
 pub use registry::{Bindings, NewBinding, ResolutionStep, Why};
+pub(crate) use registry::{Resolution, StoredTarget};

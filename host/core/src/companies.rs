@@ -1,10 +1,11 @@
 //! A company as a whole: retention, erasure, export, import, and the events of its sessions and tools.
 
 pub(crate) mod cache;
-mod events;
+pub(crate) mod events;
 mod export;
 pub(crate) mod import;
 mod lifecycle;
+pub(crate) mod waiting;
 
 pub use cache::{Erased, Retention, Tombstone};
-pub use import::Imported;
+pub use import::{ImportOptions, Imported, MAX_LINE as MAX_IMPORT_LINE};

@@ -120,6 +120,14 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
+    /// The same refusal, counted in an earlier record.
+    pub(crate) fn recorded_as(self, operation_id: OperationId) -> Self {
+        match self {
+            Self::Operation { outcome, error, .. } => Self::Operation { operation_id, outcome, error },
+            error => error,
+        }
+    }
+
     /// Whether the disk is almost full: the same request succeeds when there is room again.
     pub fn is_disk_full(&self) -> bool {
         let store = match self {

@@ -6,6 +6,6 @@ mod ledger;
 mod sums;
 
 pub use evaluation::{Evaluation, EvaluationReport};
-pub(crate) use ledger::Ledger;
 pub use ledger::LedgerError;
+pub(crate) use ledger::{Ledger, budget_key};
 pub use sums::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};

@@ -19,6 +19,7 @@ pub(crate) mod prelude;
 mod privacy;
 mod query;
 pub(crate) mod record;
+pub(crate) mod refusals;
 pub(crate) mod runner;
 mod summary;
 mod upsert;

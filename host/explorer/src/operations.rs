@@ -65,6 +65,7 @@ pub(super) fn rows(view: &View, caption: &str, operations: &[Operation]) -> Mark
             .cell("Outcome", outcome(operation.outcome))
             .maybe("Binding", operation.binding_key.as_ref().map(BindingKey::as_str))
             .maybe("Agent", operation.scope.agent_id.as_ref().map(|id| id.as_str()))
+            .maybe(number("Count").wide(), (operation.count > 1).then_some(operation.count))
             .cell(number("Records"), operation.record_count)
             .maybe(number("Latency"), operation.latency_us.map(duration_us))
             .maybe(number("Cost").wide(), cost(operation).map(money))

@@ -50,7 +50,9 @@ permissions! {
     Administer = Act::Administer,
     /// Decide what a provider may reach and use.
     Grant = Act::Grant,
-    /// Erase or import a company.
+    /// Export or import a company as a whole.
+    Move = Act::Move,
+    /// Erase a company.
     Erase = Act::Erase,
     /// Resolve which binding answers.
     Resolve = Act::Resolve,

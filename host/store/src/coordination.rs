@@ -52,6 +52,8 @@ pub enum LockKind {
     NewJobs,
     /// The review of one record, or the decision about one item.
     Review,
+    /// The records of an import that wait for one binding.
+    Waiting,
     /// The request with one idempotency key.
     Request,
 }

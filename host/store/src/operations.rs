@@ -51,6 +51,10 @@ pub trait OperationLog: Send + Sync {
     /// Where the store cannot be reached.
     async fn reserve_sequences(&self, company: &CompanyId) -> Result<(), StoreError>;
 
+    /// Takes back a number that no record was written for and none will be: the operation was a refusal that is counted
+    /// in an earlier record.
+    fn return_sequence(&self, company: &CompanyId, sequence: u64);
+
     /// Writes an operation's record. The first write of an id appends; a second one replaces it, which only a
     /// completion after an intent does. The record is encoded on the log's own thread, so the caller does not wait
     /// for that. `beside` is written in the same step: all of it and the record, or nothing.
@@ -85,6 +89,13 @@ pub trait OperationLog: Send + Sync {
         before: Option<u64>,
         limit: usize,
     ) -> Result<LogPage, StoreError>;
+
+    /// The number of the oldest of a company's newest `count` operations. Refusals are not counted. None where there are
+    /// fewer.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    async fn newest_operations(&self, company: &CompanyId, count: u64) -> Result<Option<u64>, StoreError>;
 
     /// The numbers of a company's first and last operation in the log; none where it has none.
     ///
@@ -121,6 +132,10 @@ pub trait OperationLog: Send + Sync {
     /// # Errors
     /// Where the company has operations.
     async fn begin_numbers(&self, company: &CompanyId) -> Result<(), StoreError>;
+
+    /// Whether a row of sums from outside is well formed and has its own key. Answers the highest number of an operation
+    /// that it says is summed, or 0.
+    fn check_sums(&self, company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64>;
 
     /// Imports an operation that another host recorded, under its own number, which must be above all present ones.
     ///

@@ -10,6 +10,7 @@ mod gate;
 mod index;
 mod keys;
 mod log;
+mod newest;
 mod operations;
 mod partition;
 mod posting;

@@ -60,6 +60,8 @@ tables! {
     JobIndex = "job_index",
     /// Sums over operations, and which operations they contain. Kept when the operations are removed.
     Sums = "sums",
+    /// Records of an import that wait for a decision, by binding and in their order.
+    Waiting = "waiting",
     /// Answers to requests with an idempotency key.
     Idempotency = "idempotency",
 }

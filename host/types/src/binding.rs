@@ -43,12 +43,25 @@ pub struct Binding {
     /// What it does with what passes.
     #[serde(default)]
     pub policy: BindingPolicy,
+    /// What an import asked for, until an operator decides about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<RequestedGrants>,
     /// Counts changes, from 1.
     pub revision: u64,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
+}
+
+/// What an import asked for: what the binding had on the host that it came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestedGrants {
+    /// What the provider may reach.
+    pub grants: Grants,
+    /// What the provider may use.
+    pub limits: BindingLimits,
 }
 
 /// What a binding is resolved for. V1 of the plan has no target for a project.

@@ -32,7 +32,7 @@ mod version;
 
 pub use access::{NewToken, Role, Token, TokenId};
 pub use activity::{Activity, ActivityAction, ActivityPage};
-pub use binding::{Binding, BindingLimits, Limit, LimitUnit, Target};
+pub use binding::{Binding, BindingLimits, Limit, LimitUnit, RequestedGrants, Target};
 pub use cost::{
     Budget, BudgetState, BudgetView, CostEvent, CostStatus, Direction, FinanceEvent, NewFinanceEvent, Period, SetBudget,
 };

@@ -268,6 +268,20 @@ pub struct Operation {
     /// What was asked, where the binding keeps that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<PayloadSnapshot>,
+    /// How many refusals of one token, minute, kind and reason this record stands for; absent for one. The other fields
+    /// are those of the first.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 2))]
+    pub count: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 /// What was asked, as far as the binding's policy keeps it.

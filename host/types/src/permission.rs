@@ -197,6 +197,16 @@ impl Grants {
         grants
     }
 
+    /// Whether this grants nothing that the other does not.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.storage_bytes <= other.storage_bytes
+            && self.directory_bytes <= other.directory_bytes
+            && (!self.embeddings || other.embeddings)
+            && (!self.clock || other.clock)
+            && self.http.iter().all(|grant| other.http.contains(grant))
+            && self.secrets.iter().all(|name| other.secrets.contains(name))
+    }
+
     /// What is both granted and asked for: a provider gets nothing that it did not ask for.
     #[must_use]
     pub fn effective(&self, requests: &[PermissionRequest]) -> Self {

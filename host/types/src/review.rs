@@ -94,6 +94,16 @@ pub struct ReviewItem {
     pub decided_at: Option<Timestamp>,
 }
 
+impl ReviewSubject {
+    /// The record, if it is one.
+    pub fn record(&self) -> Option<&RecordHandle> {
+        match self {
+            Self::Record(handle) => Some(handle),
+            Self::Delivery(_) => None,
+        }
+    }
+}
+
 /// What was queued before providers could hold something.
 fn by_host() -> ReviewHolder {
     ReviewHolder::Host

@@ -368,25 +368,3 @@ async fn a_backup_of_a_running_host_is_restored_unchanged() {
     let error = restore_backup(&to, &host.directory().join("third")).unwrap_err().to_string();
     assert!(error.contains("host.key was changed") && !host.directory().join("third").exists(), "{error}");
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_company_accepts_many_first_events_at_once() {
-    let host = TestHost::new(&[]).await.unwrap();
-    for round in 0..24 {
-        let mut events = tokio::task::JoinSet::new();
-        for n in 0..16 {
-            let (api, company) = (Api::new(&host), format!("new{round}"));
-            events.spawn(async move {
-                let event = json!({
-                    "hookKind": "manual_capture", "hookId": format!("first-{n}"), "triggeredAt": "2026-11-20T10:00:00Z",
-                    "scope": {"companyId": company}, "source": {"kind": "manual_note", "companyId": company},
-                    "payload": {"text": "a first fact"}, "waitMs": 10_000,
-                });
-                api.post(&format!("/runtime/v1/companies/{company}/hooks"), &event).await.fine()
-            });
-        }
-        for receipt in events.join_all().await {
-            assert_eq!(receipt["deliveries"].as_array().unwrap().len(), 1, "{receipt}");
-        }
-    }
-}

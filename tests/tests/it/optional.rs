@@ -1,7 +1,7 @@
 //! The interfaces `profile`, `review` and `transfer` through the host.
 
 use memhost_server::Method;
-use memhost_tests::TestHost;
+use memhost_tests::{TestHost, eventually};
 use memhost_types::OperationKind;
 use serde_json::{Value, json};
 
@@ -177,7 +177,11 @@ async fn a_moved_company_keeps_its_providers_own_lines() {
     let other = TestHost::new(&["reference"]).await.unwrap();
     let there = Api::new(&other);
     let done = there.send(Method::Post, "/control/v1/companies/acme/import", Some(all), &[]).await.fine();
-    assert_eq!(done["records"], 2);
+    assert_eq!((&done["records"], &done["waiting"]), (&json!(0), &json!(1)), "lines have their scopes, and wait");
+    let grants = json!({"storageBytes": 64 << 20});
+    there.put("/control/v1/companies/acme/bindings/reference/grants", &grants).await.fine();
+    let shown = async || there.get("/control/v1/companies/acme/bindings/reference").await;
+    eventually("the lines are with the provider", async || shown().await.get("warnings").is_none()).await;
     assert_eq!(export(&there, "acme").await, lines, "when each was made, and what waits");
     let waits = queue(&there, "pending").await;
     decide(&there, &waits[0], &json!({"decision": "approve"})).await.fine();

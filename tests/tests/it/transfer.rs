@@ -24,7 +24,7 @@ async fn a_company_moves_to_another_host() {
     let there = Api::new(&other);
     let import = |text: String| {
         let there = there.with_same();
-        async move { there.send(Method::Post, &path("import"), Some(text), &[]).await }
+        async move { there.send(Method::Post, &path("import?acceptGrants=true&scope=company"), Some(text), &[]).await }
     };
     // If the export is cut off, changed or of another company, nothing is imported.
     let cut = lines[..lines.len() - 1].join("\n");
@@ -77,9 +77,10 @@ async fn a_company_cannot_be_used_while_it_is_imported() {
     let other = TestHost::new(&["extracts"]).await.unwrap();
     let there = Api::new(&other);
     let (lines, receiver) = tokio::sync::mpsc::channel(1_000);
+    let options = memhost_core::ImportOptions { accepts_grants: true, accepts_unscoped: true };
     let service = std::sync::Arc::clone(other.service());
     let importing =
-        tokio::spawn(async move { service.import(&memhost_tests::caller(), &parse("acme"), receiver).await });
+        tokio::spawn(async move { service.import(&memhost_tests::caller(), &parse("acme"), options, receiver).await });
     let mut rest = export.lines().map(|line| format!("{line}\n"));
     lines.send(Ok(rest.next().unwrap())).await.unwrap();
     let listed = async || there.send(Method::Get, &path("bindings"), None, &[]).await;

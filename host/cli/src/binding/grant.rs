@@ -18,6 +18,9 @@ pub(crate) struct GrantArgs {
     /// Grant every requested permission.
     #[arg(long, conflicts_with = "none")]
     everything: bool,
+    /// Accept the grants and limits that an import asked for.
+    #[arg(long, conflicts_with_all = ["everything", "none"])]
+    requested: bool,
     /// Revoke every grant.
     #[arg(long)]
     none: bool,
@@ -56,11 +59,18 @@ pub(super) async fn grant(args: GrantArgs) -> Result<(), CliError> {
     let before = session.get(&path).await?;
     let Some(wanted) = wanted(&args, &before)? else {
         session.show(&before, "asked", |before| diff(before, &before["granted"]))?;
+        if let Some(requested) = before.get("requested") {
+            session.say(&format!("\nan import asks for more; accept it with --requested: {requested}"))?;
+        }
         return session.say("\ngrant all with --everything, or some with the flags of --help");
     };
     let wanted = serde_json::to_value(wanted).map_err(CliError::host)?;
     if args.dry_run {
         return session.show(&wanted, "", |wanted| diff(&before, wanted));
+    }
+    if args.requested {
+        let limits = json!({ "limits": before["requested"]["limits"] });
+        session.host.patch(&session.path(&format!("bindings/{}", escape(&args.key))), &limits).await?;
     }
     let answer = session.put(&path, &wanted).await?;
     session.show(&answer, "asked", |answer| diff(&before, &answer["granted"]))
@@ -71,10 +81,16 @@ fn wanted(args: &GrantArgs, before: &Value) -> Result<Option<Grants>, CliError> 
     let lists = !args.http.is_empty() || !args.secret.is_empty();
     let numbers = args.storage.is_some() || args.directory.is_some();
     let switches = args.embeddings.is_some() || args.clock.is_some();
-    if !(args.everything || args.none || lists || numbers || switches) {
+    if !(args.everything || args.none || args.requested || lists || numbers || switches) {
         return Ok(None);
     }
     let mut grants = match (args.everything, args.none) {
+        _ if args.requested => {
+            let requested = before.get("requested").ok_or_else(|| {
+                CliError::input("--requested", "an import asked for nothing that waits for a decision")
+            })?;
+            Grants::deserialize(&requested["grants"]).map_err(CliError::host)?
+        }
         (true, _) => Grants::all_of(&Vec::<PermissionRequest>::deserialize(&before["asked"]).map_err(CliError::host)?),
         (_, true) => Grants::default(),
         _ => Grants::deserialize(&before["granted"]).map_err(CliError::host)?,

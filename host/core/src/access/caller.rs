@@ -58,6 +58,11 @@ impl Caller {
         }
     }
 
+    /// Whether this is the host itself.
+    pub(crate) fn is_host(&self) -> bool {
+        *self == Self::worker() || *self == Self::system()
+    }
+
     /// The bearer of a token.
     pub(crate) fn of(token: &Token) -> Self {
         let principal = match &token.agent_id {

@@ -5,6 +5,7 @@ use crate::access::{Act, Caller, CreateToken, Denied, Known};
 use crate::bindings::{BindingError, NewActivity};
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::Opened;
+use crate::operations::refusals::Reason;
 use async_recursion::async_recursion as boxed;
 use memhost_store::{self as store, Change};
 use memhost_types::{
@@ -119,7 +120,7 @@ impl Service {
         }
     }
 
-    /// Records a refusal whose scope is the company. Answers it as an error.
+    /// Records a refusal whose scope is the company, or counts it. Answers it as an error.
     async fn refusal(
         &self,
         caller: &Caller,
@@ -127,6 +128,11 @@ impl Service {
         company: CompanyId,
         refusal: Refusal,
     ) -> Result<ServiceError, ServiceError> {
+        let reason = Reason { token: Some(caller.key().to_owned()), kind, code: refusal.error.code };
+        if let Some(operation_id) = self.recorder.refusals.again(&company, &reason, self.clock.now()) {
+            self.recorder.metrics.refused(kind, &company);
+            return Ok(ServiceError::Operation { operation_id, outcome: refusal.outcome, error: refusal.error });
+        }
         let opened = Opened::begin(&self.recorder, caller, kind, &Scope::company(company)).await?;
         match opened.refuse(refusal).await {
             error @ ServiceError::Operation { .. } => Ok(error),

@@ -19,7 +19,9 @@ pub enum Act {
     Administer,
     /// Setting grants and limits.
     Grant,
-    /// Erasing or importing a company.
+    /// Exporting or importing a company as a whole.
+    Move,
+    /// Erasing a company.
     Erase,
     /// What belongs to no company: plugins, metrics, the store.
     Host,
@@ -38,8 +40,8 @@ pub(crate) fn allows(role: Role, act: Act) -> bool {
         Role::Operator => true,
         Role::CompanyAdministrator => match act {
             Act::Operate(_) | Act::Deliver | Act::Emit | Act::Resolve | Act::View | Act::Administer => true,
-            // The operator decides what providers may reach and use.
-            Act::Grant | Act::Erase | Act::Host => false,
+            // The operator decides what providers may reach and use, and where a company is.
+            Act::Grant | Act::Move | Act::Erase | Act::Host => false,
         },
         Role::Agent => match act {
             // These are for the company's administrator.
@@ -49,7 +51,8 @@ pub(crate) fn allows(role: Role, act: Act) -> bool {
             act => matches!(act, Act::Deliver | Act::Emit | Act::Resolve),
         },
         Role::Auditor => match act {
-            Act::Operate(kind) => !kind.is_write(),
+            // An auditor looks at records. It takes none away.
+            Act::Operate(kind) => !kind.is_write() && kind != OperationKind::Export,
             act => matches!(act, Act::View | Act::Resolve),
         },
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::bindings::activity::{self, NewActivity};
+use crate::bindings::deletion;
 use crate::bindings::registry::{Company, target_change};
 use crate::bindings::{BindingError, Bindings};
 use memhost_store::{self as store, Change, Found, Lease, LockKind, StoreError, Table};
@@ -49,8 +50,8 @@ impl Bindings {
         Ok(changed)
     }
 
-    /// Deletes a binding with the targets that name it; durable, with an entry in the activity log, when this returns. Its
-    /// id is never used again.
+    /// Deletes a binding with the targets that name it; durable, with an entry in the activity log and the mark of
+    /// `deletion.rs`, when this returns. Its id is never used again.
     ///
     /// # Errors
     /// Where there is no such binding, another one has its key by now, it was changed meanwhile, or the store fails.
@@ -74,6 +75,7 @@ impl Bindings {
         for target in &targets {
             changes.push(target_change(company_id, target, None)?);
         }
+        changes.push(deletion::mark(&present)?);
         self.record_with(company_id, entry.with(Some(&*present), None::<&Binding>), changes).await?;
         self.cache(company_id, |company| {
             company.bindings.remove(binding_key);

@@ -8,12 +8,13 @@ use self::check::check_grants;
 pub use self::view::{AskedView, BindingView, BuildView, GrantsView, ResolvedView, UsageView, WaitingView};
 use crate::Service;
 use crate::access::{Act, Caller};
+use crate::bindings::deletion;
 use crate::bindings::{BindingError, NewActivity, NewBinding, Resolution};
 use crate::error::{Refusal, ServiceError};
 use crate::plugins::{LOCAL_MARKDOWN_KEY, Plugin, PluginError, PluginSource};
 use memhost_types::{
     ActivityAction, AgentId, Binding, BindingKey, BindingLimits, BindingPolicy, CompanyId, Grants, HookEvent,
-    JsonObject, Permission, ProviderKey, Scope, Target, VersionChoice,
+    JsonObject, Permission, ProviderKey, RequestedGrants, Scope, Target, VersionChoice,
 };
 
 mod check;
@@ -155,6 +156,7 @@ impl Service {
         // The right to change the limits was checked against this revision.
         let revision = request.revision.or_else(|| request.limits.map(|_| present.revision));
         self.bindings.update(company, key, revision, by, change).await?;
+        self.go_on_waiting();
         self.binding(company, key).await
     }
 
@@ -176,8 +178,7 @@ impl Service {
         let deleted = self.bindings.delete(company, (key, present.id), revision, caller.principal()).await?;
         // No call may use the storage when it is removed.
         self.serving.close(deleted.id).await;
-        self.reviews.remove(company, deleted.id).await?;
-        self.serving.remove_stored(&deleted).await?;
+        deletion::finish(&*self.store, &self.serving, Some(&self.reviews), &deleted).await?;
         tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
         Ok(())
     }
@@ -202,8 +203,10 @@ impl Service {
         let change = |binding: &mut Binding| {
             binding.grants = grants;
             binding.reviewed = asked(&plugin);
+            binding.requested = None;
         };
         self.bindings.update(company, key, revision, by, change).await?;
+        self.go_on_waiting();
         self.grants(company, key)
     }
 
@@ -235,6 +238,28 @@ impl Service {
     pub(crate) async fn can_be_served(&self, binding: &Binding) -> Result<(), ServiceError> {
         let plugin = self.build_for(&binding.provider_key, &binding.version).await?;
         self.check(&plugin, &binding.config, &binding.limits).await
+    }
+
+    /// Makes a request of what an imported binding may reach and use, unless an operator accepts it. A binding gets what a
+    /// new one of its provider gets. If it had more, its own provider's permissions are undecided, too.
+    pub(crate) async fn request_grants(&self, binding: &mut Binding, accepts: bool) -> Result<(), ServiceError> {
+        let had = RequestedGrants { grants: std::mem::take(&mut binding.grants), limits: binding.limits };
+        let wanted = binding.requested.take().unwrap_or(had);
+        check_grants(&wanted.grants)?;
+        wanted.limits.check(self.sandbox.options().max_memory_bytes)?;
+        let plugin = self.build_for(&binding.provider_key, &binding.version).await?;
+        let own = default_grants(&plugin, self.serving.embeddings.computes_here());
+        binding.reviewed = asked(&plugin);
+        if accepts || (wanted.grants.is_within(&own) && wanted.limits == BindingLimits::default()) {
+            (binding.grants, binding.limits) = (wanted.grants, wanted.limits);
+            return Ok(());
+        }
+        if !wanted.grants.is_within(&own) && plugin.source != PluginSource::Builtin {
+            binding.reviewed.clear();
+        }
+        (binding.grants, binding.limits) = (own, BindingLimits::default());
+        binding.requested = Some(wanted);
+        Ok(())
     }
 
     /// The newest build that the choice allows.

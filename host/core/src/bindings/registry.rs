@@ -90,10 +90,24 @@ pub struct Bindings {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct StoredTarget {
-    company_id: CompanyId,
+pub(crate) struct StoredTarget {
+    pub(crate) company_id: CompanyId,
     target: Target,
-    binding_key: BindingKey,
+    pub(crate) binding_key: BindingKey,
+}
+
+impl StoredTarget {
+    /// The key of its row, after the company.
+    pub(crate) fn row_key(&self) -> String {
+        row_key(&self.target)
+    }
+}
+
+fn row_key(target: &Target) -> String {
+    match target {
+        Target::Company => "company".to_owned(),
+        Target::Agent(agent) => format!("agent\0{agent}"),
+    }
 }
 
 impl Bindings {
@@ -159,6 +173,7 @@ impl Bindings {
             reviewed: new.reviewed,
             limits: new.limits,
             policy: new.policy,
+            requested: None,
             revision: 1,
             created_at: now,
             updated_at: now,
@@ -293,10 +308,7 @@ pub(crate) fn target_change(
     target: &Target,
     binding: Option<&BindingKey>,
 ) -> Result<Change, BindingError> {
-    let name = match target {
-        Target::Company => "company".to_owned(),
-        Target::Agent(agent) => format!("agent\0{agent}"),
-    };
+    let name = row_key(target);
     let stored = binding.map(|binding| StoredTarget {
         company_id: company.clone(),
         target: target.clone(),

@@ -28,6 +28,13 @@ pub struct Retention {
     pub operations_max_count: Option<u64>,
 }
 
+impl Retention {
+    /// Whether a number is 0, which would keep nothing.
+    pub(crate) fn has_zero(&self) -> bool {
+        self.operations_max_age_days == Some(0) || self.operations_max_count == Some(0)
+    }
+}
+
 /// What is kept of an erased company.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

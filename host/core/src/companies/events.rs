@@ -139,6 +139,14 @@ impl Service {
 }
 
 fn changes_of(event: &Event) -> Result<Vec<Change>, StoreError> {
+    let mut changes = index_of(event)?;
+    let key = store::newest_first(&event.company_id, event.id);
+    changes.push(Change::always(Table::Events, key, Some(store::encode("event", event)?)));
+    Ok(changes)
+}
+
+/// The rows of the index that find an event.
+pub(crate) fn index_of(event: &Event) -> Result<Vec<Change>, StoreError> {
     let company = &event.company_id;
     let mut changes = Vec::with_capacity(5);
     if let Some(event_id) = &event.event.event_id {
@@ -157,7 +165,6 @@ fn changes_of(event: &Event) -> Result<Vec<Change>, StoreError> {
             changes.push(Change::always(Table::EventIndex, key, Some(Vec::new())));
         }
     }
-    changes.push(Change::always(Table::Events, key, Some(store::encode("event", event)?)));
     Ok(changes)
 }
 

@@ -13,14 +13,17 @@ use tokio::sync::mpsc;
 
 use crate::Service;
 use crate::access::Caller;
+use crate::companies::waiting::Waiting;
 use crate::error::ServiceError;
 use memhost_store::{self as store, Table};
-use memhost_types::{Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Pages, Scope, Snippet};
+use memhost_types::{
+    Binding, BindingKey, CompanyId, ListRequest, Operation, OperationFilter, Outcome, Pages, Scope, Snippet,
+};
 
 /// The format of the lines.
 pub(crate) const FORMAT: u32 = 1;
 /// Tables whose rows are exported unchanged.
-pub(crate) const TABLES: [Table; 13] = [
+pub(crate) const TABLES: [Table; 12] = [
     Table::Companies,
     Table::Bindings,
     Table::Targets,
@@ -32,7 +35,6 @@ pub(crate) const TABLES: [Table; 13] = [
     Table::Budgets,
     Table::Reviews,
     Table::Events,
-    Table::EventIndex,
     Table::Sums,
 ];
 
@@ -113,6 +115,7 @@ impl Service {
     }
 
     async fn export_to(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
+        self.recorder.write_refusals(true).await?;
         let (company_id, exported_at) = (company.clone(), self.clock.now());
         out.line(&Line::Company { format: FORMAT, company_id, exported_at }).await?;
         for table in TABLES {
@@ -152,15 +155,62 @@ impl Service {
             let below = (next + 500).min(last + 1);
             let count = usize::try_from(below - next).unwrap_or(usize::MAX);
             let page = self.store.operations(company, &OperationFilter::default(), Some(below), count).await?;
-            for operation in page.operations.into_iter().rev().filter(|operation| operation.id.sequence() >= next) {
-                out.line(&Line::Operation { value: Box::new(operation) }).await?;
+            let found = page.operations.into_iter().rev().filter(|operation| operation.id.sequence() >= next);
+            let found: Vec<Operation> = found.collect();
+            if found.is_empty() {
+                next = self.first_number_from(company, below, last).await?;
+                continue;
+            }
+            for operation in found {
+                // What becomes of one in progress is not known, and an import takes only what has ended.
+                if operation.outcome != Outcome::InProgress {
+                    out.line(&Line::Operation { value: Box::new(operation) }).await?;
+                }
             }
             next = below;
         }
         Ok(())
     }
 
+    /// The first number from `from` on that has an operation, by bisection: numbers may have long gaps.
+    async fn first_number_from(&self, company: &CompanyId, from: u64, last: u64) -> Result<u64, ServiceError> {
+        let (mut low, mut high) = (from, last + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let page = self.store.operations(company, &OperationFilter::default(), Some(middle + 1), 1).await?;
+            match page.operations.first().is_some_and(|operation| operation.id.sequence() >= from) {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        Ok(low)
+    }
+
+    /// Exports records of an import that wait for a decision.
+    async fn export_waiting(&self, binding: &Binding, out: &mut Out) -> Result<(), ServiceError> {
+        let mut after: Option<Vec<u8>> = None;
+        while let Some((key, waiting)) = self.next_waiting(binding, after.as_deref()).await? {
+            match waiting {
+                Waiting::Record(value) => {
+                    out.line(&Line::Record { binding_key: binding.key.clone(), value }).await?;
+                }
+                Waiting::Own(lines) => {
+                    for line in lines.lines() {
+                        let (binding_key, line) = (binding.key.clone(), line.to_owned());
+                        out.line(&Line::Own { binding_key, line }).await?;
+                    }
+                }
+            }
+            after = Some(key);
+        }
+        Ok(())
+    }
+
     async fn export_memory(&self, binding: &Arc<Binding>, out: &mut Out) -> Result<(), ServiceError> {
+        self.export_waiting(binding, out).await?;
+        if self.never_served(binding).await {
+            return Ok(());
+        }
         let mut pages = Pages::default();
         if self.writes_lines(binding).await {
             while let Some(cursor) = pages.next() {

@@ -10,12 +10,16 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Service;
 use crate::access::Caller;
-use crate::bindings::NewActivity;
+use crate::bindings::{NewActivity, deletion};
 use crate::companies::cache::{Erased, Retention, TOMBSTONE, Tombstone};
 use crate::companies::export::hex;
+use crate::companies::waiting;
 use crate::error::ServiceError;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
 use memhost_types::{ActivityAction, Binding, CompanyId, FieldError, ForgetRequest, ListRequest, RecordHandle, Scope};
+
+/// The prefix of the marks of erasures that are not complete.
+const ERASING: &[u8] = b"erasing\0";
 
 impl Service {
     /// Whether a company was erased.
@@ -95,45 +99,59 @@ impl Service {
     /// Where the store fails. What a provider does not forget is named in the tombstone and is no error.
     #[boxed]
     pub async fn erase_company(&self, caller: &Caller, company: &CompanyId) -> Result<Arc<Erased>, ServiceError> {
-        if let Some(erased) = self.tombstone(company)
+        let before = self.tombstone(company);
+        if let Some(erased) = &before
             && erased.tombstone.removed_keys > 0
         {
             // Operations that were in progress during the erasure may have written something.
+            deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
             self.remove_all(company).await?;
-            return Ok(erased);
+            self.remove_directory(company).await?;
+            self.write_tombstone(&erased.tombstone, false).await?;
+            return Ok(Arc::clone(erased));
         }
-        let mut tombstone = Tombstone {
-            company_id: company.clone(),
-            erased_at: self.clock.now(),
-            erased_by: caller.principal().to_owned(),
-            forgotten: BTreeMap::new(),
-            not_forgotten: Vec::new(),
-            removed_keys: 0,
-        };
+        let mut tombstone = before.map_or_else(
+            || Tombstone {
+                company_id: company.clone(),
+                erased_at: self.clock.now(),
+                erased_by: caller.principal().to_owned(),
+                forgotten: BTreeMap::new(),
+                not_forgotten: Vec::new(),
+                removed_keys: 0,
+            },
+            // An erasure was cut short: it goes on.
+            |erased| erased.tombstone.clone(),
+        );
         // From here on only the host itself can use the company, also after a crash.
-        self.write_tombstone(&tombstone).await?;
+        self.write_tombstone(&tombstone, true).await?;
         let bindings = self.bindings.list(company);
         for binding in &bindings {
+            // Where an erasure goes on, the provider may have forgotten some already.
+            let name = format!("the binding `{}`: ", binding.key);
+            tombstone.not_forgotten.retain(|sentence| !sentence.starts_with(&name));
             match self.forget_everything(binding).await {
-                Ok(count) => drop(tombstone.forgotten.insert(binding.key.to_string(), count)),
-                Err(error) => tombstone.not_forgotten.push(format!("the binding `{}`: {error}", binding.key)),
+                Ok(count) => *tombstone.forgotten.entry(binding.key.to_string()).or_default() += count,
+                Err(error) => tombstone.not_forgotten.push(format!("{name}{error}")),
             }
         }
+        self.write_tombstone(&tombstone, true).await?;
         for binding in &bindings {
             let _lock = self.serving.lock(binding.id).await?;
             self.serving.close(binding.id).await;
             self.serving.remove_stored(binding).await?;
             self.reviews.forget(binding.id);
         }
-        tombstone.removed_keys = self.remove_all(company).await?;
+        deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
+        // At least 1: the erasure is complete.
+        tombstone.removed_keys = self.remove_all(company).await?.max(1);
+        waiting::remove_marks(&*self.store, company).await?;
+        self.waiting.forget(company);
         self.bindings.forget(company);
         self.tokens.forget(company);
         self.recorder.ledger.forget(company);
         self.companies.retention.write().remove(company);
-        let directory = self.data_dir.join("memory").join(company.as_str());
-        // The directories of the bindings are removed already; this one is empty.
-        drop(std::fs::remove_dir(directory));
-        let erased = self.write_tombstone(&tombstone).await?;
+        self.remove_directory(company).await?;
+        let erased = self.write_tombstone(&tombstone, false).await?;
         tracing::info!(%company, by = caller.principal(), keys = tombstone.removed_keys, "a company was erased");
         Ok(erased)
     }
@@ -148,10 +166,39 @@ impl Service {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        Ok(self.store.erase_company(company).await?)
+        let removed = {
+            // No number may be written into a record that is removed meanwhile.
+            let _writing = self.recorder.refusals.writing.lock().await;
+            let removed = self.store.erase_company(company).await;
+            self.recorder.refusals.forget(company);
+            removed?
+        };
+        Ok(removed)
     }
 
-    async fn write_tombstone(&self, tombstone: &Tombstone) -> Result<Arc<Erased>, ServiceError> {
+    /// Removes the directory of a company, with whatever is still in it.
+    async fn remove_directory(&self, company: &CompanyId) -> Result<(), ServiceError> {
+        let directory = self.data_dir.join("memory").join(company.as_str());
+        let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        });
+        removed.await.map_err(ServiceError::host)?.map_err(ServiceError::host)
+    }
+
+    /// Goes on with erasures that were cut short.
+    pub(crate) async fn finish_erasures(&self) -> Result<(), ServiceError> {
+        let mut marks = store::scan_all(&*self.store, Table::Host, ERASING);
+        while let Some((key, _)) = marks.next().await? {
+            let Ok(company) = String::from_utf8_lossy(&key[ERASING.len()..]).parse::<CompanyId>() else { continue };
+            tracing::warn!(%company, "an erasure was cut short; it goes on now");
+            self.erase_company(&Caller::system(), &company).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a tombstone, and in the same step the mark of an erasure that is not complete, or its removal.
+    async fn write_tombstone(&self, tombstone: &Tombstone, goes_on: bool) -> Result<Arc<Erased>, ServiceError> {
         let text = serde_json::to_string(tombstone).map_err(ServiceError::host)?;
         let erased = Arc::new(Erased {
             tombstone: tombstone.clone(),
@@ -160,16 +207,21 @@ impl Service {
         });
         let key = [TOMBSTONE, tombstone.company_id.as_str().as_bytes()].concat();
         let change = Change::always(Table::Host, key, Some(store::encode("tombstone", &*erased)?));
-        store::write(&*self.store, &[change]).await?;
+        let mark = [ERASING, tombstone.company_id.as_str().as_bytes()].concat();
+        let mark = Change::always(Table::Host, mark, goes_on.then(Vec::new));
+        store::write(&*self.store, &[change, mark]).await?;
         self.companies.erased.write().insert(tombstone.company_id.clone(), Arc::clone(&erased));
         Ok(erased)
     }
 
     /// Has a binding's provider forget every record, also those that wait for a person: page by page from the start, until
     /// none is left.
-    async fn forget_everything(&self, binding: &Binding) -> Result<u64, ServiceError> {
+    async fn forget_everything(&self, binding: &Arc<Binding>) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
         const MOST: Duration = Duration::from_secs(600);
+        if self.never_served(binding).await {
+            return Ok(0);
+        }
         let (caller, mut count, started) = (Caller::system(), 0, Instant::now());
         let mut seen: HashSet<RecordHandle> = HashSet::new();
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
@@ -203,15 +255,19 @@ impl Service {
     }
 }
 
-/// Removes operations that are too old or too many. Answers how many were removed.
+/// Removes operations that are too old or too many. Refusals are removed with the operations that they lie between; they
+/// are not counted, so they push no other record out. Answers how many were removed.
 async fn sweep(
     store: &dyn Store,
     company: &CompanyId,
     retention: Retention,
     now: Timestamp,
 ) -> Result<u64, StoreError> {
-    let Some((_, last)) = store.operation_range(company).await? else { return Ok(0) };
-    let by_count = retention.operations_max_count.map(|most| (last + 1).saturating_sub(most));
+    let Some((first, last)) = store.operation_range(company).await? else { return Ok(0) };
+    let by_count = match retention.operations_max_count {
+        Some(most) if last + 1 - first > most => store.newest_operations(company, most).await?,
+        _ => None,
+    };
     let age = retention.operations_max_age_days.map(|days| SignedDuration::from_hours(i64::from(days) * 24));
     let by_age = match age.and_then(|age| now.checked_sub(age).ok()) {
         Some(oldest) => Some(store.first_operation_at(company, oldest).await?),

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::Service;
 use crate::error::ServiceError;
 use crate::host::privacy;
-use memhost_files::{Copied, Directory, Kind, Then, private};
+use memhost_files::{Copied, Directory, Kind, Then};
 use memhost_store::{BackupReport, SledStore};
 use memhost_types::FieldError;
 
@@ -110,7 +110,7 @@ impl Copy {
     fn changed(mut self) -> Result<Self, ServiceError> {
         let mut copied = Copied::default();
         for name in DIRECTORIES {
-            copy_directory(&self.from, &self.directory, name, &self.copied, &mut copied)?;
+            copy_directory(&self.from, &self.to, name, &self.copied, &mut copied)?;
         }
         self.copied = copied;
         Ok(self)
@@ -120,7 +120,7 @@ impl Copy {
     fn finish(self, store: BackupReport, with_vault_key: bool, made_at: Timestamp) -> Result<BackupView, ServiceError> {
         let vault = with_vault_key.then_some(VAULT_KEY);
         for name in KEYS.into_iter().chain(vault) {
-            copy_key(&self.from, &self.directory, name)?;
+            copy_key(&self.from, &self.to, name)?;
         }
         if self.copied.is_cut {
             let most = memhost_files::MAX_DEPTH;
@@ -128,7 +128,7 @@ impl Copy {
         }
         let made_by = format!("memhost {}", env!("CARGO_PKG_VERSION"));
         memhost_durable::sync_tree(&self.directory).map_err(|error| io("the backup", &error))?;
-        let manifest = Manifest { made_by, made_at, files: digests(&self.directory)? };
+        let manifest = Manifest { made_by, made_at, files: digests(&self.to)? };
         let text = serde_json::to_string_pretty(&manifest).map_err(ServiceError::host)?;
         // Last: a backup with a manifest is complete.
         memhost_durable::write(&self.directory.join(MANIFEST), text.as_bytes(), 0o600)

@@ -64,7 +64,9 @@ impl Service {
     /// Where the company has none of this id.
     #[boxed]
     pub async fn operation(&self, company: &CompanyId, id: OperationId) -> Result<Operation, ServiceError> {
-        self.store.operation(company, id).await?.ok_or(ServiceError::NoOperation { id })
+        let mut found = self.store.operation(company, id).await?.ok_or(ServiceError::NoOperation { id })?;
+        self.recorder.refusals.show(company, std::slice::from_mut(&mut found));
+        Ok(found)
     }
 
     /// Operations that match, newest first.
@@ -82,7 +84,8 @@ impl Service {
         let page = self.page_of("operations", company, filter, cursor, Some(limit))?;
         // Only what was sealed is opened, and that was a number.
         let before = page.from().and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
-        let found = self.store.operations(company, filter, before, page.limit).await?;
+        let mut found = self.store.operations(company, filter, before, page.limit).await?;
+        self.recorder.refusals.show(company, &mut found.operations);
         let next = found.next_before.map(|before| before.to_be_bytes().to_vec());
         let Page { items, next_cursor } = self.sealed(&page, (found.operations, next));
         Ok(OperationPage { items, next_cursor })
@@ -122,12 +125,13 @@ impl Service {
         let _ = tokio::time::timeout(LONGEST_SCAN, scanned).await;
     }
 
-    /// Resolves when everything written so far is on disk.
+    /// Resolves when everything written so far is on disk, with the numbers of the refusals until now.
     ///
     /// # Errors
     /// Where the disk fails.
     #[boxed]
     pub async fn flush(&self) -> Result<(), ServiceError> {
+        self.recorder.write_refusals(true).await?;
         Ok(self.store.commit().await?)
     }
 

@@ -7,7 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use memhost_types::Operation;
+use memhost_types::{CompanyId, Operation, OperationKind, Outcome};
 
 /// Seconds: from a warm query in the fastest provider to the longest call.
 const BUCKETS: [f64; 14] = [0.0001, 0.000_25, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
@@ -76,6 +76,13 @@ impl Metrics {
         let company = self.has_company.then(|| operation.company_id.to_string());
         let labels = OperationLabels { kind, outcome: operation.outcome.as_str(), provider, company };
         self.operations.get_or_create(&labels).inc();
+    }
+
+    /// Counts a refusal that is in an earlier record.
+    pub(crate) fn refused(&self, kind: OperationKind, company: &CompanyId) {
+        let company = self.has_company.then(|| company.to_string());
+        let (kind, outcome) = (kind.as_str(), Outcome::Refused.as_str());
+        self.operations.get_or_create(&OperationLabels { kind, outcome, provider: String::new(), company }).inc();
     }
 
     /// Counts a request with an invalid token.

@@ -10,8 +10,10 @@ use tokio::sync::Notify;
 use crate::Service;
 use crate::access::Tokens;
 use crate::bindings::Bindings;
+use crate::bindings::deletion;
 use crate::companies::cache::Companies;
 use crate::companies::import;
+use crate::companies::waiting::WaitingRecords;
 use crate::error::OpenError;
 use crate::host::ServiceOptions;
 use crate::host::feed::Feed;
@@ -22,6 +24,7 @@ use crate::host::secret_store::SecretStore;
 use crate::host::vault::{self, Vault};
 use crate::money::Ledger;
 use crate::operations::record::Recorder;
+use crate::operations::refusals::Refusals;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
@@ -29,7 +32,6 @@ use crate::work::background;
 use crate::work::deliveries::Deliveries;
 use crate::work::jobs::Jobs;
 use memhost_embeddings::Embeddings;
-use memhost_files::private;
 use memhost_sandbox::{CacheKey, Sandbox};
 use memhost_store::{SledStore, Store, Table};
 
@@ -91,6 +93,9 @@ impl Service {
             Embeddings::open(options.embeddings, &data_dir)?,
             &data_dir,
         );
+        deletion::finish_cut(&*store, &serving, None)
+            .await
+            .map_err(|refusal| OpenError::directory("finishing a deletion in", &data_dir, refusal.error.message))?;
         // Before files are admitted: that makes copies.
         serving.drop_unneeded_copies().await;
         plugins.begin().await;
@@ -106,6 +111,7 @@ impl Service {
             metrics: Metrics::new(options.metrics_company_label),
             ledger: Ledger::open(Arc::clone(&store), Arc::clone(&options.clock)).await?,
             feed: Arc::new(Feed::new(Arc::clone(&options.clock))),
+            refusals: Refusals::default(),
             wake: Arc::clone(&wake),
         });
         let service = Arc::new(Self {
@@ -113,6 +119,7 @@ impl Service {
             jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
             reviews: Reviews::open(Arc::clone(&store)).await?,
             companies: Companies::open(&*store).await?,
+            waiting: WaitingRecords::open(&*store).await?,
             retry: options.retry,
             wake,
             is_shutting_down: AtomicBool::new(false),

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use crate::access::Tokens;
 use crate::bindings::Bindings;
 use crate::companies::cache::Companies;
+use crate::companies::waiting::WaitingRecords;
 use crate::host::secret_store::SecretStore;
 use crate::operations::record::Recorder;
 use crate::plugins::Plugins;
@@ -41,6 +42,7 @@ pub struct Service {
     pub(crate) jobs: Jobs,
     pub(crate) reviews: Reviews,
     pub(crate) companies: Companies,
+    pub(crate) waiting: WaitingRecords,
     pub(crate) retry: RetryPolicy,
     /// Wakes background work: something may be due.
     pub(crate) wake: Arc<Notify>,

@@ -46,6 +46,11 @@ pub(crate) struct Charged {
     pub turned: Vec<BudgetView>,
 }
 
+/// The key of a budget's row, after the company.
+pub(crate) fn budget_key(binding: Option<&BindingKey>, period: Period) -> String {
+    format!("{}\0{period}", binding.map_or("", |key| key.as_str()))
+}
+
 impl Ledger {
     /// Reads all budgets.
     ///
@@ -173,7 +178,7 @@ impl Ledger {
                 Some(Budget { company_id, binding_key, period, set, set_at: self.clock.now() })
             }
         };
-        let name = format!("{}\0{period}", binding.map_or("", |key| key.as_str()));
+        let name = budget_key(binding, period);
         let new = after.as_ref().map(|budget| store::encode("budget", budget)).transpose()?;
         let key = store::company_key(company, name.as_bytes());
         Ok((before, after, Change::always(Table::Budgets, key, new)))

@@ -14,6 +14,7 @@ use crate::host::Audit;
 use crate::host::feed::Feed;
 use crate::host::metrics::Metrics;
 use crate::money::Ledger;
+use crate::operations::refusals::{Reason, Refusals};
 use crate::versions::serving::Serving;
 use crate::work::jobs::Jobs;
 use memhost_ports::Clock;
@@ -32,6 +33,7 @@ pub(crate) struct Recorder {
     pub(crate) metrics: Metrics,
     pub(crate) ledger: Ledger,
     pub(crate) feed: Arc<Feed>,
+    pub(crate) refusals: Refusals,
     /// The background work waits for this, and begins what is due.
     pub(crate) wake: Arc<Notify>,
 }
@@ -51,6 +53,8 @@ enum Stage {
 /// What an operation has in every state. Dropping it before its end records it as interrupted, with what is known by then.
 pub(crate) struct Record {
     recorder: Arc<Recorder>,
+    /// The caller's key; none where the host itself works: each of its refusals has a record.
+    token: Option<String>,
     /// Shared with the log while the log writes it. A change meanwhile changes a copy.
     operation: Arc<Operation>,
     started: Instant,
@@ -213,6 +217,16 @@ impl Record {
         self.beside.extend(charged.writes);
         charged.turned.into_iter().for_each(|budget| self.recorder.feed.budget(budget));
         Ok(())
+    }
+
+    /// What a refusal is counted under; none where it must have a record of its own: it is written in one step with
+    /// something else, or its intent is on disk.
+    fn countable(&self, outcome: Outcome, error: Option<&OperationError>) -> Option<Reason> {
+        let has_intent = self.stage == Stage::Called && self.operation.kind.is_write();
+        if outcome != Outcome::Refused || !self.beside.is_empty() || has_intent || self.stage == Stage::Answered {
+            return None;
+        }
+        Some(Reason { token: Some(self.token.clone()?), kind: self.operation.kind, code: error?.code })
     }
 
     fn change(&mut self) -> &mut Operation {

@@ -166,10 +166,9 @@ impl Reviews {
         self.standings.write().remove(&binding);
     }
 
-    /// Removes the items of a deleted binding, whose texts must not outlive it.
-    pub(crate) async fn remove(&self, company: &CompanyId, binding: BindingId) -> Result<(), StoreError> {
-        self.forget(binding);
-        let mut rows = store::scan_all(&*self.store, Table::Reviews, &store::company_key(company, b""));
+    /// Removes the rows of a deleted binding, whose texts must not outlive it.
+    pub(crate) async fn remove(store: &dyn Store, company: &CompanyId, binding: BindingId) -> Result<(), StoreError> {
+        let mut rows = store::scan_all(store, Table::Reviews, &store::company_key(company, b""));
         let mut removed = Vec::new();
         while let Some((key, item)) = rows.next_row::<ReviewItem>("review").await? {
             if item.binding_id == binding {
@@ -177,7 +176,7 @@ impl Reviews {
             }
         }
         for page in removed.chunks(1_000) {
-            store::write(&*self.store, page).await?;
+            store::write(store, page).await?;
         }
         Ok(())
     }

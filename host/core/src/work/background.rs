@@ -25,6 +25,12 @@ const SWEEP: Duration = Duration::from_secs(600);
 /// Starts background work; it ends once the host is dropped.
 pub(crate) fn start(service: &Arc<Service>) {
     let (weak, wake) = (Arc::downgrade(service), Arc::clone(&service.wake));
+    let erasing = Arc::clone(service);
+    tokio::spawn(async move {
+        if let Err(error) = erasing.finish_erasures().await {
+            tracing::error!(%error, "an erasure that was cut short could not be finished; erase the company again");
+        }
+    });
     tokio::spawn(async move {
         let mut next_sweep = tokio::time::Instant::now() + SWEEP;
         loop {
@@ -36,12 +42,21 @@ pub(crate) fn start(service: &Arc<Service>) {
                 tracing::error!(%error, "due deliveries and jobs cannot be read");
                 LONGEST_SLEEP
             });
+            let sleep = sleep.min(service.write_ended_refusals().await);
             if tokio::time::Instant::now() >= next_sweep {
                 next_sweep = tokio::time::Instant::now() + SWEEP;
                 service.sweep_all();
                 if let Err(error) = service.sweep_keys().await {
                     tracing::error!(%error, "old idempotency keys could not be removed");
                 }
+            }
+            if service.waiting.is_time() {
+                let service = Arc::clone(&service);
+                tokio::spawn(async move {
+                    if let Err(error) = service.take_all_waiting().await {
+                        tracing::error!(%error, "records of an import wait on");
+                    }
+                });
             }
             drop(service);
             tokio::select! {
@@ -54,7 +69,7 @@ pub(crate) fn start(service: &Arc<Service>) {
 
 impl Service {
     /// Starts no more background work; due work waits for the next start. Resolves when the work in progress has ended,
-    /// or after `most`.
+    /// or after `most`, and the number of refusals is written.
     #[boxed]
     pub async fn shutdown(&self, most: Duration) {
         self.is_shutting_down.store(true, Ordering::Relaxed);
@@ -63,6 +78,19 @@ impl Service {
         while self.deliveries.in_flight() + self.jobs.in_flight() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        if let Err(error) = self.recorder.write_refusals(true).await {
+            tracing::error!(%error, "the number of refusals could not be written");
+        }
+    }
+
+    /// Writes how many refusals there were in the minutes that have ended. Answers how long to wait for the next ones.
+    async fn write_ended_refusals(&self) -> Duration {
+        if let Err(error) = self.recorder.write_refusals(false).await {
+            tracing::error!(%error, "the number of refusals could not be written");
+        }
+        let now = self.clock.now();
+        let until = self.recorder.refusals.due_at(now).map(|at| Duration::try_from(at.duration_since(now)));
+        until.and_then(Result::ok).unwrap_or(LONGEST_SLEEP).max(Duration::from_millis(1))
     }
 
     /// Starts due work; answers how long to wait for more.

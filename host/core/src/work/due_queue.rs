@@ -93,7 +93,7 @@ fn prefix<T: Due>(company: &CompanyId) -> Vec<u8> {
 }
 
 /// The key of a record, newest first.
-fn key<T: Due>(company: &CompanyId, id: Uuid) -> Vec<u8> {
+pub(crate) fn key<T: Due>(company: &CompanyId, id: Uuid) -> Vec<u8> {
     [prefix::<T>(company), id.into_bytes().map(|byte| !byte).to_vec()].concat()
 }
 

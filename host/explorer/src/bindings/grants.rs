@@ -245,7 +245,7 @@ mod tests {
             is_reviewed: true,
             request: PermissionRequest { permission: permission.clone(), reason: String::new(), optional: true },
         });
-        GrantsView { granted, asked: asked.collect(), version: None }
+        GrantsView { granted, asked: asked.collect(), requested: None, version: None }
     }
 
     #[test]

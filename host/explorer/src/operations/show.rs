@@ -83,6 +83,10 @@ fn summary(operation: &Operation) -> String {
         Outcome::Succeeded => format!("{who} {did}{through}."),
         Outcome::InProgress => format!("{tried}; the provider is still working on it."),
         Outcome::Failed => format!("{tried}, and the provider failed{took}."),
+        Outcome::Refused if operation.count > 1 => {
+            let times = count(operation.count);
+            format!("{tried} {times} times within a minute, and the host refused it before the provider was called.")
+        }
         Outcome::Refused => format!("{tried}, and the host refused it before the provider was called."),
         Outcome::Held => format!("{tried}; the host holds it and delivers it later."),
         Outcome::TimedOut => format!("{tried}, and the provider did not answer in time."),

@@ -20,14 +20,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::routes;
 use crate::failure::{ImportCodes, TombstoneCodes};
 use crate::{
-    Authorized, Body, Company, Created, Failure, HostAuthorized, NdjsonAnswer, Problem, ProblemCode, document,
+    Authorized, Body, Company, Created, Failure, HostAuthorized, NdjsonAnswer, Problem, ProblemCode, Query, document,
     permission,
 };
-use memhost_core::{BackupRequest, BackupView, Erased, Imported, Retention, Service};
+use memhost_core::{BackupRequest, BackupView, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Service};
 use memhost_types::CompanyId;
-
-/// The longest line of an import, in bytes: a record of 1 MiB whose every byte is escaped fits.
-const MAX_LINE: usize = 16 << 20;
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
@@ -42,7 +39,8 @@ pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
         }
         "/import" {
             post import => "importCompany", "Import an exported company",
-                "The body has the lines of an export. All of it or nothing. The company must not exist here.";
+                "The body has the lines of an export. All of it or nothing. The company must not exist here. Grants and \
+                 limits of the file are requests that wait for a decision, and so do the records of such bindings.";
         }
         "/erase" {
             post erase => "eraseCompany", "Erase a company",
@@ -73,7 +71,7 @@ async fn set_retention(
     Ok(Json(allowed.service.set_retention(&allowed.caller, &allowed.company, request).await?))
 }
 
-async fn export(allowed: Authorized<permission::Administer>) -> NdjsonAnswer {
+async fn export(allowed: Authorized<permission::Move>) -> NdjsonAnswer {
     // An error ends the body early, so that it lacks the last line of a complete export.
     let lines = ReceiverStream::new(allowed.service.export(&allowed.company))
         .map(|line| line.inspect_err(|error| tracing::error!(%error, "an export was cut off")));
@@ -98,20 +96,44 @@ impl OperationInput for Import {
     }
 }
 
+/// What an operator decides before an import.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Default)]
+struct ImportQuery {
+    /// Whether the grants and limits of the bindings are accepted as they are. Otherwise they are requests, and records of
+    /// such bindings wait for a decision.
+    accept_grants: bool,
+    /// `company`: records whose scope is not known become visible to the whole company. Otherwise they are refused.
+    scope: Option<ImportScope>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ImportScope {
+    Company,
+}
+
 async fn import(
-    allowed: Authorized<permission::Erase>,
+    allowed: Authorized<permission::Move>,
+    Query(query): Query<ImportQuery>,
     Import(body): Import,
 ) -> Result<Created<Imported>, Failure<ImportCodes>> {
-    let (lines, receiver) = mpsc::channel(64);
+    let options = ImportOptions {
+        accepts_grants: query.accept_grants,
+        accepts_unscoped: matches!(query.scope, Some(ImportScope::Company)),
+    };
+    // Two lines of the greatest length at most are in memory, beside the one that is imported.
+    let (lines, receiver) = mpsc::channel(1);
     let reading = tokio::spawn(read_lines(body, lines));
-    let done = allowed.service.import(&allowed.caller, &allowed.company, receiver).await;
+    let done = allowed.service.import(&allowed.caller, &allowed.company, options, receiver).await;
     reading.abort();
     Ok(Created(done?))
 }
 
 /// Splits a body into lines, with at most one line in memory.
 async fn read_lines(mut body: HttpBody, lines: mpsc::Sender<Result<String, String>>) {
-    let mut pending = Vec::new();
+    let mut pending: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
         let data = match frame.map(|frame| frame.into_data()) {
             Ok(Ok(data)) => data,
@@ -121,23 +143,29 @@ async fn read_lines(mut body: HttpBody, lines: mpsc::Sender<Result<String, Strin
                 return;
             }
         };
-        pending.extend_from_slice(&data);
-        while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
-            let rest = pending.split_off(end + 1);
-            let line = std::mem::replace(&mut pending, rest);
-            let line = String::from_utf8(line).map_err(|_| "is not UTF-8".to_owned());
-            if lines.send(line).await.is_err() {
+        // Each byte is looked at once.
+        let mut rest = &data[..];
+        while !rest.is_empty() {
+            let end = rest.iter().position(|byte| *byte == b'\n');
+            let (part, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+            if pending.len() + part.len() > MAX_IMPORT_LINE {
+                drop(lines.send(Err(format!("has a line of more than {MAX_IMPORT_LINE} bytes"))).await);
+                return;
+            }
+            pending.extend_from_slice(part);
+            rest = after;
+            if end.is_some() && lines.send(text_of(std::mem::take(&mut pending))).await.is_err() {
                 return;
             }
         }
-        if pending.len() > MAX_LINE {
-            drop(lines.send(Err(format!("has a line of more than {MAX_LINE} bytes"))).await);
-            return;
-        }
     }
     if !pending.is_empty() {
-        drop(lines.send(String::from_utf8(pending).map_err(|_| "is not UTF-8".to_owned())).await);
+        drop(lines.send(text_of(pending)).await);
     }
+}
+
+fn text_of(line: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! The data directory: its owner, its format, and its lock, which one process has at a time.
 
 use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -145,6 +145,13 @@ impl Log {
         companies.entry(company.clone()).or_default().next()
     }
 
+    /// Takes back a number that stays without a record.
+    pub(super) fn take_back(&self, company: &CompanyId, sequence: u64) {
+        if let Some(state) = self.companies.lock().get_mut(company) {
+            state.take_back(sequence);
+        }
+    }
+
     /// Takes the number of an imported operation.
     pub(super) fn give_out(&self, company: &CompanyId, sequence: u64) -> Result<(), StoreError> {
         let mut companies = self.companies.lock();

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::state::last;
-use super::{SledStore, failed, keys, remove, sums};
+use super::{SledStore, failed, keys, newest, remove, sums};
 use crate::{Commit, LogPage, OperationLog, StoreError, TableWrite};
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, RollupKey};
 
@@ -15,6 +15,12 @@ use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, 
 impl OperationLog for SledStore {
     fn take_sequence(&self, company: &CompanyId) -> Option<u64> {
         self.log.as_ref().map(|log| log.next_sequence(company))
+    }
+
+    fn return_sequence(&self, company: &CompanyId, sequence: u64) {
+        if let Some(log) = &self.log {
+            log.take_back(company, sequence);
+        }
     }
 
     async fn reserve_sequences(&self, _company: &CompanyId) -> Result<(), StoreError> {
@@ -51,6 +57,11 @@ impl OperationLog for SledStore {
         self.reader(company)?.page(filter, before, limit)
     }
 
+    async fn newest_operations(&self, company: &CompanyId, count: u64) -> Result<Option<u64>, StoreError> {
+        let company = company.clone();
+        self.blocking("reading", move |trees, companies| newest::of(trees, companies, &company, count)).await
+    }
+
     async fn operation_range(&self, company: &CompanyId) -> Result<Option<(u64, u64)>, StoreError> {
         let last = last(&self.companies, company);
         self.trees.disk.alive()?;
@@ -84,6 +95,10 @@ impl OperationLog for SledStore {
         }
         self.companies.lock().remove(company);
         Ok(())
+    }
+
+    fn check_sums(&self, company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
+        sums::check(company, key, value)
     }
 
     async fn import_operation(&self, operation: Operation) -> Result<(), StoreError> {

@@ -32,6 +32,17 @@ impl CompanyState {
     }
 }
 
+impl CompanyState {
+    /// Takes back a number that stays without a record. The last one is given out again, so that a flood of refusals
+    /// leaves no gap.
+    pub(super) fn take_back(&mut self, sequence: u64) {
+        self.open.remove(&sequence);
+        if self.last == sequence {
+            self.last -= 1;
+        }
+    }
+}
+
 /// The highest number that a company's operations have.
 pub(super) fn last(companies: &Companies, company: &CompanyId) -> u64 {
     companies.lock().get(company).map_or(0, |state| state.last)

@@ -60,6 +60,17 @@ pub(super) fn add(trees: &Trees, applied: &[Applied]) -> Result<(), StoreError> 
     trees.disk.wrote("summing", tree.apply_batch(batch))
 }
 
+/// Whether a row from outside is one of these. Answers the highest number that it says is summed, or 0.
+pub(super) fn check(company: &CompanyId, key: &[u8], value: &[u8]) -> Option<u64> {
+    if key.starts_with(&keys::sums(company, None)) {
+        let (row, _): (RollupKey, Rollup) = decode("sums", value).ok()?;
+        return (keys::sum(company, &row) == key).then_some(0);
+    }
+    let block = keys::sequence(key).filter(|block| keys::summed(company, *block) == key)?;
+    let last = Posting::decode(value)?.descending().next()?;
+    block.checked_mul(keys::BLOCK)?.checked_add(last)
+}
+
 /// The rows of some days, with the operations that are known in memory only.
 pub(super) fn rows(
     trees: &Trees,

@@ -60,6 +60,7 @@ fn operation(
         log: Vec::new(),
         cited: Vec::new(),
         payload: None,
+        count: 1,
     }
 }
 

@@ -149,7 +149,8 @@ fn is_new_data(table: Table) -> bool {
         | Table::Budgets
         | Table::Reviews
         | Table::Events
-        | Table::EventIndex => true,
+        | Table::EventIndex
+        | Table::Waiting => true,
     }
 }
 

@@ -12,7 +12,8 @@ use crate::versions::BreakerState;
 use crate::versions::choice::{Choice, WaitingBuild, choose};
 use crate::versions::serving::Serving;
 use memhost_types::{
-    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion, ServingVersion, Target,
+    AgentId, Binding, BindingKey, CompanyId, Digest, Grants, PermissionRequest, RejectedVersion, RequestedGrants,
+    ServingVersion, Target,
 };
 
 /// A binding as it is shown.
@@ -98,6 +99,9 @@ pub struct GrantsView {
     pub granted: Grants,
     /// What the newest build asks for, and whether somebody has decided about it.
     pub asked: Vec<AskedView>,
+    /// What an import asked for, until an operator decides about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested: Option<RequestedGrants>,
     /// The version that asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<semver::Version>,
@@ -156,6 +160,7 @@ impl Service {
                 "the secret `{name}` is granted and not set, or not with this key; `memhost secret create {name}` sets it"
             ));
         }
+        view.warnings.extend(self.waiting_warning(&binding));
         for (target, target_key) in self.bindings.targets(company) {
             match target {
                 _ if target_key != *key => {}
@@ -201,6 +206,7 @@ impl Service {
         };
         Ok(GrantsView {
             granted: binding.grants.clone(),
+            requested: binding.requested.clone(),
             asked: requests.iter().map(view).collect(),
             version: newest.map(|build| build.version().clone()),
         })

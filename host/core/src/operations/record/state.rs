@@ -9,6 +9,7 @@ use super::{Record, Recorder, Stage};
 use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::host::Audit;
+use crate::operations::refusals::Taken;
 use memhost_store::TableWrite;
 use memhost_types::{Operation, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, SourceKind, SourceRef};
 
@@ -111,9 +112,11 @@ impl Opened {
             log: Vec::new(),
             cited: Vec::new(),
             payload: None,
+            count: 1,
         };
         Ok(Self(Record {
             recorder: Arc::clone(recorder),
+            token: (!caller.is_host()).then(|| caller.key().to_owned()),
             operation: Arc::new(operation),
             started,
             stage: Stage::Open,
@@ -178,13 +181,30 @@ impl Ending {
                 (Err(ServiceError::Operation { operation_id, outcome, error: error.clone() }), outcome, Some(error))
             }
         };
+        let reason = record.countable(outcome, error.as_ref()).filter(|_| answer.is_err());
         record.end(outcome, error);
         let recorder = Arc::clone(&record.recorder);
+        if let Some(reason) = reason {
+            match recorder.refusals.take(&record.operation.company_id, reason, operation_id, recorder.clock.now()) {
+                Taken::Again(first) => {
+                    recorder.store.return_sequence(&record.operation.company_id, operation_id.sequence());
+                    return Concluded(answer.map_err(|error| error.recorded_as(first)));
+                }
+                Taken::First { is_of_others, ended } => {
+                    if is_of_others {
+                        record.change().principal = Recorder::principal_of_others();
+                    }
+                    if let Err(error) = recorder.write_displaced(ended).await {
+                        tracing::error!(%error, "the number of earlier refusals could not be written");
+                    }
+                }
+            }
+        }
         let operation = Arc::clone(&record.operation);
         let is_write = operation.kind.is_write();
         let write = || recorder.store.write_operation(Arc::clone(&operation), record.beside.clone());
         let commit = write();
-        // Refusals always wait for the disk. This slows down a caller that floods the host with refused calls.
+        // A refusal that is written always waits for the disk, also with relaxed audit.
         let may_go_on = recorder.audit == Audit::Relaxed && !is_write && operation.error.is_none();
         if may_go_on && !recorder.store.is_behind(&operation.company_id) {
             recorder.feed.operation(&operation);
@@ -209,7 +229,10 @@ impl Ending {
                 answer
             }
             Err(error) if may_be_done => Err(ServiceError::Unrecorded { operation_id, error }),
-            Err(error) => Err(ServiceError::Audit(error)),
+            Err(error) => {
+                recorder.refusals.not_written(&operation.company_id, operation_id);
+                Err(ServiceError::Audit(error))
+            }
         })
     }
 }

@@ -1,0 +1,219 @@
+//! What a line of an import may say. Every row is read as what its table holds, must have the key that follows from it, and
+//! may name nothing that is not its own company's. Nothing here depends on the state of the host.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::bindings::StoredTarget;
+use crate::companies::Retention;
+use crate::companies::export::Line;
+use crate::money::budget_key;
+use crate::work::due_queue::{Due, key as due_key};
+use memhost_store::{self as store, Table};
+use memhost_types::{
+    Activity, Binding, Budget, CompanyId, CostEvent, Delivery, Event, FinanceEvent, Job, Operation, OperationId,
+    Outcome, ReviewItem, Snippet,
+};
+
+/// The most JSON values in one line. The largest record, with 256 KiB of metadata, has fewer.
+const MOST_VALUES: usize = 200_000;
+/// The most attempts and revisions: nothing that counts on from there overflows.
+const MOST_COUNT: u64 = 1 << 52;
+const MOST_ATTEMPTS: u32 = 1 << 30;
+
+/// A row that was read, with the key that it has in its company.
+pub(super) enum Row {
+    Retention(Retention),
+    Binding(Box<Binding>),
+    Target(StoredTarget),
+    Activity(Activity),
+    Job(Box<Job>),
+    Delivery(Box<Delivery>),
+    CostEvent(CostEvent),
+    FinanceEvent(FinanceEvent),
+    Budget(Budget),
+    Review(Box<ReviewItem>),
+    Event(Box<Event>),
+    /// The store checks it.
+    Sums,
+}
+
+/// Reads a line. The number of its values is bounded before anything is allocated for them; their depth is bounded by the
+/// parser.
+pub(super) fn line(text: &str) -> Result<Line, String> {
+    if values(text.as_bytes()) > MOST_VALUES {
+        return Err(format!("has more than {MOST_VALUES} JSON values"));
+    }
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// How many JSON values a text has, at most.
+fn values(text: &[u8]) -> usize {
+    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in text {
+        match (is_text, is_escaped, byte) {
+            (true, true, _) => is_escaped = false,
+            (true, false, b'\\') => is_escaped = true,
+            (_, _, b'"') => is_text = !is_text,
+            (false, _, b',' | b'[' | b'{' | b':') => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// Reads a row of a table, and checks that `key` is its own.
+pub(super) fn row(company: &CompanyId, table: Table, key: &[u8], value: &Value) -> Result<Row, String> {
+    if is_of_another(company, value) {
+        return Err("belongs to another company".to_owned());
+    }
+    let row = match table {
+        Table::Companies => Row::Retention(read(value)?),
+        Table::Bindings => Row::Binding(read(value)?),
+        Table::Targets => Row::Target(read(value)?),
+        Table::Activity => Row::Activity(read(value)?),
+        Table::Jobs => Row::Job(read(value)?),
+        Table::Deliveries => Row::Delivery(read(value)?),
+        Table::CostEvents => Row::CostEvent(read(value)?),
+        Table::FinanceEvents => Row::FinanceEvent(read(value)?),
+        Table::Budgets => Row::Budget(read(value)?),
+        Table::Reviews => Row::Review(read(value)?),
+        Table::Events => Row::Event(read(value)?),
+        Table::Sums => return Ok(Row::Sums),
+        _ => return Err("is of a table that is not imported".to_owned()),
+    };
+    if !row.has_key(company, key) {
+        return Err("has a key that is not its own".to_owned());
+    }
+    row.check()?;
+    Ok(row)
+}
+
+fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
+    T::deserialize(value).map_err(|error| error.to_string())
+}
+
+impl Row {
+    /// What is stored: only what was read.
+    pub(super) fn encode(&self) -> Result<Vec<u8>, store::StoreError> {
+        match self {
+            Self::Retention(row) => store::encode("retention", row),
+            Self::Binding(row) => store::encode("binding", row),
+            Self::Target(row) => store::encode("binding target", row),
+            Self::Activity(row) => store::encode("activity", row),
+            Self::Job(row) => store::encode("job", row),
+            Self::Delivery(row) => store::encode("delivery", row),
+            Self::CostEvent(row) => store::encode("cost event", row),
+            Self::FinanceEvent(row) => store::encode("finance event", row),
+            Self::Budget(row) => store::encode("budget", row),
+            Self::Review(row) => store::encode("review", row),
+            Self::Event(row) => store::encode("event", row),
+            Self::Sums => Ok(Vec::new()),
+        }
+    }
+
+    fn has_key(&self, company: &CompanyId, found: &[u8]) -> bool {
+        let found = store::company_key(company, found);
+        let is = |rest: &[u8]| found == store::company_key(company, rest);
+        match self {
+            Self::Retention(_) => is(b"retention"),
+            Self::Binding(row) => row.company_id == *company && is(row.key.as_str().as_bytes()),
+            Self::Target(row) => row.company_id == *company && is(row.row_key().as_bytes()),
+            Self::Activity(row) => row.company_id == *company && found == store::newest_first(company, row.id),
+            Self::Job(row) => row.company_id == *company && found == due_key::<Job>(company, row.id()),
+            Self::Delivery(row) => row.company_id == *company && found == due_key::<Delivery>(company, row.id()),
+            Self::CostEvent(row) => {
+                let of_operation = store::newest_first(company, row.operation_id.uuid());
+                row.company_id == *company && found.starts_with(&of_operation) && found.len() == of_operation.len() + 4
+            }
+            Self::FinanceEvent(row) => row.company_id == *company && found == store::newest_first(company, row.id),
+            Self::Budget(row) => {
+                row.company_id == *company && is(budget_key(row.binding_key.as_ref(), row.period).as_bytes())
+            }
+            Self::Review(row) => row.company_id == *company && found == store::newest_first(company, row.id.0),
+            Self::Event(row) => row.company_id == *company && found == store::newest_first(company, row.id),
+            Self::Sums => true,
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let say = |error: memhost_types::FieldError| error.to_string();
+        match self {
+            Self::Retention(row) if row.has_zero() => Err("has the retention 0".to_owned()),
+            Self::Binding(row) => {
+                if row.revision == 0 || row.revision > MOST_COUNT {
+                    return Err(format!("has the revision {}", row.revision));
+                }
+                row.policy.check().map_err(say)
+            }
+            Self::Job(row) if row.attempts > MOST_ATTEMPTS || row.failures > MOST_ATTEMPTS => {
+                Err("has more attempts than a job can have".to_owned())
+            }
+            Self::Delivery(row) if row.attempts > MOST_ATTEMPTS => {
+                Err("has more attempts than a delivery can have".to_owned())
+            }
+            Self::FinanceEvent(row) => row.entered.check().map_err(say),
+            Self::Budget(row) if !(0.0..=1.0).contains(&row.set.warn_share) => {
+                Err(format!("has the warnShare {}; 0 to 1 is allowed", row.set.warn_share))
+            }
+            Self::Event(row) => row.event.check().map_err(say),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks an operation; `after` is the number of the one before it.
+pub(super) fn operation(company: &CompanyId, operation: &Operation, after: Option<u64>) -> Result<(), String> {
+    /// Numbers without a record between two operations: those of calls that a crash has cut off, and of refusals.
+    const MOST_GAP: u64 = 1 << 24;
+    /// What is left for the company's own operations.
+    const LEFT: u64 = 1 << 32;
+    let foreign = |found: &CompanyId| found != company;
+    let sources = operation.source.iter().map(|source| &source.company_id);
+    if [&operation.company_id, &operation.scope.company_id].into_iter().chain(sources).any(foreign) {
+        return Err("belongs to another company".to_owned());
+    }
+    let sequence = operation.id.sequence();
+    let is_next = after.is_none_or(|after| sequence > after && sequence - after <= MOST_GAP);
+    if sequence == 0 || sequence > OperationId::MAX_SEQUENCE - LEFT || !is_next {
+        return Err(format!("has the number {sequence}, which does not follow on the operation before it"));
+    }
+    if operation.outcome == Outcome::InProgress || operation.count == 0 {
+        return Err("is an operation that has not ended".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks what a record says of where it came from.
+pub(super) fn record(company: &CompanyId, snippet: &Snippet) -> Result<(), String> {
+    match &snippet.source {
+        Some(source) if source.company_id != *company => Err("has a source of another company".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a value names another company anywhere: the host would use such a scope or source.
+fn is_of_another(company: &CompanyId, value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(name, value)| {
+            (name == "companyId" && value.as_str().is_some_and(|found| found != company.as_str()))
+                || is_of_another(company, value)
+        }),
+        Value::Array(items) => items.iter().any(|item| is_of_another(company, item)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        assert_eq!(values(br#"{"a":[1,2],"b":"[,:{\",,\\"}"#), 7);
+        let many = format!("[{}1]", "1,".repeat(MOST_VALUES));
+        assert!(line(&many).is_err_and(|error| error.contains("more than")));
+        let deep = "[".repeat(100_000);
+        assert!(line(&deep).is_err_and(|error| error.contains("recursion")));
+    }
+}

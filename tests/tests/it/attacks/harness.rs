@@ -1,0 +1,361 @@
+//! A host in a process of its own, and what is measured beside an attack.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use memhost_tests::measure::{Timings, show};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Attack, mib};
+
+const OPERATOR: &str = "mh_operator_of_the_attacked_host";
+/// How long a call may take in the short form. It is there so that a host that hangs fails the test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One round of an attacker, with the number of the round.
+pub(super) type Round = fn(&Host, u64) -> Result<(), String>;
+
+/// A host that listens, and its companies `evil` and `neighbour`.
+pub(super) struct Host {
+    child: Child,
+    address: String,
+    directory: TempDir,
+    quiet: u64,
+    /// An agent's token of `evil`.
+    pub(super) agent: String,
+    /// A revoked token of `evil`.
+    pub(super) revoked: String,
+    /// Connections that the attackers hold open.
+    pub(super) held: Mutex<Vec<TcpStream>>,
+}
+
+/// A status and a body.
+pub(super) type Answer = (u16, String);
+
+impl Host {
+    pub(super) fn start() -> Self {
+        let directory = TempDir::new().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--token", OPERATOR, "--data-dir"])
+            .arg(directory.path().join("data"))
+            .env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir())
+            .env("HOME", directory.path())
+            .env("XDG_CONFIG_HOME", directory.path().join("config"))
+            .env_remove("MEMHOST_COMPANY")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = lines.find_map(|line| {
+            let line = line.unwrap();
+            let rest = line.split_once("127.0.0.1:")?.1;
+            let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            (!port.is_empty() && port != "0").then(|| format!("127.0.0.1:{port}"))
+        });
+        // Somebody must read what the program goes on to say.
+        std::thread::spawn(move || lines.for_each(drop));
+        let mut host = Self {
+            child,
+            address: address.expect("the host says where it listens"),
+            directory,
+            quiet: 0,
+            agent: String::new(),
+            revoked: String::new(),
+            held: Mutex::default(),
+        };
+        for company in ["evil", "neighbour"] {
+            let records =
+                json!({"scope": {"companyId": company}, "records": [{"text": format!("a fact of {company}")}]});
+            host.fine(&format!("/runtime/v1/companies/{company}/records"), &records);
+        }
+        let tokens = "/control/v1/companies/evil/tokens";
+        let made = host.fine(tokens, &json!({"name": "a", "role": "agent", "agentId": "ada"}));
+        host.agent = made["value"].as_str().unwrap().to_owned();
+        let made = host.fine(tokens, &json!({"name": "r", "role": "auditor"}));
+        host.revoked = made["value"].as_str().unwrap().to_owned();
+        let id = made["id"].as_str().unwrap();
+        let (status, text) = host.send("DELETE", &format!("{tokens}/{id}"), OPERATOR, &[], b"").unwrap();
+        assert!(status < 300, "{status} {text}");
+        host.quiet = host.resident();
+        host
+    }
+
+    fn fine(&self, path: &str, body: &Value) -> Value {
+        let (status, text) = self.as_operator(path, body).unwrap();
+        assert!(status < 300, "{path}: {status} {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    pub(super) fn as_operator(&self, path: &str, body: &Value) -> Result<Answer, String> {
+        self.send("POST", path, OPERATOR, &[("content-type", "application/json")], body.to_string().as_bytes())
+    }
+
+    pub(super) fn import(&self, company: &str, body: &[u8]) -> Result<Answer, String> {
+        let path = format!("/control/v1/companies/{company}/import");
+        self.send("POST", &path, OPERATOR, &[("content-type", "application/x-ndjson")], body)
+    }
+
+    /// As the agent of `evil`.
+    pub(super) fn post(&self, path: &str, body: &str) -> Result<Answer, String> {
+        self.send("POST", path, &self.agent, &[("content-type", "application/json")], body.as_bytes())
+    }
+
+    pub(super) fn get(&self, path: &str) -> Result<Answer, String> {
+        self.send("GET", path, OPERATOR, &[], b"")
+    }
+
+    /// A request on a connection of its own, byte for byte.
+    pub(super) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        token: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answer, String> {
+        let mut head =
+            format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n", self.address);
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("connection: close\r\ncontent-length: {}\r\n\r\n", body.len()));
+        self.raw(&[head.as_bytes(), body].concat())
+    }
+
+    pub(super) fn connect(&self) -> Result<TcpStream, String> {
+        let stream = TcpStream::connect(&self.address).map_err(|error| format!("no connection: {error}"))?;
+        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE))).unwrap();
+        Ok(stream)
+    }
+
+    /// Sends bytes and reads the answer until the end. A connection that the host closes without an answer has status 0.
+    pub(super) fn raw(&self, bytes: &[u8]) -> Result<Answer, String> {
+        let mut stream = self.connect()?;
+        // The host may answer and close before it has read everything.
+        let _ = stream.write_all(bytes);
+        let mut answer = Vec::new();
+        match stream.read_to_end(&mut answer) {
+            Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+                return Err(format!("no end of the answer within {} s", PATIENCE.as_secs()));
+            }
+            _ => {}
+        }
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        // A body in chunks: the first one is enough for what is asked here.
+        let body = body.find(['{', '[']).map_or(body, |start| &body[start..]);
+        Ok((status, body.to_owned()))
+    }
+
+    /// A command of the program against this host, as the operator.
+    pub(super) fn command(&self, arguments: &[&str]) -> Output {
+        let home = self.directory.path().join("home");
+        std::fs::create_dir_all(&home).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
+            .args(arguments)
+            .env("MEMHOST_URL", format!("http://{}", self.address))
+            .env("MEMHOST_TOKEN", OPERATOR)
+            .env("HOME", &home)
+            .env("XDG_CONFIG_HOME", &home)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    /// The memory of the process, in bytes.
+    pub(super) fn resident(&self) -> u64 {
+        resident(self.child.id())
+    }
+
+    pub(super) fn quiet_bytes(&self) -> u64 {
+        self.quiet
+    }
+
+    /// Whether the host is there, and the neighbour finds its own record and nothing else.
+    pub(super) fn is_well(&self) -> Result<(), String> {
+        let (status, text) = self.get("/healthz")?;
+        if status != 200 {
+            return Err(format!("/healthz answers {status} {text}"));
+        }
+        self.ask_neighbour()
+    }
+
+    fn ask_neighbour(&self) -> Result<(), String> {
+        let ask = json!({"scope": {"companyId": "neighbour"}, "query": "fact"});
+        let (status, text) = self.as_operator("/runtime/v1/companies/neighbour/query", &ask)?;
+        match status == 200 && text.contains("a fact of neighbour") && !text.contains("evil") {
+            true => Ok(()),
+            false => Err(format!("the neighbour is answered {status} {text}")),
+        }
+    }
+
+    /// Runs an attack for some rounds. Answers what the host did wrong, each thing once, and the most memory that it had.
+    pub(super) fn besieged(&self, attack: &Attack, rounds: u64) -> (Vec<String>, u64) {
+        let (errors, running) = (Mutex::new(Vec::new()), AtomicU64::new(attack.threads as u64));
+        let (errors, running) = (&errors, &running);
+        let most = std::thread::scope(|scope| {
+            for thread in 0..attack.threads as u64 {
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        if let Err(error) = (attack.run)(self, thread * rounds + round) {
+                            errors.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+                        }
+                    }
+                    running.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            let mut most = 0;
+            while running.load(Ordering::Relaxed) > 0 {
+                most = most.max(self.resident());
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            most
+        });
+        // While what the attackers hold is still held.
+        if let Err(error) = self.is_well() {
+            errors.lock().unwrap_or_else(PoisonError::into_inner).push(format!("during it: {error}"));
+        }
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner).split_off(0);
+        errors.sort();
+        errors.dedup();
+        errors.truncate(5);
+        (errors, most)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn resident(process: u32) -> u64 {
+    let status =
+        std::fs::read_to_string(Path::new("/proc").join(process.to_string()).join("status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+/// What an attack did.
+pub(super) struct Measured {
+    quiet_bytes: u64,
+    max_bytes: u64,
+    quiet: Timings,
+    harmless: Timings,
+    attacked: Timings,
+    health: Duration,
+    errors: Vec<String>,
+}
+
+/// A harmless caller, in the attacker's place.
+fn harmless(host: &Host, _: u64) -> Result<(), String> {
+    let ask = json!({"scope": {"companyId": "evil", "agentId": "ada"}, "query": "fact"});
+    host.post("/runtime/v1/companies/evil/query", &ask.to_string()).map(drop)
+}
+
+/// Runs an attack beside the neighbour, on a host of its own.
+pub(super) fn measure(attack: &Attack, time: Duration) -> Measured {
+    let host = Host::start();
+    let (quiet, ..) = phase(&host, None, 0, time);
+    let quiet_bytes = host.resident();
+    let (harmless, ..) = phase(&host, Some(harmless), attack.threads, time);
+    let (attacked, max_bytes, health, errors) = phase(&host, Some(attack.run), attack.threads, time);
+    Measured { quiet_bytes, max_bytes, quiet, harmless, attacked, health, errors }
+}
+
+fn phase(host: &Host, run: Option<Round>, threads: usize, time: Duration) -> (Timings, u64, Duration, Vec<String>) {
+    let (stop, most, errors) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::new(Vec::new()));
+    let (stop, most, errors) = (&stop, &most, &errors);
+    let goes_on = || !stop.load(Ordering::Relaxed);
+    let note = |error: String| errors.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+    let (latencies, health) = std::thread::scope(|scope| {
+        for thread in 0..threads as u64 {
+            scope.spawn(move || {
+                let mut round = thread << 32;
+                while goes_on() {
+                    if let Some(Err(error)) = run.map(|run| run(host, round)) {
+                        note(error);
+                    }
+                    round += 1;
+                }
+            });
+        }
+        let neighbour = scope.spawn(move || {
+            let mut all = Vec::new();
+            while goes_on() {
+                let started = Instant::now();
+                host.ask_neighbour().unwrap_or_else(note);
+                all.push(started.elapsed());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            all
+        });
+        let health = scope.spawn(move || {
+            let mut longest = Duration::ZERO;
+            while goes_on() {
+                let started = Instant::now();
+                if let Err(error) = host.get("/healthz") {
+                    note(error);
+                }
+                longest = longest.max(started.elapsed());
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            longest
+        });
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            most.fetch_max(host.resident(), Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        stop.store(true, Ordering::Relaxed);
+        (neighbour.join().unwrap(), health.join().unwrap())
+    });
+    host.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner).split_off(0);
+    errors.sort();
+    errors.dedup();
+    errors.truncate(5);
+    (Timings::new(latencies), most.load(Ordering::Relaxed), health, errors)
+}
+
+impl Measured {
+    pub(super) fn row(&self, name: &str) -> Vec<String> {
+        let bytes = |bytes| format!("{} MiB", mib(bytes));
+        vec![
+            name.to_owned(),
+            bytes(self.quiet_bytes),
+            bytes(self.max_bytes),
+            show(self.quiet.p99()),
+            show(self.harmless.p99()),
+            show(self.attacked.p99()),
+            show(self.health),
+        ]
+    }
+
+    /// What breaks the figures.
+    pub(super) fn wrong(&self, name: &str) -> Vec<String> {
+        let mut wrong: Vec<String> = self.errors.iter().map(|error| format!("{name}: {error}")).collect();
+        let most = 2 * self.quiet_bytes + (256 << 20);
+        if self.max_bytes > most {
+            wrong.push(format!("{name}: {} MiB of memory; at most {} MiB", mib(self.max_bytes), mib(most)));
+        }
+        let most = (3 * self.harmless.p99()).max(Duration::from_millis(10));
+        if self.attacked.p99() > most {
+            wrong.push(format!("{name}: the neighbours' p99 is {}; at most {}", show(self.attacked.p99()), show(most)));
+        }
+        if self.health > Duration::from_millis(100) {
+            wrong.push(format!("{name}: /healthz took {}; at most 100 ms", show(self.health)));
+        }
+        wrong
+    }
+}

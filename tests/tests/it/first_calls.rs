@@ -1,0 +1,58 @@
+//! The first calls of a company, at the same time: all of them find its first binding.
+
+use memhost_tests::TestHost;
+use serde_json::json;
+
+use super::support::Api;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_company_accepts_many_first_events_at_once() {
+    let host = TestHost::new(&[]).await.unwrap();
+    for round in 0..24 {
+        let mut events = tokio::task::JoinSet::new();
+        for n in 0..16 {
+            let (api, company) = (Api::new(&host), format!("new{round}"));
+            events.spawn(async move {
+                let event = json!({
+                    "hookKind": "manual_capture", "hookId": format!("first-{n}"), "triggeredAt": "2026-11-20T10:00:00Z",
+                    "scope": {"companyId": company}, "source": {"kind": "manual_note", "companyId": company},
+                    "payload": {"text": "a first fact"}, "waitMs": 10_000,
+                });
+                api.post(&format!("/runtime/v1/companies/{company}/hooks"), &event).await.fine()
+            });
+        }
+        for receipt in events.join_all().await {
+            assert_eq!(receipt["deliveries"].as_array().unwrap().len(), 1, "{receipt}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_company_accepts_many_first_calls_of_every_kind_at_once() {
+    let host = TestHost::new(&[]).await.unwrap();
+    for round in 0..4 {
+        let mut calls = tokio::task::JoinSet::new();
+        for n in 0..180 {
+            let (api, company) = (Api::new(&host), format!("first{round}"));
+            calls.spawn(async move {
+                let scope = json!({"companyId": company});
+                let source = json!({"kind": "manual_note", "companyId": company});
+                let hook = json!({
+                    "hookKind": "manual_capture", "hookId": format!("h{n}"), "triggeredAt": "2026-11-20T10:00:00Z",
+                    "scope": scope, "source": source, "payload": {"text": "a fact"},
+                });
+                let (path, body) = match n % 4 {
+                    0 => ("capture", json!({"scope": scope, "source": source, "payload": {"text": "a fact"}})),
+                    1 => ("records", json!({"scope": scope, "records": [{"text": "a fact"}]})),
+                    2 => ("query", json!({"scope": scope, "query": "a fact"})),
+                    _ => ("hooks", hook),
+                };
+                let answer = api.post(&format!("/runtime/v1/companies/{company}/{path}"), &body).await;
+                (path, answer.status, answer.text)
+            });
+        }
+        let answers = calls.join_all().await;
+        let wrong: Vec<_> = answers.iter().filter(|(_, status, _)| !(200..300).contains(status)).collect();
+        assert!(wrong.is_empty(), "{} of {}: {wrong:?}", wrong.len(), answers.len());
+    }
+}
