@@ -69,6 +69,9 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
     let before = operations().await;
 
     room.0.store(RESERVE - 1, Ordering::SeqCst);
+    // The level is what the last write or look found; a thread looks several times a second.
+    let ready = async || api.send(Method::Get, "/readyz", None, &[]).await.text;
+    eventually("the level changes", async || ready().await.contains("only reads")).await;
     refused(&write(&api, "new").await);
     refused(&api.post(&format!("{company}/tokens"), &json!({ "name": "new", "role": "auditor" })).await);
     refused(&api.put(&format!("{company}/secrets/new"), &secret).await);
@@ -94,8 +97,7 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
     assert!(metrics.contains("memhost_disk{state=\"low\"} 1"), "{metrics}");
 
     room.0.store(RESERVE / 4 - 1, Ordering::SeqCst);
-    // The level is what the last write or look found; a thread looks several times a second.
-    eventually("the level changes", async || query(&api).await.status == 503).await;
+    eventually("the level changes again", async || query(&api).await.status == 503).await;
     refused(&query(&api).await);
     assert_eq!(api.send(Method::Get, "/readyz", None, &[]).await.status, 503);
     assert_eq!(api.send(Method::Get, "/healthz", None, &[]).await.status, 200);
