@@ -111,7 +111,7 @@ mod tests {
         let root = Directory::open(place.path()).unwrap();
         let tree = root.make_below("tree".as_ref()).unwrap();
         let mut last = tree.make_below("d".as_ref()).unwrap();
-        for _ in 0..5_000 {
+        for _ in 0..1_000 {
             last.create("file".as_ref()).unwrap();
             last = last.make_below("d".as_ref()).unwrap();
         }

@@ -168,7 +168,8 @@ async fn floods_log() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn floods_storage() {
-    let host = host_with("floods-storage").await;
+    // What the host computes to store it counts, too.
+    let host = host_with_limits("floods-storage", BindingLimits { call_cpu_ms: 60_000, ..tight() }).await;
     let answer = host.query("hostile", "x").await.unwrap();
     let refused = answer.iter().find(|snippet| snippet.handle.provider_record_id.as_str() == "refused").unwrap();
     assert!(refused.text.contains("storageBytes"), "{}", refused.text);

@@ -93,7 +93,7 @@ fn abuse(how: &str, n: u64) -> Result<u64, ErrorCode> {
         "random" => drop(wasip2::random::random::get_random_bytes(1 << 40)),
         _ => {
             let pollable = subscribe_duration(0);
-            let all: Vec<_> = (0..200_000).map(|_| &pollable).collect();
+            let all: Vec<_> = (0..20_000).map(|_| &pollable).collect();
             return Ok(wasip2::io::poll::poll(&all).len() as u64);
         }
     }
