@@ -99,6 +99,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     options.vault_key_file = args.vault_key_file.or(options.vault_key_file);
     options.sandbox.outgoing_roots = args.outgoing_roots.or(options.sandbox.outgoing_roots);
     options.audit = args.audit.unwrap_or(options.audit);
+    let files = server::raise_open_files();
+    tracing::debug!(files, "the process may open so many files");
     let service = Service::open(options).await.map_err(CliError::host)?;
     let (token, made) = match args.token {
         Some(token) => (AdminToken::known(&token).map_err(CliError::host)?, None),

@@ -151,6 +151,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::NoVersion { .. } => Code::NoVersion,
         ServiceError::NoOperation { .. } => Code::NoOperation,
         ServiceError::NoSecret { .. } => Code::NoSecret,
+        ServiceError::TooManyStreams { .. } => Code::TooManyStreams,
         ServiceError::Erased { .. } => Code::CompanyErased,
         ServiceError::Importing { .. } => Code::Importing,
         ServiceError::Denied(_) => Code::Forbidden,
