@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use memhost_server::{AdminToken, Endpoint, ServerOptions, Surfaces};
+use memhost_server::{AdminToken, Endpoint, Surfaces};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -40,7 +40,7 @@ impl Serving {
         let stopped = async move {
             let _ = stopped.await;
         };
-        let served = memhost_server::run(endpoints, service, token, ServerOptions::default(), stopped);
+        let served = memhost_server::run(endpoints, service, token, host.surfaces.clone(), stopped);
         Ok(Self { url, stop, task: tokio::spawn(async move { Ok(served.await?) }) })
     }
 

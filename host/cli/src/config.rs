@@ -15,7 +15,7 @@ use memhost_embeddings::{EmbeddingsOptions, EndpointOptions};
 use memhost_explorer::{LinkTemplate, SourceLinks};
 use memhost_integrations::IntegrationOptions;
 use memhost_sandbox::{CompileLimits, Compiler, SandboxOptions};
-use memhost_server::{Address, ServerOptions};
+use memhost_server::{Address, ConnectionOptions, ServerOptions};
 use memhost_types::Digest;
 
 /// The content of the file. Relative paths start from its directory.
@@ -48,6 +48,7 @@ pub(super) struct HostConfig {
     /// The collector of traces.
     pub(super) otlp_endpoint: Option<String>,
     embeddings: EmbeddingsConfig,
+    connections: ConnectionOptions,
 }
 
 /// The source of vectors; the installed model by default.
@@ -59,7 +60,7 @@ struct EmbeddingsConfig {
 }
 
 /// Every key of [`HostConfig`].
-const KEYS: [&str; 24] = [
+const KEYS: [&str; 25] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -84,6 +85,7 @@ const KEYS: [&str; 24] = [
     "run_link",
     "otlp_endpoint",
     "embeddings",
+    "connections",
 ];
 
 /// The options from a configuration file.
@@ -130,6 +132,7 @@ impl HostConfig {
             issue: link("issue_link", self.issue_link, LinkTemplate::of_issue)?,
             run: link("run_link", self.run_link, LinkTemplate::of_run)?,
         };
+        let connections = in_ranges(self.connections)?;
         let defaults = options.sandbox;
         options.sandbox = SandboxOptions {
             instances: in_range("instances", self.instances.unwrap_or(defaults.instances), 8, 100_000)?,
@@ -156,7 +159,10 @@ impl HostConfig {
             eprintln!("error: {error}");
             std::process::exit(i32::from(STORE_FAILED));
         }));
-        Ok(HostOptions { service: options, server: ServerOptions { integrations: self.integrations, links } })
+        Ok(HostOptions {
+            service: options,
+            server: ServerOptions { integrations: self.integrations, links, connections },
+        })
     }
 }
 
@@ -225,6 +231,20 @@ fn in_range<T: Copy + PartialOrd + std::fmt::Display>(key: &str, value: T, min: 
     Err(CliError::input(key, format!("is {value}; must be {min} to {max}")))
 }
 
+fn in_ranges(connections: ConnectionOptions) -> Result<ConnectionOptions, CliError> {
+    in_range("connections.max", connections.max, 16, 1_000_000)?;
+    in_range("connections.max_per_address", connections.max_per_address, 1, 1_000_000)?;
+    for (key, ms) in [
+        ("connections.head_timeout_ms", connections.head_timeout_ms),
+        ("connections.body_timeout_ms", connections.body_timeout_ms),
+        ("connections.idle_timeout_ms", connections.idle_timeout_ms),
+        ("connections.write_timeout_ms", connections.write_timeout_ms),
+    ] {
+        in_range(key, ms, 10, 3_600_000)?;
+    }
+    Ok(connections)
+}
+
 fn link(
     key: &str,
     text: Option<String>,
@@ -264,6 +284,8 @@ mod tests {
         assert!(error.contains("line 2") && error.contains("durable"), "{error}");
         let error = parse("instances = 1").unwrap().options(Path::new("d")).err().unwrap().to_string();
         assert!(error.contains("instances") && error.contains("100000"), "{error}");
+        let error = parse("[connections]\nmax = 1").unwrap().options(Path::new("d")).err().unwrap().to_string();
+        assert!(error.contains("connections.max") && error.contains("16"), "{error}");
         let error = parse("trusted_keys = [\"x\"]").unwrap().options(Path::new("d")).err().unwrap().to_string();
         assert!(error.contains("trusted_keys.0"), "{error}");
     }

@@ -101,6 +101,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     options.audit = args.audit.unwrap_or(options.audit);
     // Health and what is loaded already are there at once, however long a plugin compiles.
     options.waits_for_plugins = false;
+    let files = server::raise_open_files();
+    tracing::debug!(files, "the process may open so many files");
     let service = Service::open(options).await.map_err(CliError::host)?;
     let (token, made) = match args.token {
         Some(token) => (AdminToken::known(&token).map_err(CliError::host)?, None),

@@ -1,7 +1,10 @@
 //! Validates a binding's configuration against the JSON Schema that its provider gives.
 //!
-//! The schema is not trusted: its size is limited, it fetches nothing, and its patterns run in linear time.
+//! The schema is not trusted: its size and the work that it makes are limited, it fetches nothing, and its patterns run in
+//! linear time.
 //! This is a crate of its own because the validator takes long to compile.
+
+mod cost;
 
 use boon::{Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;
@@ -26,6 +29,7 @@ pub struct ConfigError {
 /// The schema itself cannot be used, and why.
 pub fn errors(schema: &Value, config: &Value) -> Result<Vec<ConfigError>, String> {
     let (schemas, index) = compile(schema)?;
+    cost::of_config(schema, config)?;
     let mut found = Vec::new();
     if let Err(error) = schemas.validate(config, index) {
         collect(&error, &mut found);
@@ -60,6 +64,7 @@ fn compile(schema: &Value) -> Result<(Schemas, SchemaIndex), String> {
     if schema.to_string().len() > MAX_SCHEMA_BYTES {
         return Err(format!("it is larger than {MAX_SCHEMA_BYTES} bytes"));
     }
+    cost::of_schema(schema)?;
     // The base of relative references. Nothing is fetched from it.
     const ADDRESS: &str = "memhost:///config-schema.json";
     let mut compiler = Compiler::new();

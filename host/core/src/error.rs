@@ -82,6 +82,8 @@ pub enum ServiceError {
     Erased { company: CompanyId },
     #[error("the company {company} is being imported; try again when the import has ended")]
     Importing { company: CompanyId },
+    #[error("this token follows {most} streams of events already; end one of them first")]
+    TooManyStreams { most: usize },
     #[error("the company has no secret `{name}`; `memhost secret list` shows those that are set")]
     NoSecret { name: String },
     #[error(transparent)]

@@ -27,6 +27,7 @@ pub use host::{
     AdmittedPlugin, Audit, BackupRequest, BackupView, Check, Follower, Health, HostEvent, Notice, PluginView,
     SecretView, Service, ServiceOptions, SetSecret, VaultError, Workbench, WrapStore, check_backup, restore_backup,
 };
+pub use memhost_ports::{MAX_INLINE_BYTES, expect_off_executor, off_executor, to_json};
 pub use memhost_sandbox::{CompileLimits, Compiler, CompilerProcess};
 pub use money::{Evaluation, EvaluationReport, GroupBy, LedgerError, Sums, SumsQuery, SumsRow, SumsView};
 pub use operations::{Idempotent, KeptAnswer, Ticket};

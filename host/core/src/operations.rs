@@ -16,7 +16,7 @@ mod idempotency;
 mod import;
 mod list;
 pub(crate) mod prelude;
-mod privacy;
+pub(crate) mod privacy;
 mod query;
 pub(crate) mod record;
 pub(crate) mod refusals;

@@ -27,6 +27,9 @@ pub(super) async fn require(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if request.method() == Method::GET && is_from_elsewhere(&request) && calls_provider(request.uri().path()) {
+        return ask_first(&request);
+    }
     let headers = request.headers();
     let now = service.now();
     let Some(known) = cookie(headers, session::COOKIE).and_then(|id| explorer.sessions.find(&id, now)) else {
@@ -53,12 +56,8 @@ pub(super) async fn require(
 
 /// Redirects to the sign-in, which then leads back to the wanted page.
 fn ask(request: &Request) -> Response {
-    let is_from_elsewhere = request
-        .headers()
-        .get("sec-fetch-site")
-        .is_some_and(|site| matches!(site.as_bytes(), b"cross-site" | b"same-site"));
     // A browser sends no cookie with a link on another site. A refresh from this page sends it.
-    if request.method() == Method::GET && is_from_elsewhere {
+    if request.method() == Method::GET && is_from_elsewhere(request) {
         let body = html! { p { "One moment." } meta http-equiv="refresh" content="0"; };
         return components::bare("Opening", &body).into_response();
     }
@@ -68,6 +67,29 @@ fn ask(request: &Request) -> Response {
         _ => "/sign-in".to_owned(),
     };
     redirect(&to)
+}
+
+/// Whether a page of another site made the browser send the request.
+fn is_from_elsewhere(request: &Request) -> bool {
+    let site = request.headers().get("sec-fetch-site");
+    site.is_some_and(|site| matches!(site.as_bytes(), b"cross-site" | b"same-site"))
+}
+
+/// Whether opening a page calls a provider, which is recorded and may cost something.
+fn calls_provider(path: &str) -> bool {
+    let page = path.strip_prefix("/c/").and_then(|rest| rest.split('/').nth(1));
+    matches!(page, Some("records" | "correct" | "forget" | "query" | "browse"))
+}
+
+/// A link to the page. Another site can bring people here, and cannot follow the link for them.
+fn ask_first(request: &Request) -> Response {
+    let wanted = request.uri().path_and_query().map_or("/", |wanted| wanted.as_str());
+    let body = html! {
+        p { "A link of another site leads to this page. Opening it asks a memory provider, which is recorded and may cost \
+             something." }
+        p { a.button.primary href=(wanted) { "Open the page" } }
+    };
+    components::bare("Open the page?", &body).into_response()
 }
 
 /// Redirects to another page.

@@ -9,7 +9,7 @@ use super::components::{
     sentence, source_link, time, words,
 };
 use super::records::{address, clipped, fields, no_binding, object, record_path, scope_query};
-use memhost_core::{Act, ServiceError, render_recall};
+use memhost_core::{Act, ServiceError, off_executor, render_recall};
 use memhost_http::{Problem, permission};
 use memhost_types::{
     BindingKey, ContextBundle, Contribution, DEFAULT_TOKEN_BUDGET, Explanation, FieldError, Intent, OperationKind,
@@ -241,7 +241,8 @@ fn block(answer: &Answer) -> Markup {
     let bundle = &answer.bundle;
     let recall =
         Recall { snippets: bundle.snippets.clone(), profile_summary: bundle.profile_summary.clone(), degraded: None };
-    let block = render_recall(&[(answer.binding.as_str(), &recall)], answer.budget);
+    let size = recall.snippets.iter().map(|snippet| snippet.text.len()).sum();
+    let block = off_executor(size, || render_recall(&[(answer.binding.as_str(), &recall)], answer.budget));
     html! {
         p.help {
             "These results as " code { "pre_run_hydrate" } " renders them: " (count(u64::from(block.tokens))) " of "

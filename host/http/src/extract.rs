@@ -13,7 +13,9 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::document;
+use super::objects::Objects;
 use super::problem::{Problem, ProblemCode};
+use memhost_core::off_executor;
 use memhost_types::CompanyId;
 
 fn expect_media(request: &Request, expected: &[&str], what: &str) -> Result<(), Problem> {
@@ -59,8 +61,12 @@ async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Prob
 
 /// JSON of a known type, with errors that name the field.
 pub fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    off_executor(bytes.len(), || read_json_here(bytes))
+}
+
+fn read_json_here<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+    let value = serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
         // One form of path everywhere, `records.0.text`, as in the contract's own errors.
         let path = error.path().to_string().replace('[', ".").replace(']', "");
         let problem = Problem::invalid(error.inner().to_string());

@@ -111,6 +111,8 @@ code_sets! {
     DeliveryCodes = [DeliveryStatus];
     /// Codes of cancelling or retrying a job.
     JobCodes = [JobStatus];
+    /// Codes of following events.
+    StreamCodes = [TooManyStreams];
     /// Codes of reading a tombstone.
     TombstoneCodes = [NoTombstone];
 }

@@ -10,6 +10,7 @@ mod extract;
 mod failure;
 mod idempotency;
 pub mod mcp;
+mod objects;
 mod path;
 pub mod permission;
 mod problem;
@@ -25,7 +26,7 @@ pub use path::{PathParam, PathSegment, SecretName};
 pub use permission::Permission;
 pub use problem::{Problem, ProblemCode, ProblemStatus};
 pub use response::{
-    Created, EntityTagged, NdjsonAnswer, NoContent, Responses, ServerSentEvents, WithRateLimit, media_answer,
+    Created, EntityTagged, Json, NdjsonAnswer, NoContent, Responses, ServerSentEvents, WithRateLimit, media_answer,
 };
 
 /// The largest body, in bytes. A record of 1 MiB whose every byte is escaped in JSON fits.

@@ -158,6 +158,7 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::ProviderLoading { .. } => Code::ProviderLoading,
         ServiceError::NoOperation { .. } => Code::NoOperation,
         ServiceError::NoSecret { .. } => Code::NoSecret,
+        ServiceError::TooManyStreams { .. } => Code::TooManyStreams,
         ServiceError::Erased { .. } => Code::CompanyErased,
         ServiceError::Importing { .. } => Code::Importing,
         ServiceError::Denied(_) => Code::Forbidden,

@@ -3,7 +3,6 @@
 use aide::OperationOutput;
 use aide::generate::GenContext;
 use aide::openapi::{self, MediaType, Operation};
-use axum::Json;
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, ETAG};
 use axum::http::{HeaderValue, StatusCode};
@@ -12,10 +11,35 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::document;
-use memhost_core::{BindingView, RateState};
+use super::problem::{Problem, ProblemCode};
+use memhost_core::{BindingView, RateState, to_json};
 
 /// The statuses of an answer, each with its description.
 pub type Responses = Vec<(Option<openapi::StatusCode>, openapi::Response)>;
+
+/// An answer in JSON. A long one is written away from the executor.
+pub struct Json<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match to_json(&self.0) {
+            Ok(body) => ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response(),
+            Err(error) => Problem::new(ProblemCode::Host, error.to_string()).into_response(),
+        }
+    }
+}
+
+impl<T: JsonSchema> OperationOutput for Json<T> {
+    type Inner = T;
+
+    fn operation_response(ctx: &mut GenContext, operation: &mut Operation) -> Option<openapi::Response> {
+        axum::Json::<T>::operation_response(ctx, operation)
+    }
+
+    fn inferred_responses(ctx: &mut GenContext, operation: &mut Operation) -> Responses {
+        axum::Json::<T>::inferred_responses(ctx, operation)
+    }
+}
 
 /// 201: something was created.
 pub struct Created<T>(pub T);

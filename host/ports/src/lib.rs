@@ -1,11 +1,14 @@
-//! Traits that join crates which do not know each other: time and randomness, a provider's storage, embeddings.
+//! Traits that join crates which do not know each other: time and randomness, a provider's storage, embeddings. And where
+//! all of them compute.
 
 mod clock;
 mod embedder;
+mod executor;
 mod storage;
 
 pub use clock::{Clock, SystemClock, new_id};
 pub use embedder::{
     EmbeddedTexts, Embedder, EmbeddingError, EmbeddingModel, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS,
 };
+pub use executor::{MAX_INLINE_BYTES, expect_off_executor, in_turn, off_executor, to_json};
 pub use storage::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};

@@ -1,11 +1,14 @@
 //! The host as a server: all surfaces in one router, and the addresses that it listens on.
 
+mod connections;
 mod in_process;
 mod listen;
 mod openapi;
 mod options;
+mod paced;
 mod routes;
 
+pub use self::connections::{ConnectionOptions, MAX_HEAD_BYTES, raise_open_files};
 pub use self::in_process::{InProcess, Method, Request};
 pub use self::listen::{Address, Endpoint, ServeError, run};
 pub use self::options::ServerOptions;

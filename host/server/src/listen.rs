@@ -2,25 +2,29 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use serde::Deserialize;
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::ServerOptions;
+use super::connections::{Connections, open_files, stopped, within};
 use super::routes::{Surfaces, router_of};
 use memhost_core::{Service, ServiceError};
 use memhost_http::AdminToken;
 
 /// How long calls in progress may take after the host was stopped.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long to wait after a connection could not be accepted.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
 
 /// An address to listen on: `127.0.0.1:7600`, or `unix:/run/memhost.sock` for a socket in the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -95,6 +99,54 @@ enum Listener {
     Unix(UnixListener),
 }
 
+impl Listener {
+    /// Serves every connection until `stop`, and then those that have a request until they end.
+    async fn serve(self, connections: Arc<Connections>, router: Router, stop: watch::Receiver<bool>) {
+        let mut open = JoinSet::new();
+        let mut stopping = stop.clone();
+        loop {
+            let accepted = tokio::select! {
+                () = stopped(&mut stopping) => break,
+                accepted = self.accept() => accepted,
+            };
+            while open.try_join_next().is_some() {}
+            let (stream, address) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    // Mostly the system has no more files: one connection that waits gives its file to the next.
+                    connections.make_room();
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                    continue;
+                }
+            };
+            // The others are all at work, and so are the reserved ones.
+            let Some(place) = connections.admit(address) else { continue };
+            match stream {
+                Stream::Tcp(stream) => open.spawn(place.serve(stream, router.clone(), stop.clone())),
+                Stream::Unix(stream) => open.spawn(place.serve(stream, router.clone(), stop.clone())),
+            };
+        }
+        drop(self);
+        while open.join_next().await.is_some() {}
+    }
+
+    async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
+        Ok(match self {
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                (Stream::Tcp(stream), Some(address.ip().to_canonical()))
+            }
+            Self::Unix(listener) => (Stream::Unix(listener.accept().await?.0), None),
+        })
+    }
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
 /// An address that is bound, and its surfaces.
 pub struct Endpoint {
     listener: Listener,
@@ -165,26 +217,20 @@ pub async fn run(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
     let (stopping, stopped) = watch::channel(false);
+    let connections = Connections::new(within(options.connections, open_files()));
     let mut serving = JoinSet::new();
     for endpoint in endpoints {
         let router = router_of(endpoint.surfaces, Arc::clone(&service), token.clone(), &options);
-        let mut stopped = stopped.clone();
+        let (connections, stopped) = (Arc::clone(&connections), stopped.clone());
         serving.spawn(async move {
-            let until = async move {
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            };
             let _file = endpoint.file;
-            let served = match endpoint.listener {
-                Listener::Tcp(listener) => axum::serve(listener, router).with_graceful_shutdown(until).await,
-                Listener::Unix(listener) => axum::serve(listener, router).with_graceful_shutdown(until).await,
-            };
-            served.map_err(|error| ServeError::Serve(error.to_string()))
+            endpoint.listener.serve(connections, router, stopped).await;
         });
     }
     tokio::select! {
         () = stop => {}
         // An endpoint ends only because of an error.
-        Some(ended) = serving.join_next() => ended.map_err(|error| ServeError::Serve(error.to_string()))??,
+        Some(ended) = serving.join_next() => ended.map_err(|error| ServeError::Serve(error.to_string()))?,
     }
     // Streams of events do not end by themselves.
     service.stop_following();

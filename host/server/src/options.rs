@@ -1,5 +1,6 @@
 //! How the surfaces of a host are set up.
 
+use super::ConnectionOptions;
 use memhost_explorer::SourceLinks;
 use memhost_integrations::IntegrationOptions;
 
@@ -10,4 +11,6 @@ pub struct ServerOptions {
     pub integrations: IntegrationOptions,
     /// Where the explorer links issues and runs to.
     pub links: SourceLinks,
+    /// How many connections there may be, and how long the host waits for the other side.
+    pub connections: ConnectionOptions,
 }

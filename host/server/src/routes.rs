@@ -10,7 +10,7 @@ use aide::openapi::Operation;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use super::ServerOptions;
 use super::openapi::Document;
-use memhost_core::{Health, Service};
+use memhost_core::{Health, Service, off_executor};
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
 use memhost_http::{
     AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, Responses, api, document, mcp, media_answer,
@@ -109,7 +109,8 @@ fn open() -> ApiRouter<Arc<Service>> {
 }
 
 async fn document(headers: HeaderMap) -> Response {
-    DOCUMENT.answer(&headers)
+    // The first caller has it rendered.
+    off_executor(usize::MAX, || DOCUMENT.answer(&headers))
 }
 
 /// The document as a page for people. It is rendered once and needs no token.
@@ -122,7 +123,7 @@ async fn reference() -> Response {
         (CONTENT_SECURITY_POLICY, POLICY),
         (CACHE_CONTROL, "public, max-age=300"),
     ];
-    (headers, PAGE.as_str()).into_response()
+    (headers, off_executor(usize::MAX, || PAGE.as_str())).into_response()
 }
 
 async fn reference_style() -> Response {
@@ -175,6 +176,7 @@ pub(super) fn router_of(
         })
         .layer(from_fn(memhost_explorer::missing))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(map_response(super::paced::paced))
         // Compression would hold back the events of a stream.
         .layer(
             CompressionLayer::new().compress_when(

@@ -12,7 +12,8 @@ use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Rollup, 
 /// One page of the log, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct LogPage {
-    /// At most as many as asked for.
+    /// At most as many as asked for. The page ends before that with the operation that makes it larger than
+    /// [`memhost_types::limits::MAX_PAGE_BYTES`].
     pub operations: Vec<Operation>,
     /// Pass it as `before` to get the next page; none after the last one.
     pub next_before: Option<u64>,

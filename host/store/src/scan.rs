@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 use serde::de::DeserializeOwned;
 
 use crate::{Store, StoreError, Table, decode};
+use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{CompanyId, Operation, OperationFilter};
 
 /// Records of one page. Between two pages other tasks run: sled reads a page without waiting.
@@ -98,7 +99,7 @@ pub async fn matching<T: DeserializeOwned>(
             return Ok(page.before(key));
         }
         let record = decode(what, &value)?;
-        page.add(is_wanted(&record).then_some(record));
+        page.add(is_wanted(&record).then_some(record), value.len());
     }
     Ok(page.last())
 }
@@ -108,6 +109,8 @@ pub async fn matching<T: DeserializeOwned>(
 pub struct FoundPage<T> {
     found: Vec<T>,
     limit: usize,
+    /// What was found for it, in bytes as they are stored.
+    bytes: usize,
     /// Records that were read for it, matching or not.
     read: usize,
 }
@@ -115,18 +118,21 @@ pub struct FoundPage<T> {
 impl<T> FoundPage<T> {
     /// A page of at most `limit` records.
     pub fn new(limit: usize) -> Self {
-        Self { found: Vec::new(), limit, read: 0 }
+        Self { found: Vec::new(), limit, bytes: 0, read: 0 }
     }
 
-    /// Whether the page ends here: it has all its records, or enough were read for it.
+    /// Whether the page ends here: it has all its records, they are large together, or enough were read for it.
     pub fn is_full(&self) -> bool {
-        self.found.len() == self.limit || self.read == MOST_READ
+        self.found.len() == self.limit || self.bytes >= MAX_PAGE_BYTES || self.read == MOST_READ
     }
 
-    /// Adds what was read for one key; none where it does not match.
-    pub fn add(&mut self, record: Option<T>) {
+    /// Adds what was read for one key, of so many bytes; none where it does not match.
+    pub fn add(&mut self, record: Option<T>, bytes: usize) {
         self.read += 1;
-        self.found.extend(record);
+        if let Some(record) = record {
+            self.bytes += bytes;
+            self.found.push(record);
+        }
     }
 
     /// The page, where the next one begins at `key`.

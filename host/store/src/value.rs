@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use memhost_ports::{off_executor, to_json};
+
 use super::{Expected, Store, StoreError, Table};
 
 const VERSION: u8 = 1;
@@ -12,9 +14,11 @@ const VERSION: u8 = 1;
 /// # Errors
 /// Where the value has no JSON form, such as a map with keys that are no strings.
 pub fn encode<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = vec![VERSION];
-    serde_json::to_writer(&mut bytes, value)
-        .map_err(|error| StoreError::Corrupt { what: what.to_owned(), message: error.to_string() })?;
+    let json =
+        to_json(value).map_err(|error| StoreError::Corrupt { what: what.to_owned(), message: error.to_string() })?;
+    let mut bytes = Vec::with_capacity(json.len() + 1);
+    bytes.push(VERSION);
+    bytes.extend_from_slice(&json);
     Ok(bytes)
 }
 
@@ -25,7 +29,9 @@ pub fn encode<T: Serialize>(what: &str, value: &T) -> Result<Vec<u8>, StoreError
 pub fn decode<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, StoreError> {
     let corrupt = |message: String| StoreError::Corrupt { what: what.to_owned(), message };
     match bytes.split_first() {
-        Some((&VERSION, json)) => serde_json::from_slice(json).map_err(|error| corrupt(error.to_string())),
+        Some((&VERSION, json)) => {
+            off_executor(json.len(), || serde_json::from_slice(json)).map_err(|error| corrupt(error.to_string()))
+        }
         Some((version, _)) => Err(corrupt(format!("it has value format {version}; this host reads {VERSION}"))),
         None => Err(corrupt("it is empty".to_owned())),
     }

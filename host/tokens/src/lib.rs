@@ -22,6 +22,7 @@
 //! Time is linear in the length of the text. Special tokens, such as `<|endoftext|>`, count as ordinary text.
 
 mod encode;
+mod lines;
 mod split;
 mod table;
 
@@ -31,6 +32,7 @@ use std::thread;
 use regex::Regex;
 
 use encode::Encoder;
+pub use lines::Lines;
 use split::Pieces;
 use table::{LONGEST, Table};
 

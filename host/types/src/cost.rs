@@ -150,6 +150,7 @@ pub struct NewFinanceEvent {
     #[schemars(with = "Option<super::schema::Reference>")]
     pub external_invoice_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::free_json)]
     pub metadata_json: Option<JsonObject>,
     pub occurred_at: Timestamp,
 }
@@ -178,6 +179,7 @@ impl NewFinanceEvent {
                 return Err(FieldError::new(field, "is not 1 to 512 printable bytes"));
             }
         }
+        super::bounds::check_json("metadataJson", self.metadata_json.as_ref())?;
         match self.currency.len() == 3 && self.currency.bytes().all(|byte| byte.is_ascii_uppercase()) {
             true => Ok(()),
             false => Err(FieldError::new("currency", "is not three capital letters, such as USD")),

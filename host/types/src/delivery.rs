@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{check_bytes, check_context_id, check_json, check_page};
 use super::named::named;
 use super::{
     AgentId, BindingId, BindingKey, CaptureMode, CompanyId, DeliveryId, ExtractionJob, FieldError, HookContext,
-    HookKind, JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef,
+    HookKind, JsonObject, OperationError, OperationId, RecordHandle, Scope, Snippet, SourcePayload, SourceRef, limits,
 };
 
 /// Something memory-relevant that happened. `hookId` tells one event from another: what is delivered again under the same
@@ -28,6 +29,7 @@ pub struct HookEvent {
     pub actor_agent_id: Option<AgentId>,
     /// The run that it belongs to.
     #[serde(default)]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub heartbeat_run_id: Option<String>,
     /// Only this binding, whether or not it subscribes to the kind.
     #[serde(default)]
@@ -45,9 +47,11 @@ pub struct HookEvent {
     pub mode: CaptureMode,
     /// Free-form.
     #[serde(default)]
+    #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
     /// What the run is about; `pre_run_hydrate` only, and needed there.
     #[serde(default)]
+    #[schemars(length(max = super::limits::MAX_QUERY_BYTES))]
     pub query: Option<String>,
     /// How many records at most; `pre_run_hydrate` only. 1 to 1,000; 10 where absent.
     #[serde(default)]
@@ -81,6 +85,14 @@ impl HookEvent {
     pub fn check(&self) -> Result<(), FieldError> {
         super::check_id("hookId", &self.hook_id)?;
         super::check_id("hookKind", self.hook_kind.as_str())?;
+        check_context_id("heartbeatRunId", self.heartbeat_run_id.as_deref())?;
+        self.scope.check()?;
+        // Whether or not the kind needs them: what comes with an event is stored with its deliveries.
+        self.source.as_ref().map_or(Ok(()), |source| source.check(&self.scope))?;
+        self.payload.as_ref().map_or(Ok(()), SourcePayload::check)?;
+        check_json("metadata", self.metadata.as_ref())?;
+        self.query.as_ref().map_or(Ok(()), |query| check_bytes("query", query, limits::MAX_QUERY_BYTES))?;
+        check_page("topK", self.top_k)?;
         let range = |field: &str, value: Option<u32>, min: u32, max: u32| match value {
             Some(value) if !(min..=max).contains(&value) => {
                 Err(FieldError::new(field, format!("is {value}; {min} to {max} are allowed")))

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{AgentId, CompanyId, FieldError, JsonObject};
+use super::bounds::{check_bytes, check_json_of};
+use super::{AgentId, CompanyId, FieldError, JsonObject, limits};
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -65,18 +66,16 @@ pub struct NewEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 4096))]
+    #[schemars(length(max = super::limits::MAX_EVENT_ERROR_BYTES))]
     pub error: Option<String>,
     /// When it happened; when it came in where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurred_at: Option<Timestamp>,
     /// Free-form, at most 16 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::event_details)]
     pub details: Option<JsonObject>,
 }
-
-/// The longest `error` of an event, in bytes; `details` may be four times as long.
-const MAX_ERROR_BYTES: usize = 4 << 10;
 
 impl NewEvent {
     /// Checks what the type needs.
@@ -111,14 +110,10 @@ impl NewEvent {
         if self.r#type == EventType::ToolCallFailed && self.error.is_none() {
             return missing("error");
         }
-        if self.error.as_ref().is_some_and(|error| error.len() > MAX_ERROR_BYTES) {
-            return Err(FieldError::new("error", format!("is longer than {MAX_ERROR_BYTES} bytes")));
+        if let Some(error) = &self.error {
+            check_bytes("error", error, limits::MAX_EVENT_ERROR_BYTES)?;
         }
-        let details = self.details.as_ref().and_then(|details| serde_json::to_string(details).ok());
-        match details.is_some_and(|details| details.len() > 4 * MAX_ERROR_BYTES) {
-            true => Err(FieldError::new("details", format!("is larger than {} bytes as JSON", 4 * MAX_ERROR_BYTES))),
-            false => Ok(()),
-        }
+        check_json_of("details", self.details.as_ref(), limits::MAX_EVENT_DETAILS_BYTES)
     }
 }
 

@@ -5,6 +5,7 @@
 mod access;
 mod activity;
 mod binding;
+mod bounds;
 mod cost;
 mod cursor;
 mod delivery;
@@ -33,6 +34,7 @@ mod version;
 pub use access::{NewToken, Role, Token, TokenId};
 pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Limit, LimitUnit, RequestedGrants, Target};
+pub use bounds::check_json;
 pub use cost::{
     Budget, BudgetState, BudgetView, CostEvent, CostStatus, Direction, FinanceEvent, NewFinanceEvent, Period, SetBudget,
 };

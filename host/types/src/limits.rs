@@ -14,6 +14,8 @@ pub const MAX_JSON_BYTES: usize = 256 * 1024;
 pub const MAX_JSON_DEPTH: usize = 64;
 /// The most records, ids or items in one call.
 pub const MAX_ITEMS: usize = 1_000;
+/// The most entries of a list or map in a binding's grants and policy.
+pub const MAX_FEW: usize = 64;
 /// The largest `topK` and `limit`.
 pub const MAX_PAGE: u32 = 1_000;
 /// `topK` where the request has none.
@@ -26,6 +28,15 @@ pub const MAX_QUERY_BYTES: usize = 16 * 1024;
 pub const MAX_TRANSFER_BYTES: usize = 1024 * 1024;
 /// The longest cursor that a provider may return, in bytes.
 pub const MAX_PROVIDER_CURSOR_BYTES: usize = 512;
+/// The longest cursor that a caller may send, in bytes. The host's own are shorter.
+pub const MAX_CURSOR_BYTES: usize = 4 * 1024;
+/// The longest `error` of an event, in bytes.
+pub const MAX_EVENT_ERROR_BYTES: usize = 4 * 1024;
+/// The largest `details` of an event, in bytes of its compact form.
+pub const MAX_EVENT_DETAILS_BYTES: usize = 16 * 1024;
+/// Where a page of a list ends although it has fewer records than asked for, in bytes as they are stored. The record that
+/// passes it is the last one of the page.
+pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The longest path of a node in a provider's own tree, in bytes.
 pub const MAX_NODE_PATH_BYTES: usize = 4 * 1024;
 /// The most parts of one hit's score.

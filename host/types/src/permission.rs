@@ -138,8 +138,10 @@ pub struct Grants {
     /// Whether texts may be embedded.
     pub embeddings: bool,
     /// Where HTTP may go.
+    #[schemars(transform = super::schema::few)]
     pub http: Vec<HttpGrant>,
     /// Secrets that may be put into requests, by name.
+    #[schemars(transform = super::schema::secret_names)]
     pub secrets: Vec<String>,
     /// The exact time, instead of steps of 100 milliseconds.
     pub clock: bool,
@@ -153,6 +155,7 @@ pub struct HttpGrant {
     pub origin: Origin,
     /// Empty: all methods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = super::schema::methods)]
     pub methods: Vec<String>,
     /// Addresses that are not public and may be connected to all the same, such as `10.0.0.0/8`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

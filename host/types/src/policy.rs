@@ -49,6 +49,7 @@ pub struct ReviewPolicy {
     #[schemars(transform = super::schema::share)]
     pub threshold: f64,
     /// The same for records whose metadata has this `kind`.
+    #[schemars(transform = super::schema::thresholds)]
     pub thresholds: BTreeMap<String, f64>,
     /// A PII risk of this level or more waits: 1 or 2; 3 for none.
     #[schemars(range(min = 1, max = 3))]
@@ -139,6 +140,7 @@ pub struct McpPolicy {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BindingPolicy {
     /// Which hooks it takes.
+    #[schemars(transform = super::schema::few)]
     pub hooks: Vec<HookSubscription>,
     /// What a person must approve; null: nothing.
     pub review: Option<ReviewPolicy>,
@@ -171,7 +173,7 @@ impl BindingPolicy {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Result<(), FieldError> {
-        const MOST: usize = 64;
+        const MOST: usize = super::limits::MAX_FEW;
         let wrong = |field: &str, message: String| Err(FieldError::new(format!("policy.{field}"), message));
         if self.hooks.len() > MOST {
             return wrong("hooks", format!("has {} entries; at most {MOST} are allowed", self.hooks.len()));
@@ -185,6 +187,10 @@ impl BindingPolicy {
         let Some(review) = &self.review else { return Ok(()) };
         if review.thresholds.len() > MOST {
             return wrong("review.thresholds", format!("has more than {MOST} entries"));
+        }
+        for kind in review.thresholds.keys() {
+            // The kind is not part of the field before it is known to be short.
+            super::check_id("policy.review.thresholds", kind)?;
         }
         let all = review.thresholds.iter().map(|(kind, share)| (format!("review.thresholds.{kind}"), *share));
         for (field, share) in all.chain([("review.threshold".to_owned(), review.threshold)]) {

@@ -227,11 +227,14 @@ pub struct SourcePayload {
     pub text: Option<String>,
     /// What the text is, such as `text/markdown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::media_type)]
     pub mime_type: Option<String>,
     /// Free-form; at most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
     /// The structured Paperclip object; at most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::free_json)]
     pub object: Option<JsonObject>,
 }

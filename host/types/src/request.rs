@@ -46,6 +46,7 @@ pub struct CaptureRequest {
     #[serde(default)]
     pub mode: CaptureMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
 }
 
@@ -63,6 +64,7 @@ pub struct RecordWrite {
     #[schemars(length(max = super::limits::MAX_SUMMARY_BYTES))]
     pub summary: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
 }
 
@@ -97,6 +99,7 @@ pub struct QueryRequest {
     #[serde(default)]
     pub intent: Intent,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::free_json)]
     pub metadata_filter: Option<JsonObject>,
 }
 
@@ -116,6 +119,7 @@ pub struct ListRequest {
     #[schemars(transform = super::schema::page_size)]
     pub limit: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::free_json)]
     pub metadata_filter: Option<JsonObject>,
 }
 
@@ -134,6 +138,7 @@ pub struct BrowseRequest {
     pub path: String,
     /// Where the page begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = super::schema::cursor)]
     pub cursor: Option<String>,
     /// 1 to 1,000; 50 where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

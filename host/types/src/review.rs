@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::bounds::check_bytes;
 use super::named::named;
-use super::{BindingId, BindingKey, CompanyId, DeliveryId, JsonObject, OperationId, RecordHandle};
+use super::{BindingId, BindingKey, CompanyId, DeliveryId, FieldError, JsonObject, OperationId, RecordHandle, limits};
 
 /// A review item's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -117,7 +118,18 @@ pub struct ReviewDecision {
     pub decision: Decision,
     /// The text as it should be; for `edit`, and needed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = super::limits::MAX_TEXT_BYTES))]
     pub text: Option<String>,
+}
+
+impl ReviewDecision {
+    /// Checks the size of the text.
+    ///
+    /// # Errors
+    /// If it is longer than the text of a record may be.
+    pub fn check(&self) -> Result<(), FieldError> {
+        self.text.as_ref().map_or(Ok(()), |text| check_bytes("text", text, limits::MAX_TEXT_BYTES))
+    }
 }
 
 named!(

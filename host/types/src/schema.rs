@@ -88,14 +88,14 @@ pub fn origin(schema: &mut Schema) {
 
 /// A range of versions in Cargo's grammar.
 pub fn version_range(schema: &mut Schema) {
-    set(schema, json!({ "examples": ["*", "^1.2", ">=1, <3"] }));
+    set(schema, json!({ "maxLength": limits::MAX_RECORD_ID_BYTES, "examples": ["*", "^1.2", ">=1, <3"] }));
 }
 
 /// A range of addresses.
 pub fn ip_ranges(schema: &mut Schema) {
     let one =
         json!({ "type": "string", "pattern": r"^[0-9A-Fa-f:.]+/\d{1,3}$", "examples": ["10.0.0.0/8", "fd00::/8"] });
-    set(schema, json!({ "type": "array", "items": one }));
+    set(schema, json!({ "type": "array", "items": one, "maxItems": limits::MAX_FEW }));
 }
 
 /// A share.
@@ -105,7 +105,47 @@ pub fn share(schema: &mut Schema) {
 
 /// A cursor as `CursorKey::seal` makes it.
 pub fn cursor(schema: &mut Schema) {
-    set(schema, json!({ "minLength": 1, "pattern": "^[A-Za-z0-9_-]+$" }));
+    let pattern = "^[A-Za-z0-9_-]+$";
+    set(schema, json!({ "minLength": 1, "maxLength": limits::MAX_CURSOR_BYTES, "pattern": pattern }));
+}
+
+/// Free-form JSON. The limits are in bytes of its compact form and in levels, for which JSON Schema has no words.
+pub fn free_json(schema: &mut Schema) {
+    set(schema, json!({ "x-max-bytes": limits::MAX_JSON_BYTES, "x-max-depth": limits::MAX_JSON_DEPTH }));
+}
+
+/// The free-form JSON of an event.
+pub fn event_details(schema: &mut Schema) {
+    set(schema, json!({ "x-max-bytes": limits::MAX_EVENT_DETAILS_BYTES, "x-max-depth": limits::MAX_JSON_DEPTH }));
+}
+
+/// A media type, such as `text/markdown`.
+pub fn media_type(schema: &mut Schema) {
+    set(schema, json!({ "minLength": 1, "maxLength": limits::MAX_OUTSIDE_ID_BYTES }));
+}
+
+/// Shares by kind, at most 64.
+pub fn thresholds(schema: &mut Schema) {
+    few(schema);
+    set(schema, json!({ "propertyNames": { "maxLength": limits::MAX_OUTSIDE_ID_BYTES } }));
+}
+
+/// A method of HTTP.
+pub fn methods(schema: &mut Schema) {
+    few(schema);
+    set(schema, json!({ "items": { "type": "string", "pattern": "^[A-Z]{1,64}$", "maxLength": 64 } }));
+}
+
+/// Names of secrets.
+pub fn secret_names(schema: &mut Schema) {
+    few(schema);
+    set(schema, json!({ "items": { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$", "maxLength": 64 } }));
+}
+
+/// A list or a map of at most 64 entries.
+pub fn few(schema: &mut Schema) {
+    let word = if schema.get("type").is_some_and(|kind| kind == "object") { "maxProperties" } else { "maxItems" };
+    set(schema, json!({ word: limits::MAX_FEW }));
 }
 
 /// The kinds of hooks that the plan names. Others are carried by name.

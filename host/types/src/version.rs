@@ -8,6 +8,9 @@ use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::bounds::check_bytes;
+use super::{FieldError, limits};
+
 const PREFIX: &str = "sha256:";
 
 /// The SHA-256 digest of a component's bytes: what a build is told by, written as `sha256:` and 64 hex digits.
@@ -94,6 +97,17 @@ impl Default for VersionChoice {
 }
 
 impl VersionChoice {
+    /// Checks the length of a range.
+    ///
+    /// # Errors
+    /// If it is longer than 512 bytes.
+    pub fn check(&self) -> Result<(), FieldError> {
+        match self {
+            Self::Follow(range) => check_bytes("version.follow", &range.to_string(), limits::MAX_RECORD_ID_BYTES),
+            Self::Pin(_) => Ok(()),
+        }
+    }
+
     /// Whether a build may serve.
     pub fn allows(&self, version: &Version, digest: Digest) -> bool {
         match self {

@@ -30,8 +30,8 @@ fn kinds(happened: &HostEvent) -> String {
 async fn events_are_sent_in_order_and_to_their_company_only() {
     let (host, api) = extracting().await;
     let company: CompanyId = parse("acme");
-    let mut here = host.service().follow(Some(&company), None).await.unwrap();
-    let mut elsewhere = host.service().follow(Some(&parse("other")), None).await.unwrap();
+    let mut here = host.service().follow(&caller(), Some(&company), None).await.unwrap();
+    let mut elsewhere = host.service().follow(&caller(), Some(&parse("other")), None).await.unwrap();
     api.capture("acme", "job slices 3").await.fine();
     let mut told = Vec::new();
     while !told.iter().any(|kind: &String| kind == "job succeeded") {
@@ -48,21 +48,21 @@ async fn a_stream_resumes_after_reconnecting_and_after_a_restart() {
     let mut host = TestHost::new(&["echo"]).await.unwrap();
     host.bind("acme", "echo", Default::default()).await.unwrap();
     let company: CompanyId = parse("acme");
-    let mut first = host.service().follow(Some(&company), None).await.unwrap();
+    let mut first = host.service().follow(&caller(), Some(&company), None).await.unwrap();
     for text in ["one", "two", "three"] {
         host.query("acme", text).await.unwrap();
     }
     let (id, _) = next(&mut first).await;
     let (_, second) = next(&mut first).await;
-    let mut again = host.service().follow(Some(&company), Some(&id)).await.unwrap();
+    let mut again = host.service().follow(&caller(), Some(&company), Some(&id)).await.unwrap();
     assert_eq!(next(&mut again).await.1, second, "nothing twice, nothing left out");
-    assert!(host.service().follow(Some(&company), Some("nonsense")).await.is_err());
+    assert!(host.service().follow(&caller(), Some(&company), Some("nonsense")).await.is_err());
     drop((first, again));
 
     host.stop().await;
     host.start().await.unwrap();
     host.query("acme", "four").await.unwrap();
-    let mut later = host.service().follow(Some(&company), Some(&id)).await.unwrap();
+    let mut later = host.service().follow(&caller(), Some(&company), Some(&id)).await.unwrap();
     assert_eq!(next(&mut later).await.1, HostEvent::Reset, "missed events are reported as a reset");
     let mut seen = Vec::new();
     while seen.len() < 3 {
@@ -78,7 +78,7 @@ async fn a_stream_resumes_after_reconnecting_and_after_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plugins_and_budgets_are_streamed() {
     let host = TestHost::new(&["echo"]).await.unwrap();
-    let mut follower = host.service().follow(None, None).await.unwrap();
+    let mut follower = host.service().follow(&caller(), None, None).await.unwrap();
     std::fs::write(host.directory().join("plugins/junk.wasm"), b"no component").unwrap();
     host.service().scan_plugins().await;
     let (_, HostEvent::Plugin(change)) = next(&mut follower).await else { panic!("a plugin") };

@@ -103,6 +103,11 @@ impl Api {
         EventStream { headers: parts.headers, body, text: String::new() }
     }
 
+    /// The status of an answer whose body may have no end.
+    pub(crate) async fn open(&self, request: Request) -> u16 {
+        self.http.stream(request).await.status().as_u16()
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Value {
         self.send(Method::Get, path, None, &[]).await.fine()
     }

@@ -33,9 +33,11 @@ pub struct CreateToken {
     pub agent_id: Option<AgentId>,
     /// The only run that an agent may act in.
     #[serde(default)]
+    #[schemars(with = "Option<memhost_types::schema::OutsideId>")]
     pub run_id: Option<String>,
     /// The only memory operations that it is good for.
     #[serde(default)]
+    #[schemars(transform = memhost_types::schema::few)]
     pub operations: Option<Vec<OperationKind>>,
     /// From when on it is good for nothing.
     #[serde(default)]
@@ -292,6 +294,9 @@ fn check(company: Option<&CompanyId>, request: &CreateToken, now: Timestamp) -> 
             return Err(FieldError::new("runId", "goes with the role `agent` only"));
         }
         memhost_types::check_id("runId", run)?;
+    }
+    if request.operations.as_ref().is_some_and(|operations| operations.len() > memhost_types::limits::MAX_FEW) {
+        return Err(FieldError::new("operations", "names one twice; name each once"));
     }
     if request.operations.as_ref().is_some_and(Vec::is_empty) {
         return Err(FieldError::new("operations", "is empty; name some, or leave it out for all of the role's"));

@@ -45,7 +45,16 @@ impl Bindings {
         let changed = Arc::new(changed);
         let entry = NewActivity::new(principal, action, binding_key.as_str()).with(Some(&*present), Some(&*changed));
         let new = Some(store::encode("binding", &*changed)?);
-        self.record_with(company_id, entry, vec![self.replace(&present, new).await?]).await?;
+        match self.record_with(company_id, entry, vec![self.replace(&present, new).await?]).await {
+            Ok(()) => {}
+            // Another process changed it. The caller's revision is checked against what is there now.
+            Err(conflict @ BindingError::Conflict { .. }) => {
+                self.reload(company_id).await?;
+                fresh(&*self.get(company_id, binding_key)?, revision)?;
+                return Err(conflict);
+            }
+            Err(error) => return Err(error),
+        }
         self.cache(company_id, |company| drop(company.bindings.insert(binding_key.clone(), Arc::clone(&changed))));
         Ok(changed)
     }

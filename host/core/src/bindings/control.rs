@@ -33,6 +33,7 @@ pub struct CreateBinding {
     pub version: VersionChoice,
     /// The provider's configuration; `{}` where absent.
     #[serde(default)]
+    #[schemars(transform = memhost_types::schema::free_json)]
     pub config: JsonObject,
     /// What the provider may reach. Absent: what the built-in provider asks for, nothing for any other.
     #[serde(default)]
@@ -57,6 +58,7 @@ pub struct UpdateBinding {
     /// Which versions of its provider.
     pub version: Option<VersionChoice>,
     /// The provider's configuration, as a whole.
+    #[schemars(transform = memhost_types::schema::free_json)]
     pub config: Option<JsonObject>,
     /// What the provider may use, as a whole.
     pub limits: Option<BindingLimits>,
@@ -96,6 +98,7 @@ impl Service {
             self.allow(caller, Act::Grant, Some(company)).await?;
         }
         request.policy.check()?;
+        request.version.check()?;
         let plugin = self.build_for(&request.provider_key, &request.version).await?;
         if !plugin.is_present() && matches!(request.version, VersionChoice::Follow(_)) {
             return Err(ServiceError::NoProvider { key: request.provider_key.to_string() });
@@ -138,6 +141,7 @@ impl Service {
         if let Some(policy) = &request.policy {
             policy.check()?;
         }
+        request.version.as_ref().map_or(Ok(()), VersionChoice::check)?;
         let version = request.version.as_ref().unwrap_or(&present.version);
         let config = request.config.as_ref().unwrap_or(&present.config);
         let limits = request.limits.as_ref().unwrap_or(&present.limits);

@@ -131,8 +131,9 @@ impl Service {
                 return Ok(page.before(key));
             }
             let stored = self.store.get(Table::Events, &store::company_key(company, &key[prefix.len()..])).await?;
+            let bytes = stored.as_ref().map_or(0, Vec::len);
             let event: Option<Event> = stored.map(|value| store::decode("event", &value)).transpose()?;
-            page.add(event.filter(|event| filter.matches(event)));
+            page.add(event.filter(|event| filter.matches(event)), bytes);
         }
         Ok(page.last())
     }

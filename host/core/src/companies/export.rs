@@ -79,6 +79,9 @@ pub(crate) enum Line {
     },
 }
 
+/// Operations that are read at a time.
+const MOST_OPERATIONS: u64 = 500;
+
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -151,10 +154,17 @@ impl Service {
     /// Exports operations oldest first, so that they are imported in their order.
     async fn export_operations(&self, company: &CompanyId, out: &mut Out) -> Result<(), ServiceError> {
         let Some((mut next, last)) = self.store.operation_range(company).await? else { return Ok(()) };
+        let mut most = MOST_OPERATIONS;
         while next <= last {
-            let below = (next + 500).min(last + 1);
+            let below = (next + most).min(last + 1);
             let count = usize::try_from(below - next).unwrap_or(usize::MAX);
             let page = self.store.operations(company, &OperationFilter::default(), Some(below), count).await?;
+            let lowest = page.operations.last().map_or(below, |oldest| oldest.id.sequence());
+            // Large operations fill a page before it has all of the oldest ones, which come first.
+            if page.next_before.is_some() && page.operations.len() < count && lowest > next {
+                most = (most / 2).max(1);
+                continue;
+            }
             let found = page.operations.into_iter().rev().filter(|operation| operation.id.sequence() >= next);
             let found: Vec<Operation> = found.collect();
             if found.is_empty() {
@@ -168,6 +178,7 @@ impl Service {
                 }
             }
             next = below;
+            most = (most * 2).min(MOST_OPERATIONS);
         }
         Ok(())
     }

@@ -23,6 +23,9 @@ use memhost_types::FieldError;
 
 const STORE: &str = "store.backup";
 const MANIFEST: &str = "MANIFEST.json";
+/// The longest path of a backup, in bytes: no system takes a longer one.
+const MAX_PATH_BYTES: usize = 4_096;
+
 /// Directories that are copied whole.
 const DIRECTORIES: [&str; 3] = ["memory", "components", "plugins"];
 /// Key files: readable by their owner only.
@@ -34,6 +37,7 @@ const VAULT_KEY: &str = "vault.key";
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BackupRequest {
     /// A directory of the host's machine that is not there yet, as an absolute path.
+    #[schemars(length(min = 1, max = MAX_PATH_BYTES))]
     pub directory: PathBuf,
     /// Whether the key that secrets are encrypted with is in it. Without it, keep that key elsewhere.
     #[serde(default)]
@@ -69,6 +73,9 @@ impl Service {
     /// Where the directory exists already or cannot be written. An incomplete backup is left in place, without a manifest.
     #[boxed]
     pub async fn backup(&self, request: BackupRequest) -> Result<BackupView, ServiceError> {
+        if request.directory.as_os_str().len() > MAX_PATH_BYTES {
+            return Err(FieldError::new("directory", format!("is longer than {MAX_PATH_BYTES} bytes")).into());
+        }
         if !request.directory.is_absolute() {
             return Err(FieldError::new("directory", "is no absolute path of the host's machine").into());
         }

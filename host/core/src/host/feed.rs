@@ -7,8 +7,9 @@
 //! The last notices are kept in memory, so that a follower that lost its connection continues where it was. A follower
 //! that was away for longer, or during a restart, gets a reset and the operations that ended meanwhile, from the log.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -19,8 +20,19 @@ use memhost_ports::Clock;
 use memhost_store::{self as store, Table, TableWrite};
 use memhost_types::{BudgetView, CompanyId, Job, Operation};
 
+mod place;
+mod weight;
+
+pub(crate) use self::place::Place;
+use self::place::Places;
+use self::weight::weight;
+
 /// Notices that are kept.
 const KEPT: usize = 1_024;
+/// How much memory they may keep, in bytes.
+const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
+/// Followers that one token, or one session of the explorer, may have at a time.
+pub(crate) const MAX_FOLLOWERS_OF_CALLER: usize = 32;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,44 +76,28 @@ pub struct Notice {
     pub happened: HostEvent,
 }
 
-/// The position of a follower.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    /// The run of the host.
-    run: u64,
-    number: u64,
-    pub(crate) at: Timestamp,
-}
-
-impl Place {
-    /// A position of no run: a follower that continues from here reads the log again.
-    pub(crate) fn in_the_log(at: Timestamp) -> Self {
-        Self { run: 0, number: 0, at }
-    }
-
-    pub(crate) fn id(self) -> String {
-        format!("{:x}-{}-{}", self.run, self.number, self.at.as_millisecond())
-    }
-
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, '-');
-        let run = u64::from_str_radix(parts.next()?, 16).ok()?;
-        let number = parts.next()?.parse().ok()?;
-        let at = Timestamp::from_millisecond(parts.next()?.parse().ok()?).ok()?;
-        Some(Self { run, number, at })
-    }
-}
-
 #[derive(Default)]
 struct Ring {
     /// The number of the first one that is kept.
     first: u64,
     kept: VecDeque<Arc<Notice>>,
+    /// The memory that they keep.
+    bytes: usize,
 }
 
 impl Ring {
     fn end(&self) -> u64 {
         self.first + self.kept.len() as u64
+    }
+
+    fn push(&mut self, notice: Arc<Notice>) {
+        self.bytes += weight(&notice.happened);
+        self.kept.push_back(notice);
+        while self.kept.len() > KEPT || (self.bytes > MAX_KEPT_BYTES && self.kept.len() > 1) {
+            let Some(oldest) = self.kept.pop_front() else { return };
+            self.bytes -= weight(&oldest.happened);
+            self.first += 1;
+        }
     }
 }
 
@@ -111,6 +107,11 @@ type End = Option<u64>;
 /// The feed of a host.
 pub(crate) struct Feed {
     run: u64,
+    places: Places,
+    /// Makes each id another one.
+    salt: AtomicU64,
+    /// Followers by the key of their caller.
+    followers: Mutex<HashMap<String, usize>>,
     clock: Arc<dyn Clock>,
     ring: Mutex<Ring>,
     end: watch::Sender<End>,
@@ -119,18 +120,37 @@ pub(crate) struct Feed {
 impl Feed {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let run = u64::try_from(clock.random() & u128::from(u64::MAX)).unwrap_or(1);
-        Self { run, clock, ring: Mutex::default(), end: watch::Sender::new(Some(0)) }
+        let places = Places::new([clock.random(), clock.random()]);
+        Self {
+            run,
+            places,
+            salt: AtomicU64::new(0),
+            followers: Mutex::default(),
+            clock,
+            ring: Mutex::default(),
+            end: watch::Sender::new(Some(0)),
+        }
+    }
+
+    fn id(&self, place: Place) -> String {
+        self.places.id(place, self.salt.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The place of an id that a follower came back with.
+    pub(crate) fn place(&self, id: &str) -> Option<Place> {
+        self.places.parse(id)
+    }
+
+    /// The id of a position of no run: a follower that continues from here reads the log again.
+    pub(crate) fn id_in_the_log(&self, at: Timestamp) -> String {
+        self.id(Place { run: 0, number: 0, at })
     }
 
     pub(crate) fn publish(&self, company: Option<&CompanyId>, happened: HostEvent) {
         let at = self.clock.now();
         let mut ring = self.ring.lock();
-        let id = Place { run: self.run, number: ring.end(), at }.id();
-        ring.kept.push_back(Arc::new(Notice { id, company_id: company.cloned(), happened }));
-        if ring.kept.len() > KEPT {
-            ring.kept.pop_front();
-            ring.first += 1;
-        }
+        let id = self.id(Place { run: self.run, number: ring.end(), at });
+        ring.push(Arc::new(Notice { id, company_id: company.cloned(), happened }));
         let end = ring.end();
         drop(ring);
         self.end.send_modify(|known| *known = known.map(|known| known.max(end)));
@@ -170,9 +190,25 @@ impl Feed {
         self.end.send_replace(None);
     }
 
+    /// A place among the followers of a caller. None: the caller has as many as one may have.
+    pub(crate) fn seat(self: &Arc<Self>, caller: &str) -> Option<Seat> {
+        let mut followers = self.followers.lock();
+        let count = followers.entry(caller.to_owned()).or_default();
+        if *count >= MAX_FOLLOWERS_OF_CALLER {
+            return None;
+        }
+        *count += 1;
+        Some(Seat { feed: Arc::clone(self), caller: caller.to_owned() })
+    }
+
     /// A follower of what happens after an earlier notice, or from now on. Answers false with it where notices in between
     /// are no longer kept; it begins with a reset then.
-    pub(crate) fn follower(self: &Arc<Self>, company: Option<&CompanyId>, after: Option<Place>) -> (Follower, bool) {
+    pub(crate) fn follower(
+        self: &Arc<Self>,
+        seat: Seat,
+        company: Option<&CompanyId>,
+        after: Option<Place>,
+    ) -> (Follower, bool) {
         let (first, end) = {
             let ring = self.ring.lock();
             (ring.first, ring.end())
@@ -183,6 +219,7 @@ impl Feed {
             number: end,
             end: self.end.subscribe(),
             caught_up: VecDeque::new(),
+            _seat: seat,
         };
         let Some(after) = after else { return (follower, true) };
         let is_kept = after.run == self.run && after.number < end && after.number + 1 >= first;
@@ -197,7 +234,25 @@ impl Feed {
         // Without an earlier notice: a follower that continues from here gets a reset again.
         let (run, number) = before.checked_sub(1).map_or((0, 0), |number| (self.run, number));
         let place = Place { run, number, at: self.clock.now() };
-        Notice { id: place.id(), company_id: company.cloned(), happened: HostEvent::Reset }
+        Notice { id: self.id(place), company_id: company.cloned(), happened: HostEvent::Reset }
+    }
+}
+
+/// A place among the followers of a caller. Dropping it gives the place back.
+pub(crate) struct Seat {
+    feed: Arc<Feed>,
+    caller: String,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut followers = self.feed.followers.lock();
+        if let Some(count) = followers.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                followers.remove(&self.caller);
+            }
+        }
     }
 }
 
@@ -208,6 +263,7 @@ pub struct Follower {
     number: u64,
     end: watch::Receiver<End>,
     caught_up: VecDeque<Arc<Notice>>,
+    _seat: Seat,
 }
 
 impl Follower {
@@ -250,6 +306,7 @@ impl Follower {
 mod tests {
     use super::*;
     use memhost_ports::SystemClock;
+    use memhost_types::OperationId;
 
     fn told(feed: &Feed, count: usize) {
         (0..count).for_each(|_| feed.publish(None, HostEvent::Reset));
@@ -261,34 +318,56 @@ mod tests {
         told(&feed, KEPT + 10);
         let ring = feed.ring.lock();
         assert_eq!((ring.first, ring.end(), ring.kept.len()), (10, KEPT as u64 + 10, KEPT));
-        let place = Place::parse(&ring.kept[0].id).unwrap();
+        let place = feed.place(&ring.kept[0].id).unwrap();
         assert_eq!((place.run, place.number), (feed.run, 10));
     }
 
     #[test]
     fn whoever_was_told_of_a_gap_before_anything_else_is_told_so_again() {
         let feed = Feed::new(Arc::new(SystemClock));
-        let run = |before| Place::parse(&feed.reset(None, before).id).unwrap().run;
+        let run = |before| feed.place(&feed.reset(None, before).id).unwrap().run;
         assert_eq!((run(0), run(1)), (0, feed.run), "the first notice has the number 0");
     }
 
     #[test]
-    fn what_is_no_place_is_none() {
-        assert!(["", "x", "1-2", "1-2-x", "g-1-1", "1-2-3-4"].iter().all(|text| Place::parse(text).is_none()));
+    fn the_memory_that_notices_keep_is_bounded() {
+        let feed = Feed::new(Arc::new(SystemClock));
+        let error = "x".repeat(1 << 20);
+        for _ in 0..20 {
+            let job: Job = serde_json::from_value(serde_json::json!({
+                "id": uuid::Uuid::nil(), "companyId": "acme", "bindingId": uuid::Uuid::nil(), "bindingKey": "b",
+                "providerKey": "p", "operationId": OperationId::new(1, 1, 1), "providerJobId": "j",
+                "scope": {"companyId": "acme"}, "status": "failed", "runner": "host", "attempts": 1, "failures": 1,
+                "submittedAt": "2026-01-01T00:00:00Z", "error": error,
+            }))
+            .unwrap();
+            feed.job(job);
+        }
+        let ring = feed.ring.lock();
+        assert!(ring.kept.len() < 8 && ring.bytes <= MAX_KEPT_BYTES, "{} with {} bytes", ring.kept.len(), ring.bytes);
+        assert_eq!(ring.end(), 20, "their numbers go on");
+    }
+
+    #[test]
+    fn a_caller_has_no_more_followers_than_it_may_and_gives_their_places_back() {
+        let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
+        let seats: Vec<Seat> = (0..MAX_FOLLOWERS_OF_CALLER).map(|_| feed.seat("ada").unwrap()).collect();
+        assert!(feed.seat("ada").is_none() && feed.seat("bob").is_some());
+        drop(seats);
+        assert!(feed.seat("ada").is_some());
+        assert!(feed.followers.lock().is_empty());
     }
 
     #[tokio::test]
     async fn whoever_is_too_slow_is_told_so_and_goes_on() {
         let feed = Arc::new(Feed::new(Arc::new(SystemClock)));
-        let end = feed.end.subscribe();
-        let mut follower =
-            Follower { feed: Arc::clone(&feed), company: None, number: 0, end, caught_up: VecDeque::new() };
+        let (mut follower, _) = feed.follower(feed.seat("ada").unwrap(), None, None);
         told(&feed, KEPT + 3);
         let first = follower.next().await.unwrap();
         assert_eq!(first.happened.kind(), "reset");
-        assert_eq!(Place::parse(&first.id).unwrap().number, 2, "whoever comes back with it goes on behind the gap");
+        assert_eq!(feed.place(&first.id).unwrap().number, 2, "whoever comes back with it goes on behind the gap");
         for number in 3..KEPT as u64 + 3 {
-            assert_eq!(Place::parse(&follower.next().await.unwrap().id).unwrap().number, number);
+            assert_eq!(feed.place(&follower.next().await.unwrap().id).unwrap().number, number);
         }
         feed.close();
         assert!(follower.next().await.is_none());

@@ -7,8 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::Service;
+use crate::access::Caller;
 use crate::error::ServiceError;
-use crate::host::feed::{Follower, HostEvent, Notice, Place};
+use crate::host::feed::{Follower, HostEvent, MAX_FOLLOWERS_OF_CALLER, Notice};
 use memhost_types::{CompanyId, FieldError, Operation, OperationFilter};
 
 /// The most operations that are read from the log for a follower that was away too long.
@@ -21,15 +22,22 @@ impl Service {
     /// restart; an operation's id identifies it.
     ///
     /// # Errors
-    /// Where `after` is not the id of a notice, or the log cannot be read.
+    /// Where `after` is not the id of a notice, the caller follows too often at a time, or the log cannot be read.
     #[boxed]
-    pub async fn follow(&self, company: Option<&CompanyId>, after: Option<&str>) -> Result<Follower, ServiceError> {
+    pub async fn follow(
+        &self,
+        caller: &Caller,
+        company: Option<&CompanyId>,
+        after: Option<&str>,
+    ) -> Result<Follower, ServiceError> {
+        let feed = &self.recorder.feed;
         let place = after.map(|id| {
             let advice = "is no id of a notice; leave it out to begin with what happens from now on";
-            Place::parse(id).ok_or_else(|| FieldError::new("Last-Event-ID", advice))
+            feed.place(id).ok_or_else(|| FieldError::new("Last-Event-ID", advice))
         });
         let place = place.transpose()?;
-        let (mut follower, is_complete) = self.recorder.feed.follower(company, place);
+        let seat = feed.seat(caller.key()).ok_or(ServiceError::TooManyStreams { most: MAX_FOLLOWERS_OF_CALLER })?;
+        let (mut follower, is_complete) = feed.follower(seat, company, place);
         if let (Some(company), Some(place), false) = (company, place, is_complete) {
             follower.catch_up(self.ended_since(company, place.at).await?);
         }
@@ -47,7 +55,7 @@ impl Service {
             .collect();
         ended.sort_by_key(|(at, operation)| (*at, operation.id.sequence()));
         let notice = |(at, operation): (Timestamp, Operation)| {
-            let id = Place::in_the_log(at).id();
+            let id = self.recorder.feed.id_in_the_log(at);
             let operation = Operation { log: Vec::new(), payload: None, ..operation };
             let happened = HostEvent::Operation(Arc::new(operation));
             Arc::new(Notice { id, company_id: Some(company.clone()), happened })

@@ -73,8 +73,12 @@ impl SecretStore {
     }
 
     pub(crate) async fn list(&self, company: &CompanyId) -> Result<Vec<SecretView>, StoreError> {
-        let page = self.store.scan(Table::Secrets, &Self::key(company, ""), None, MAX_SECRETS).await?;
-        page.entries.iter().map(|(_, bytes)| Ok(store::decode::<StoredSecret>("secret", bytes)?.view)).collect()
+        let mut rows = store::scan_all(&*self.store, Table::Secrets, &Self::key(company, ""));
+        let mut all = Vec::new();
+        while let Some((_, secret)) = rows.next_row::<StoredSecret>("secret").await? {
+            all.push(secret.view);
+        }
+        Ok(all)
     }
 
     pub(crate) fn seal(&self, company: &CompanyId, view: &SecretView, value: &str) -> Result<Vec<u8>, ServiceError> {

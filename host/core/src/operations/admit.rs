@@ -12,12 +12,14 @@ use memhost_store::{DiskLevel, StoreError};
 use memhost_types::{AgentId, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope};
 
 impl Service {
-    /// Begins an operation of a caller. A caller that may not do it gets a refusal, in its own company's log.
+    /// Begins an operation of a caller. A caller that may not do it gets a refusal, in its own company's log. Of a scope
+    /// that is not as it must be, the record has the company and the agent.
     pub(crate) async fn begin(
         &self,
         caller: &Caller,
         kind: OperationKind,
         scope: &mut Scope,
+        is_checked: bool,
     ) -> Result<Opened, ServiceError> {
         match caller.may_in(Act::Operate(kind), scope) {
             // Imported operations keep their sequence numbers, so none may be allocated until the import has ended.
@@ -26,7 +28,10 @@ impl Service {
             }
             Ok(()) => {
                 self.check_disk(caller, kind)?;
-                Opened::begin(&self.recorder, caller, kind, scope).await
+                match is_checked {
+                    true => Opened::begin(&self.recorder, caller, kind, scope).await,
+                    false => Opened::begin(&self.recorder, caller, kind, &scope.only_checked()).await,
+                }
             }
             Err(denied) => Err(self.deny(caller, kind, Some(&scope.company_id), &denied).await),
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::error::Refusal;
 use crate::versions::serving::{Serving, effective};
 use memhost_pii::{self as pii, PiiRisk};
+use memhost_ports::{expect_off_executor, off_executor};
 use memhost_types::{
     CaptureRequest, CorrectRequest, ImportRequest, JsonObject, OperationErrorCode, PiiPolicy, QueryRequest,
     RecordWrite, UpsertRequest,
@@ -101,10 +102,23 @@ fn leaves(serving: &Serving) -> bool {
     !effective(&serving.binding.grants, &serving.plugin).http.is_empty()
 }
 
+/// How long the texts of a request are together.
+fn bytes(request: &mut impl Texts) -> usize {
+    let mut bytes = 0_usize;
+    request.texts(&mut |text| bytes = bytes.saturating_add(text.len()));
+    bytes
+}
+
+/// The risk of one text.
+pub(crate) fn risk_of(text: &str) -> PiiRisk {
+    expect_off_executor("the search for personal data", text.len());
+    pii::risk(text)
+}
+
 /// The highest risk in a request's texts.
 fn risk(request: &mut impl Texts) -> PiiRisk {
     let mut highest = PiiRisk::None;
-    request.texts(&mut |text| highest = highest.max(pii::risk(text)));
+    off_executor(bytes(request), || request.texts(&mut |text| highest = highest.max(risk_of(text))));
     highest
 }
 
@@ -136,9 +150,11 @@ pub(crate) fn private(serving: &Serving, request: &mut impl Texts) -> Result<(),
 
 /// Replaces personal data by its kind, such as `[EMAIL]`.
 fn redact(request: &mut impl Texts) {
-    request.texts(&mut |text| {
+    let redact = |text: &mut String| {
+        expect_off_executor("redacting personal data", text.len());
         if let std::borrow::Cow::Owned(redacted) = pii::redact(text) {
             *text = redacted;
         }
-    });
+    };
+    off_executor(bytes(request), || request.texts(&mut { redact }));
 }

@@ -1,7 +1,7 @@
 //! The one path that every operation goes through.
 //!
 //! ```text
-//! authorize ─ admit ─ prepare ─ write the intent ─ call ─ finish ─ charge ─ complete
+//! check the fields ─ authorize ─ admit ─ prepare ─ write the intent ─ call ─ finish ─ charge ─ complete
 //!     Opened ──────────────────────────▶ Intended ──▶ Ending ──────────▶ Concluded
 //! ```
 //!
@@ -26,7 +26,7 @@ use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, 
 use crate::versions::serving::Serving;
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, TableWrite};
-use memhost_types::{BindingKey, OperationId, OperationKind, Scope, Snippet, Usage, limits};
+use memhost_types::{BindingKey, FieldError, OperationId, OperationKind, Scope, Snippet, Usage, limits};
 
 /// The scope that a caller asks in, and the binding that it names.
 pub(crate) type Target<'a> = (&'a mut Scope, Option<&'a BindingKey>);
@@ -41,10 +41,15 @@ pub(crate) trait Step: Send + Sync {
 
     fn target(&mut self) -> Target<'_>;
 
-    /// Notes in the record where the request comes from.
+    /// Checks the fields of the request. Nothing of a request is recorded before, except for its company and its agent.
+    fn check_fields(&self) -> Result<(), FieldError> {
+        Ok(())
+    }
+
+    /// Notes in the record where the request comes from. Its fields are checked.
     fn describe(&self, _opened: &mut Opened) {}
 
-    /// Checks what can be checked without a binding.
+    /// Checks what else can be checked without a binding.
     fn check(&self, _host: &Service) -> Result<(), Refusal> {
         Ok(())
     }
@@ -104,8 +109,8 @@ macro_rules! asks_with {
             (&mut self.$request.scope, self.$request.binding_key.as_ref())
         }
 
-        fn check(&self, _: &crate::Service) -> Result<(), crate::error::Refusal> {
-            Ok(self.$request.check()?)
+        fn check_fields(&self) -> Result<(), memhost_types::FieldError> {
+            self.$request.check()
         }
     };
 }
@@ -152,9 +157,16 @@ impl Answered<'_> {
 impl Service {
     /// Runs an operation of a caller.
     pub(crate) async fn operate<S: Step>(&self, caller: &Caller, step: &mut S) -> Result<S::Response, ServiceError> {
-        let mut opened = self.begin(caller, S::KIND, step.target().0).await?;
-        step.describe(&mut opened);
-        let concluded = match self.ready(step, &mut opened).await {
+        let checked = step.check_fields();
+        let mut opened = self.begin(caller, S::KIND, step.target().0, checked.is_ok()).await?;
+        let ready = match checked {
+            Ok(()) => {
+                step.describe(&mut opened);
+                self.ready(step, &mut opened).await
+            }
+            Err(error) => Err(error.into()),
+        };
+        let concluded = match ready {
             Err(refusal) => {
                 let ended = step.refused(self, &opened, refusal);
                 self.conclude(step, opened.without_a_call(), ended).await

@@ -254,6 +254,7 @@ impl Service {
         id: ReviewId,
         decision: ReviewDecision,
     ) -> Result<ReviewItem, ServiceError> {
+        decision.check()?;
         match (decision.decision, &decision.text) {
             (Decision::Edit, None) => return Err(FieldError::new("text", "is missing; an edit needs it").into()),
             (Decision::Approve | Decision::Reject, Some(_)) => {

@@ -15,11 +15,12 @@ use crate::work::due_queue::Taken;
 use crate::work::recall_text::render;
 use crate::work::retry::RetryPolicy;
 use crate::work::subscribers::subscribers;
-use memhost_ports::new_id;
+use memhost_ports::{in_turn, new_id};
 use memhost_store::{StoreError, TableWrite};
 use memhost_types::{
-    Binding, CaptureRequest, CaptureResponse, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus, HookEvent,
-    HookKind, HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourcePayload, SourceRef,
+    Binding, CaptureRequest, CaptureResponse, ContextBlock, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryId, DeliveryStatus,
+    HookEvent, HookKind, HookReceipt, OnBudget, OperationErrorCode, OperationId, OperationKind, Recall, SourcePayload,
+    SourceRef,
 };
 
 impl Service {
@@ -48,14 +49,17 @@ impl Service {
             HookKind::PreRunHydrate => self.hydrate(&event, accepted).await?,
             _ => self.settle(&event, accepted).await?,
         };
-        let context = (event.hook_kind == HookKind::PreRunHydrate).then(|| {
-            let nothing = Recall::default();
-            let found: Vec<(&str, &Recall)> = deliveries
-                .iter()
-                .map(|delivery| (delivery.binding_key.as_str(), delivery.recall.as_ref().unwrap_or(&nothing)))
-                .collect();
-            render(&found, event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET))
-        });
+        let (deliveries, context) = match event.hook_kind {
+            HookKind::PreRunHydrate => {
+                let budget = event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET);
+                let rendered = in_turn(move || {
+                    let context = context(&deliveries, budget);
+                    (deliveries, Some(context))
+                });
+                rendered.await.map_err(ServiceError::host)?
+            }
+            _ => (deliveries, None),
+        };
         Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, context })
     }
 
@@ -192,6 +196,16 @@ impl Service {
         self.deliveries.moved();
         self.wake.notify_one();
     }
+}
+
+/// The block of text for what the bindings found.
+fn context(deliveries: &[Delivery], token_budget: u32) -> ContextBlock {
+    let nothing = Recall::default();
+    let found: Vec<(&str, &Recall)> = deliveries
+        .iter()
+        .map(|delivery| (delivery.binding_key.as_str(), delivery.recall.as_ref().unwrap_or(&nothing)))
+        .collect();
+    render(&found, token_budget)
 }
 
 fn capture(event: &HookEvent, source: SourceRef, payload: SourcePayload) -> CaptureRequest {

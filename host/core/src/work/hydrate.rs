@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use memhost_types::{DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest, Recall};
+use memhost_types::{
+    DEFAULT_HYDRATE_MS, Delivery, DeliveryStatus, HookEvent, Intent, QueryRequest, Recall, Snippet, limits,
+};
 
 impl Service {
     /// Recall: all bindings are asked at the same time, and the caller waits no longer than the deadline.
@@ -64,10 +66,7 @@ impl Service {
         let asked = tokio::time::timeout_at(until, asking).await;
         let asked = asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::host(error))));
         let (recall, operation_id) = match asked {
-            Ok(Ok(bundle)) => {
-                let (snippets, profile_summary) = (bundle.snippets, bundle.profile_summary);
-                (Recall { snippets, profile_summary, degraded: None }, Some(bundle.operation_id))
-            }
+            Ok(Ok(bundle)) => (bounded(bundle.snippets, bundle.profile_summary), Some(bundle.operation_id)),
             Ok(Err(error)) => {
                 let operation_id = match &error {
                     ServiceError::Operation { operation_id, .. } => Some(*operation_id),
@@ -90,6 +89,22 @@ impl Service {
         self.deliveries.write(&before, &after).await?;
         Ok(after)
     }
+}
+
+/// What is kept of recall: it is stored with the delivery, and answered again to whoever repeats the event.
+fn bounded(mut snippets: Vec<Snippet>, profile_summary: Option<String>) -> Recall {
+    let mut bytes = 0;
+    let size = |snippet: &Snippet| snippet.text.len() + snippet.summary.as_ref().map_or(0, String::len);
+    let fit = snippets.iter().take_while(|snippet| {
+        bytes += size(snippet);
+        bytes <= limits::MAX_PAGE_BYTES
+    });
+    let (kept, found) = (fit.count(), snippets.len());
+    snippets.truncate(kept);
+    let degraded = (kept < found).then(|| {
+        format!("{} of {found} records are left out: together they are larger than 4 MiB; ask for fewer", found - kept)
+    });
+    Recall { snippets, profile_summary, degraded }
 }
 
 fn degraded(reason: String) -> Recall {

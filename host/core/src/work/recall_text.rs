@@ -4,16 +4,25 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use memhost_ports::expect_off_executor;
+use memhost_tokens::Lines;
 use memhost_types::{ContextBlock, Recall, Snippet, SourceRef};
 
 const HEADING: &str = "## Memory\n";
+/// How many bytes are read for each token of a budget. What comes after that is left out unread: a provider whose records
+/// do not fit must not keep the host busy.
+const READ_PER_TOKEN: usize = 64;
+/// How many bytes are read for a small budget.
+const LEAST_READ: usize = 64 * 1024;
 
 /// The block for what some bindings found, first come, first served: what does not fit is left out, and what comes after
 /// it and is shorter may still fit. Tokens are those of `o200k_base`. Other models' encodings differ by some percent.
 pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
-    let budget = token_budget as usize;
+    let texts = found.iter().flat_map(|(_, recall)| &recall.snippets).map(|snippet| snippet.text.len());
+    expect_off_executor("recall as text", texts.sum());
     let mut block =
         ContextBlock { text: String::new(), tokens: 0, token_budget, included: 0, omitted: 0, degraded: Vec::new() };
+    let mut fitting = Budgeted::new(token_budget as usize);
     for (binding, recall) in found {
         if let Some(reason) = &recall.degraded {
             block.degraded.push(format!("`{binding}`: {reason}"));
@@ -23,29 +32,50 @@ pub fn render(found: &[(&str, &Recall)], token_budget: u32) -> ContextBlock {
             let lines: Vec<String> = summary.lines().map(plain_line).filter(|line| !line.is_empty()).collect();
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             // A summary that does not fit is not counted as omitted.
-            if !text.is_empty() && add(&mut block, &text, budget) {
+            if !text.is_empty() && fitting.add(&text) {
                 told.extend(lines.iter().filter_map(|line| Some(line.strip_prefix("- ")?.to_owned())));
             }
         }
         for snippet in &recall.snippets {
             // What a provider lists in its summary is not repeated.
-            match told.contains(&one_line(&snippet.text)) || add(&mut block, &line(snippet), budget) {
+            let fits = !fitting.is_over() && (told.contains(&one_line(&snippet.text)) || fitting.add(&line(snippet)));
+            match fits {
                 true => block.included += 1,
                 false => block.omitted += 1,
             }
         }
     }
+    block.tokens = u32::try_from(fitting.all.tokens()).unwrap_or(u32::MAX);
+    block.text = fitting.all.into_text();
     block
 }
 
-/// Adds a line if the whole block still fits. Tokens do not add up across a seam, so the block is counted as a whole.
-fn add(block: &mut ContextBlock, line: &str, budget: usize) -> bool {
-    let start = if block.text.is_empty() { HEADING } else { "" };
-    let text = format!("{}{start}{line}", block.text);
-    let Some(count) = memhost_tokens::count_up_to(&text, budget) else { return false };
-    block.text = text;
-    block.tokens = u32::try_from(count).unwrap_or(u32::MAX);
-    true
+/// The lines that fit. Each is counted once.
+struct Budgeted {
+    all: Lines,
+    /// Bytes that may still be read.
+    unread: usize,
+}
+
+impl Budgeted {
+    fn new(budget: usize) -> Self {
+        Self { all: Lines::new(budget), unread: (budget * READ_PER_TOKEN).max(LEAST_READ) }
+    }
+
+    /// Whether so much was read that nothing more is.
+    fn is_over(&self) -> bool {
+        self.unread == 0
+    }
+
+    /// Adds lines if the whole still fits.
+    fn add(&mut self, lines: &str) -> bool {
+        self.unread = self.unread.saturating_sub(lines.len());
+        match self.all.text().is_empty() {
+            // No heading without something below it.
+            true => self.all.push(&format!("{HEADING}{lines}")),
+            false => self.all.push(lines),
+        }
+    }
 }
 
 fn line(snippet: &Snippet) -> String {
@@ -162,10 +192,24 @@ mod tests {
         assert_eq!(block.degraded, ["`default`: it took longer than 5 ms"]);
     }
 
+    #[test]
+    fn what_is_read_is_bounded_however_much_does_not_fit() {
+        // Each of these is refused after a count, and there is a short one behind them.
+        let mut snippets: Vec<Snippet> = (0..1_000).map(|_| snippet(&"= ".repeat(5_000))).collect();
+        snippets.push(snippet("short"));
+        let mut lines = Budgeted::new(200);
+        let read = snippets.iter().take_while(|found| !lines.is_over() && !lines.add(&line(found))).count();
+        assert_eq!(read, LEAST_READ.div_ceil(10_000), "{read} were read");
+        let recall = Recall { snippets, ..Recall::default() };
+        let block = render(&[("default", &recall)], 200);
+        assert_eq!((block.included, block.omitted), (0, 1_001));
+    }
+
     proptest! {
         #[test]
-        fn the_budget_holds(texts in prop::collection::vec(".{0,80}", 0..12), budget in 1..200_u32) {
-            let recall = Recall { snippets: texts.iter().map(|text| snippet(text)).collect(), ..Recall::default() };
+        fn the_budget_holds(texts in prop::collection::vec(".{0,80}", 0..12), summary in ".{0,40}", budget in 1..200_u32) {
+            let snippets = texts.iter().map(|text| snippet(text)).collect();
+            let recall = Recall { snippets, profile_summary: Some(format!("/{summary}")), ..Recall::default() };
             let block = render(&[("default", &recall)], budget);
             prop_assert!(count(&block.text) <= budget as usize);
             prop_assert_eq!(block.tokens as usize, count(&block.text));

@@ -7,7 +7,6 @@ use aide::OperationInput;
 use aide::axum::ApiRouter;
 use aide::generate::GenContext;
 use aide::openapi::Operation;
-use axum::Json;
 use axum::extract::FromRequestParts;
 use axum::http::header::IF_MATCH;
 use axum::http::request::Parts;
@@ -17,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::{Items, routes};
 use crate::failure::{BindingCodes, BindingStateCodes, GrantCodes, ResolveCodes, TargetCodes};
 use crate::{
-    Authorized, Body, EntityTagged, Failure, NoContent, PathParam, Problem, ProblemCode, Query, document, permission,
+    Authorized, Body, EntityTagged, Failure, Json, NoContent, PathParam, Problem, ProblemCode, Query, document,
+    permission,
 };
 use memhost_core::{
     Act, BindingView, CreateBinding, GrantsView, ResolutionStep, ResolvedView, Service, SetTarget, UpdateBinding, Why,

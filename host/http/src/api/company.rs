@@ -7,7 +7,6 @@ use aide::OperationInput;
 use aide::axum::ApiRouter;
 use aide::generate::GenContext;
 use aide::openapi::{MediaType, Operation};
-use axum::Json;
 use axum::body::Body as HttpBody;
 use axum::extract::{FromRequest, Request};
 use http_body_util::BodyExt;
@@ -20,8 +19,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::routes;
 use crate::failure::{ImportCodes, TombstoneCodes};
 use crate::{
-    Authorized, Body, Company, Created, Failure, HostAuthorized, NdjsonAnswer, Problem, ProblemCode, Query, document,
-    permission,
+    Authorized, Body, Company, Created, Failure, HostAuthorized, Json, NdjsonAnswer, Problem, ProblemCode, Query,
+    document, permission,
 };
 use memhost_core::{BackupRequest, BackupView, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Service};
 use memhost_types::CompanyId;

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use axum::Json;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::list::ListQuery;
 use super::{Items, routes};
-use crate::{Authorized, Body, HostAuthorized, NoContent, PathParam, Problem, Query, SecretName, permission};
+use crate::{Authorized, Body, HostAuthorized, Json, NoContent, PathParam, Problem, Query, SecretName, permission};
 use memhost_core::{Check, PluginView, SecretView, Service, SetSecret};
 use memhost_types::schema::cursor;
 use memhost_types::{ActivityPage, CompanyId, Operation, OperationFilter, OperationId, OperationPage, limits};

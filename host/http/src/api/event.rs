@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use axum::Json;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::list::ListQuery;
 use super::{Items, routes};
-use crate::{Authorized, Body, Created, Problem, permission};
+use crate::{Authorized, Body, Created, Json, Problem, permission};
 use memhost_core::{Page, Service};
 use memhost_types::schema::items;
 use memhost_types::{Event, EventFilter, NewEvent};

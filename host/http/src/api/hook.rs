@@ -6,7 +6,6 @@ use aide::OperationOutput;
 use aide::axum::ApiRouter;
 use aide::generate::GenContext;
 use aide::openapi::{self, Operation};
-use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
@@ -14,7 +13,7 @@ use super::list::ListQuery;
 use super::routes;
 use super::runtime::same_company;
 use crate::failure::{DeliveryCodes, ResolveCodes};
-use crate::{Authorized, AuthorizedByCore, Body, Failure, PathParam, Problem, permission};
+use crate::{Authorized, AuthorizedByCore, Body, Failure, Json, PathParam, Problem, permission};
 use memhost_core::{Page, Service};
 use memhost_types::{Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookReceipt};
 

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use axum::Json;
 
 use super::list::ListQuery;
 use super::routes;
 use crate::failure::JobCodes;
-use crate::{Authorized, Failure, PathParam, Problem, permission};
+use crate::{Authorized, Failure, Json, PathParam, Problem, permission};
 use memhost_core::{Page, Service};
 use memhost_types::{Job, JobFilter, JobId};
 

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use axum::Json;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::list::PageQuery;
 use super::{Items, routes};
-use crate::{Authorized, Body, Created, PathParam, Problem, Query, permission};
+use crate::{Authorized, Body, Created, Json, PathParam, Problem, Query, permission};
 use memhost_core::{EvaluationReport, GroupBy, Page, Service, ServiceError, Sums, SumsQuery};
 use memhost_types::{BindingKey, BudgetView, CostEvent, FinanceEvent, NewFinanceEvent, Period, SetBudget};
 

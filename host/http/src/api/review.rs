@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use axum::Json;
 
 use super::list::ListQuery;
 use super::routes;
 use crate::failure::ReviewCodes;
-use crate::{Authorized, Body, Failure, PathParam, Problem, permission};
+use crate::{Authorized, Body, Failure, Json, PathParam, Problem, permission};
 use memhost_core::{Page, Service};
 use memhost_types::{ReviewDecision, ReviewFilter, ReviewId, ReviewItem};
 

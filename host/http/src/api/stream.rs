@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::routes;
-use crate::{Authorized, HostAuthorized, Problem, Query, ServerSentEvents, document, permission};
-use memhost_core::{HostEvent, Service};
+use crate::failure::StreamCodes;
+use crate::{Authorized, Failure, HostAuthorized, Problem, Query, ServerSentEvents, document, permission};
+use memhost_core::{Caller, HostEvent, Service};
 use memhost_types::CompanyId;
 
 /// How long a client waits before it reconnects.
@@ -31,7 +32,7 @@ const MAX_CONNECTION: Duration = Duration::from_mins(5);
 
 const DESCRIPTION: &str = "Server-sent events `operation`, `job`, `budget`, `plugin` (the host's stream only) and \
                            `reset`, each with an id. `Last-Event-ID` continues after that event. After `reset`, some \
-                           events were missed: read the lists again.";
+                           events were missed: read the lists again. A token has at most 32 streams at a time.";
 
 /// The id of the last event that a client has seen, if it reconnects.
 struct LastEventId(Option<String>);
@@ -84,31 +85,32 @@ async fn of_company(
     allowed: Authorized<permission::View>,
     LastEventId(last): LastEventId,
     Query(query): Query<StreamQuery>,
-) -> Result<ServerSentEvents, Problem> {
-    stream(&allowed.service, Some(&allowed.company), last, query).await
+) -> Result<ServerSentEvents, Failure<StreamCodes>> {
+    stream(&allowed.service, &allowed.caller, Some(&allowed.company), last, query).await
 }
 
 async fn of_host(
     allowed: HostAuthorized,
     LastEventId(last): LastEventId,
     Query(query): Query<StreamQuery>,
-) -> Result<ServerSentEvents, Problem> {
-    stream(&allowed.service, None, last, query).await
+) -> Result<ServerSentEvents, Failure<StreamCodes>> {
+    stream(&allowed.service, &allowed.caller, None, last, query).await
 }
 
 async fn stream(
     service: &Service,
+    caller: &Caller,
     company: Option<&CompanyId>,
     last: Option<String>,
     query: StreamQuery,
-) -> Result<ServerSentEvents, Problem> {
+) -> Result<ServerSentEvents, Failure<StreamCodes>> {
     let kinds = query.kinds.map(|kinds| kinds.split(',').map(str::to_owned).collect::<Vec<_>>());
     let unknown = kinds.iter().flatten().find(|kind| !HostEvent::KINDS.contains(&kind.as_str()));
     if let Some(unknown) = unknown {
         let detail = format!("`{unknown}` is none of {}", HostEvent::KINDS.join(", "));
-        return Err(Problem::invalid(detail).at("kinds"));
+        return Err(Problem::invalid(detail).at("kinds").into());
     }
-    let mut follower = service.follow(company, last.as_deref()).await?;
+    let mut follower = service.follow(caller, company, last.as_deref()).await?;
     // One event at a time: a slow client delays only itself, and gets a `reset` where it missed events.
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let until = tokio::time::Instant::now() + MAX_CONNECTION;

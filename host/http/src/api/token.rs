@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use aide::OperationInput;
 use aide::axum::ApiRouter;
-use axum::Json;
 use axum::extract::FromRequestParts;
 
 use super::{Items, routes};
 use crate::failure::TokenCodes;
 use crate::permission::{Administer, View};
-use crate::{Authorized, Body, Created, Failure, HostAuthorized, PathParam, Permission, Problem};
+use crate::{Authorized, Body, Created, Failure, HostAuthorized, Json, PathParam, Permission, Problem};
 use memhost_core::{Caller, CreateToken, Service};
 use memhost_types::{CompanyId, NewToken, Token, TokenId};
 

@@ -129,6 +129,9 @@ codes! {
     RateLimited = "rate_limited", TooManyRequests,
         "The limit on calls per second is reached.",
         "Wait as long as `retry-after` says.";
+    TooManyStreams = "too_many_streams", TooManyRequests,
+        "The token follows as many streams of events as it may.",
+        "End one of them first.";
     Host = "host", InternalServerError, "The host itself failed.", "See its log, and run `memhost doctor`.";
     Unauthorized = "unauthorized", BadGateway,
         "The system behind the provider refused the provider's credentials.",
@@ -163,6 +166,9 @@ codes! {
         "Wait as long as `retry-after` says.";
     Interrupted = "interrupted", ServiceUnavailable, "The host ended during the call.", "Send it again.";
     Importing = "importing", ServiceUnavailable, "The company is being imported.", "Wait until the import ends.";
+    TooManyConnections = "too_many_connections", ServiceUnavailable,
+        "The host has as many connections as it may have.",
+        "Wait as long as `retry-after` says.";
     TimedOut = "timed_out", GatewayTimeout,
         "The provider did not answer in time.",
         "Ask for less, or raise `callTimeoutMs`.";

@@ -46,7 +46,7 @@ statuses! {
     ContentTooLarge = PAYLOAD_TOO_LARGE, "The body is larger than 8 MiB.";
     UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE, "The body has a media type that the route does not accept.";
     UnprocessableContent = UNPROCESSABLE_ENTITY, "The provider does not support or accept this.";
-    TooManyRequests = TOO_MANY_REQUESTS, "The limit on calls per second is reached.";
+    TooManyRequests = TOO_MANY_REQUESTS, "A limit on calls per second or on streams is reached.";
     InternalServerError = INTERNAL_SERVER_ERROR, "The host itself failed.";
     BadGateway = BAD_GATEWAY, "The provider failed.";
     ServiceUnavailable = SERVICE_UNAVAILABLE, "It cannot be done now. Try again later.";

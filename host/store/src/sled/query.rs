@@ -11,6 +11,7 @@ use super::posting::Posting;
 use super::state::last;
 use super::{failed, keys};
 use crate::{LogPage, StoreError, company_of, decode};
+use memhost_types::limits::MAX_PAGE_BYTES;
 use memhost_types::{CompanyId, Operation, OperationFilter};
 
 /// An operation's number is given out just before its time is read, so two operations that begin together may have their
@@ -53,14 +54,19 @@ impl Reader<'_> {
                 recent.extend(&state.open);
             }
         }
-        let mut operations: Vec<Operation> = Vec::new();
+        let (mut operations, mut bytes, mut more) = (Vec::<Operation>::new(), 0, false);
         let mut visit = |sequence: u64| -> Result<bool, StoreError> {
             if let Some(operation) = self.operation(sequence)?
                 && filter.matches(&operation)
             {
-                operations.push(operation);
+                // One more than fits says that there is a next page.
+                more = operations.len() == limit || bytes >= MAX_PAGE_BYTES;
+                if !more {
+                    bytes += size(&operation);
+                    operations.push(operation);
+                }
             }
-            Ok(operations.len() > limit)
+            Ok(more)
         };
         let mut recent = recent.range(from..below).rev().copied().peekable();
         let mut stored = self.stored(&facets, from, below);
@@ -88,8 +94,6 @@ impl Reader<'_> {
             }
         }
         drop(stored);
-        let more = operations.len() > limit;
-        operations.truncate(limit);
         let next_before = if more { operations.last().map(|last| last.id.sequence()) } else { None };
         Ok(LogPage { operations, next_before })
     }
@@ -161,6 +165,17 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// About how large a record is, in bytes: what it has of everything that can be long.
+fn size(operation: &Operation) -> usize {
+    let texts = operation.payload.iter().map(|payload| payload.text.len());
+    let texts = texts.chain(operation.log.iter().map(|line| line.text.len()));
+    let texts = texts.chain(operation.error.iter().map(|error| error.message.len()));
+    let handles =
+        operation.records.iter().chain(&operation.cited).map(|handle| handle.provider_record_id.as_str().len());
+    let parts = operation.records.len() + operation.cited.len() + operation.jobs.len() + operation.usage.len();
+    texts.chain(handles).sum::<usize>() + 1_024 + 256 * parts
 }
 
 /// Every company that has operations, by seeking from one to the next.

@@ -13,6 +13,7 @@ use crate::{
 };
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_types::CompanyId;
+use memhost_types::limits::MAX_PAGE_BYTES;
 
 impl Store for SledStore {
     fn commit(&self) -> Commit {
@@ -39,16 +40,17 @@ impl Tables for SledStore {
         limit: usize,
     ) -> Result<TablePage, StoreError> {
         self.trees.disk.alive()?;
-        let mut page = TablePage::default();
+        let (mut page, mut bytes) = (TablePage::default(), 0);
         for entry in self.trees.table(table).range(cursor.unwrap_or(prefix).to_vec()..) {
             let (key, value) = entry.map_err(failed("reading"))?;
             if !key.starts_with(prefix) {
                 break;
             }
-            if page.entries.len() == limit {
+            if page.entries.len() == limit || bytes >= MAX_PAGE_BYTES {
                 page.next = Some(key.to_vec());
                 break;
             }
+            bytes += key.len() + value.len();
             page.entries.push((key.to_vec(), value.to_vec()));
         }
         Ok(page)

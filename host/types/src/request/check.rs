@@ -1,12 +1,11 @@
 //! The checks of a request that need nothing but the request itself.
 
 use super::{
-    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, ForgetRequest, GetRequest, ImportRequest, JsonObject,
-    ListRequest, QueryRequest, RecordWrite, UpsertRequest,
+    BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, ForgetRequest, GetRequest, HookContext,
+    ImportRequest, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
 };
-use crate::{FieldError, Scope, SourceRef, check_id, limits};
-
-type Checked = Result<(), FieldError>;
+use crate::bounds::{Checked, check_bytes, check_count, check_cursor, check_json, check_page};
+use crate::{FieldError, limits};
 
 impl CaptureRequest {
     /// Checks sizes and that everything is of the scope's company.
@@ -14,27 +13,15 @@ impl CaptureRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)?;
-        check_source(&self.scope, &self.source)?;
+        self.scope.check()?;
+        self.source.check(&self.scope)?;
         let payload = &self.payload;
         if payload.text.is_none() && payload.object.is_none() {
             return Err(FieldError::new("payload", "has neither `text` nor `object`; give at least one of them"));
         }
-        if let Some(text) = &payload.text {
-            check_bytes("payload.text", text, limits::MAX_TEXT_BYTES)?;
-        }
-        if let Some(mime_type) = &payload.mime_type {
-            check_context_id("payload.mimeType", Some(&mime_type.replace('/', "-")))?;
-        }
-        check_json("payload.metadata", payload.metadata.as_ref())?;
-        check_json("payload.object", payload.object.as_ref())?;
+        payload.check()?;
         check_json("metadata", self.metadata.as_ref())?;
-        if let Some(hook) = &self.hook {
-            check_context_id("hook.hookId", Some(&hook.hook_id))?;
-            check_context_id("hook.hookKind", Some(hook.hook_kind.as_str()))?;
-            check_context_id("hook.heartbeatRunId", hook.heartbeat_run_id.as_deref())?;
-        }
-        Ok(())
+        self.hook.as_ref().map_or(Ok(()), HookContext::check)
     }
 }
 
@@ -44,9 +31,9 @@ impl UpsertRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)?;
+        self.scope.check()?;
         if let Some(source) = &self.source {
-            check_source(&self.scope, source)?;
+            source.check(&self.scope)?;
         }
         check_count("records", self.records.len())?;
         for (index, record) in self.records.iter().enumerate() {
@@ -62,7 +49,7 @@ impl QueryRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)?;
+        self.scope.check()?;
         check_bytes("query", &self.query, limits::MAX_QUERY_BYTES)?;
         check_page("topK", self.top_k)?;
         check_json("metadataFilter", self.metadata_filter.as_ref())
@@ -75,7 +62,8 @@ impl ListRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)?;
+        self.scope.check()?;
+        check_cursor(self.cursor.as_ref())?;
         check_page("limit", self.limit)?;
         check_json("metadataFilter", self.metadata_filter.as_ref())
     }
@@ -87,8 +75,9 @@ impl BrowseRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)?;
+        self.scope.check()?;
         check_bytes("path", &self.path, limits::MAX_NODE_PATH_BYTES)?;
+        check_cursor(self.cursor.as_ref())?;
         check_page("limit", self.limit)
     }
 }
@@ -99,7 +88,8 @@ impl ExportRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)
+        self.scope.check()?;
+        check_cursor(self.cursor.as_ref())
     }
 }
 
@@ -109,7 +99,7 @@ impl ImportRequest {
     /// # Errors
     /// The first field at fault: `lines.N` for the line of that number, from 0.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)?;
+        self.scope.check()?;
         check_bytes("lines", &self.lines, limits::MAX_TRANSFER_BYTES)?;
         for (number, line) in self.lines.lines().enumerate() {
             if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(line) {
@@ -126,7 +116,7 @@ impl GetRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)
+        self.scope.check()
     }
 }
 
@@ -136,7 +126,7 @@ impl ForgetRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)?;
+        self.scope.check()?;
         check_count("handles", self.handles.len())
     }
 }
@@ -147,7 +137,7 @@ impl CorrectRequest {
     /// # Errors
     /// The first field at fault.
     pub fn check(&self) -> Checked {
-        check_scope(&self.scope)?;
+        self.scope.check()?;
         match (&self.patch.instruction, &self.patch.record) {
             (Some(instruction), None) => check_bytes("patch.instruction", instruction, limits::MAX_QUERY_BYTES),
             (None, Some(record)) => check_record("patch.record", record),
@@ -162,95 +152,6 @@ fn check_record(field: &str, record: &RecordWrite) -> Checked {
         check_bytes(&format!("{field}.summary"), summary, limits::MAX_SUMMARY_BYTES)?;
     }
     check_json(&format!("{field}.metadata"), record.metadata.as_ref())
-}
-
-fn check_scope(scope: &Scope) -> Checked {
-    check_context_id("scope.projectId", scope.project_id.as_deref())?;
-    check_context_id("scope.issueId", scope.issue_id.as_deref())?;
-    check_context_id("scope.runId", scope.run_id.as_deref())?;
-    check_context_id("scope.subjectId", scope.subject_id.as_deref())?;
-    check_context_id("scope.sessionKey", scope.session_key.as_deref())?;
-    check_context_id("scope.namespace", scope.namespace.as_deref())
-}
-
-fn check_source(scope: &Scope, source: &SourceRef) -> Checked {
-    if source.company_id != scope.company_id {
-        return Err(FieldError::new(
-            "source.companyId",
-            "is not the scope's company; a source belongs to the company that captures it",
-        ));
-    }
-    check_context_id("source.issueId", source.issue_id.as_deref())?;
-    check_context_id("source.commentId", source.comment_id.as_deref())?;
-    check_context_id("source.runId", source.run_id.as_deref())?;
-    check_context_id("source.activityId", source.activity_id.as_deref())?;
-    // A document's key and an external reference may be paths or addresses.
-    check_reference("source.documentKey", source.document_key.as_deref())?;
-    check_reference("source.externalRef", source.external_ref.as_deref())
-}
-
-fn check_context_id(field: &str, id: Option<&str>) -> Checked {
-    match id {
-        None => Ok(()),
-        Some(id) => check_id(field, id),
-    }
-}
-
-fn check_reference(field: &str, reference: Option<&str>) -> Checked {
-    match reference {
-        Some(text) if text.is_empty() || text.len() > limits::MAX_RECORD_ID_BYTES => Err(FieldError::new(
-            field,
-            format!("is {} bytes long; 1 to {} are allowed", text.len(), limits::MAX_RECORD_ID_BYTES),
-        )),
-        Some(text) if text.chars().any(char::is_control) => {
-            Err(FieldError::new(field, "holds a control character; use printable characters only"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_bytes(field: &str, text: &str, max: usize) -> Checked {
-    if text.len() > max {
-        return Err(FieldError::new(field, format!("is {} bytes long; at most {max} are allowed", text.len())));
-    }
-    Ok(())
-}
-
-fn check_count(field: &str, count: usize) -> Checked {
-    if count == 0 || count > limits::MAX_ITEMS {
-        return Err(FieldError::new(field, format!("has {count} elements; 1 to {} are allowed", limits::MAX_ITEMS)));
-    }
-    Ok(())
-}
-
-fn check_page(field: &str, size: Option<u32>) -> Checked {
-    match size {
-        Some(size) if size == 0 || size > limits::MAX_PAGE => {
-            Err(FieldError::new(field, format!("is {size}; 1 to {} are allowed", limits::MAX_PAGE)))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_json(field: &str, object: Option<&JsonObject>) -> Checked {
-    let Some(object) = object else { return Ok(()) };
-    if object.values().any(|value| depth(value) >= limits::MAX_JSON_DEPTH) {
-        return Err(FieldError::new(field, format!("is nested deeper than {} levels", limits::MAX_JSON_DEPTH)));
-    }
-    let bytes = serde_json::to_string(object).map_or(usize::MAX, |text| text.len());
-    if bytes > limits::MAX_JSON_BYTES {
-        return Err(FieldError::new(field, format!("is larger than {} bytes as JSON", limits::MAX_JSON_BYTES)));
-    }
-    Ok(())
-}
-
-// Recursion is bounded by serde_json's own limit of 128 levels when the request was read.
-fn depth(value: &serde_json::Value) -> usize {
-    match value {
-        serde_json::Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        serde_json::Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
 }
 
 #[cfg(test)]

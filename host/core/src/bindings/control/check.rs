@@ -3,8 +3,8 @@
 use crate::Service;
 use crate::error::ServiceError;
 use crate::plugins::Plugin;
+use memhost_ports::in_turn;
 use memhost_sandbox::{Component, InstanceSetup, Instances};
-use memhost_types::limits::MAX_JSON_BYTES;
 use memhost_types::{BindingLimits, FieldError, Grants, JsonObject, ProviderDescription};
 use serde_json::Value;
 
@@ -17,12 +17,9 @@ impl Service {
         limits: &BindingLimits,
     ) -> Result<(), ServiceError> {
         limits.check(self.sandbox.options().max_memory_bytes)?;
-        check_schema(plugin.component.description(), config)?;
+        memhost_types::check_json("config", Some(config))?;
+        check_schema(plugin.component.description(), config).await?;
         let config = serde_json::to_string(config).unwrap_or_default();
-        if config.len() > MAX_JSON_BYTES {
-            let message = format!("is larger than {MAX_JSON_BYTES} bytes");
-            return Err(FieldError::new("config", message).into());
-        }
         self.validate_config(&plugin.component, config).await
     }
 
@@ -39,7 +36,7 @@ impl Service {
 }
 
 pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
-    const MOST: usize = 64;
+    const MOST: usize = memhost_types::limits::MAX_FEW;
     let wrong = |field: String, message: String| Err(FieldError::new(format!("grants.{field}"), message));
     for (name, count) in [("http", grants.http.len()), ("secrets", grants.secrets.len())] {
         if count > MOST {
@@ -47,8 +44,13 @@ pub(crate) fn check_grants(grants: &Grants) -> Result<(), FieldError> {
         }
     }
     for (index, http) in grants.http.iter().enumerate() {
+        if http.methods.len() > MOST {
+            let message = format!("has {} entries; at most {MOST} are allowed", http.methods.len());
+            return wrong(format!("http.{index}.methods"), message);
+        }
         if let Some(method) = http.methods.iter().find(|method| !is_token(method, |byte| byte.is_ascii_uppercase())) {
-            let message = format!("has `{}`; give methods in capitals, such as GET", method.escape_debug());
+            let shown = method.chars().take(64).collect::<String>();
+            let message = format!("has `{}`; give methods in capitals, such as GET", shown.escape_debug());
             return wrong(format!("http.{index}.methods"), message);
         }
         if http.private_ranges.len() > MOST {
@@ -69,9 +71,11 @@ fn is_token(text: &str, allowed: impl Fn(u8) -> bool) -> bool {
 }
 
 /// Checks a configuration against the provider's JSON Schema, if it has one.
-fn check_schema(description: &ProviderDescription, config: &JsonObject) -> Result<(), ServiceError> {
+async fn check_schema(description: &ProviderDescription, config: &JsonObject) -> Result<(), ServiceError> {
     let Some(schema) = &description.config_schema else { return Ok(()) };
-    let found = memhost_config_schema::errors(schema, &Value::Object(config.clone())).map_err(|message| {
+    let (schema, config) = (schema.clone(), Value::Object(config.clone()));
+    let found = in_turn(move || memhost_config_schema::errors(&schema, &config)).await.map_err(ServiceError::host)?;
+    let found = found.map_err(|message| {
         let key = &description.provider_key;
         let message = format!("the schema of the provider `{key}` cannot be used: {message}; tell its author");
         ServiceError::Config { errors: vec![(String::new(), message)] }

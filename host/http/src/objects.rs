@@ -1,0 +1,235 @@
+//! JSON in which a type with named fields is an object. Without this, `serde` also takes an array of the fields' values in
+//! their order, which no document describes and which means something else as soon as a field is added.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+
+/// Wraps everything that reading goes through: a deserializer, its visitors, and the parts that they hand on.
+pub(crate) struct Objects<T>(pub(crate) T);
+
+macro_rules! forward {
+    ($($method:ident)+) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            self.0.$method(Objects(visitor))
+        })+
+    };
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
+    type Error = D::Error;
+
+    forward! {
+        deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
+        deserialize_char deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf deserialize_option
+        deserialize_unit deserialize_seq deserialize_map deserialize_identifier deserialize_ignored_any
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(Objects(visitor))
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_unit_struct(name, Objects(visitor))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_newtype_struct(name, Objects(visitor))
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_tuple(len, Objects(visitor))
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_tuple_struct(name, len, Objects(visitor))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_enum(name, variants, Objects(visitor))
+    }
+}
+
+macro_rules! visit {
+    ($($method:ident($value:ty))+) => {
+        $(fn $method<E: serde::de::Error>(self, value: $value) -> Result<V::Value, E> {
+            self.0.$method(value)
+        })+
+    };
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(formatter)
+    }
+
+    visit! {
+        visit_bool(bool) visit_i8(i8) visit_i16(i16) visit_i32(i32) visit_i64(i64) visit_i128(i128) visit_u8(u8)
+        visit_u16(u16) visit_u32(u32) visit_u64(u64) visit_u128(u128) visit_f32(f32) visit_f64(f64) visit_char(char)
+        visit_str(&str) visit_borrowed_str(&'de str) visit_string(String) visit_bytes(&[u8])
+        visit_borrowed_bytes(&'de [u8]) visit_byte_buf(Vec<u8>)
+    }
+
+    fn visit_none<E: serde::de::Error>(self) -> Result<V::Value, E> {
+        self.0.visit_none()
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<V::Value, E> {
+        self.0.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        self.0.visit_some(Objects(inner))
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        self.0.visit_newtype_struct(Objects(inner))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
+        self.0.visit_seq(Objects(inner))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(Objects(inner))
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
+        self.0.visit_enum(Objects(inner))
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Objects<S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
+        self.0.deserialize(Objects(inner))
+    }
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        self.0.next_element_seed(Objects(seed))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.0.size_hint()
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        self.0.next_key_seed(Objects(seed))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.0.next_value_seed(Objects(seed))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.0.size_hint()
+    }
+}
+
+impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for Objects<A> {
+    type Error = A::Error;
+    type Variant = Objects<A::Variant>;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self::Variant), A::Error> {
+        self.0.variant_seed(Objects(seed)).map(|(value, variant)| (value, Objects(variant)))
+    }
+}
+
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Objects<A> {
+    type Error = A::Error;
+
+    fn unit_variant(self) -> Result<(), A::Error> {
+        self.0.unit_variant()
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
+        self.0.newtype_variant_seed(Objects(seed))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, A::Error> {
+        self.0.tuple_variant(len, Objects(visitor))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        self.0.newtype_variant_seed(MapOf(visitor))
+    }
+}
+
+/// Reads an object for a visitor.
+struct MapOf<V>(V);
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for MapOf<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        inner.deserialize_map(Objects(self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memhost_types::{CaptureRequest, NewEvent, QueryRequest, VersionChoice};
+    use serde::de::DeserializeOwned;
+
+    use crate::read_json;
+
+    fn refused<T: DeserializeOwned>(text: &str) -> String {
+        read_json::<T>(text.as_bytes()).err().unwrap().detail().to_owned()
+    }
+
+    #[test]
+    fn a_list_of_values_is_no_object_at_any_depth() {
+        assert!(refused::<QueryRequest>(r#"["default",{"companyId":"a"},"q",1,"answer",{}]"#).contains("sequence"));
+        assert!(
+            refused::<QueryRequest>(r#"{"scope":["a",null,null,null,null,null,null,null],"query":"q"}"#)
+                .contains("sequence")
+        );
+        let source = r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"a"},"payload":["t"]}"#;
+        assert!(refused::<CaptureRequest>(source).contains("sequence"));
+    }
+
+    #[test]
+    fn what_is_an_object_is_read_as_before() {
+        let query = r#"{"scope":{"companyId":"a"},"query":"q","topK":3,"metadataFilter":{"a":[1,{"b":null}]}}"#;
+        let read = read_json::<QueryRequest>(query.as_bytes()).unwrap();
+        assert_eq!(read, serde_json::from_str(query).unwrap());
+        let event = r#"{"type":"session.started","projectId":"p","sessionId":"s","agentKind":"k"}"#;
+        assert_eq!(read_json::<NewEvent>(event.as_bytes()).unwrap(), serde_json::from_str(event).unwrap());
+        assert_eq!(
+            read_json::<VersionChoice>(br#"{"follow":"^1"}"#).unwrap(),
+            serde_json::from_str(r#"{"follow":"^1"}"#).unwrap()
+        );
+        assert!(refused::<QueryRequest>(r#"{"scope":{"companyId":"a"},"query":7}"#).contains("string"));
+    }
+}

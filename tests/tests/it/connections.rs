@@ -1,0 +1,160 @@
+//! Connections over TCP: how many a host has, how long it waits for each, and that health checks get through.
+
+use std::time::Duration;
+
+use memhost_server::ConnectionOptions;
+use memhost_tests::{Serving, TestHost};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const TOKEN: &str = "a token of the test";
+/// After this a test has failed. Nothing is measured by it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Served {
+    /// Kept while the host serves.
+    _host: TestHost,
+    serving: Serving,
+}
+
+impl Served {
+    async fn with(options: ConnectionOptions) -> Self {
+        let host = TestHost::new(&[]).await.unwrap().surfaces(|surfaces| surfaces.connections = options);
+        let serving = Serving::start(&host, TOKEN).await.unwrap();
+        Self { _host: host, serving }
+    }
+
+    /// A connection that has sent a text.
+    async fn say(&self, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.serving.url().strip_prefix("http://").unwrap()).await.unwrap();
+        // A host that is full may have closed it already.
+        let _ = stream.write_all(text.as_bytes()).await;
+        stream
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\r\n");
+        heard(&mut self.say(&request).await).await
+    }
+}
+
+/// Everything until the host closes the connection.
+async fn heard(stream: &mut TcpStream) -> String {
+    let mut all = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut all)).await;
+    // A connection that is closed with something unread is reset.
+    let _ = read.expect("the host keeps the connection open");
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// Until the head of an answer is there.
+async fn head(stream: &mut TcpStream) -> String {
+    let (mut all, mut part) = (String::new(), [0; 4_096]);
+    while !all.contains("\r\n\r\n") {
+        let read = tokio::time::timeout(PATIENCE, stream.read(&mut part)).await.expect("there is no answer").unwrap();
+        assert!(read > 0, "the connection ended: {all}");
+        all.push_str(&String::from_utf8_lossy(&part[..read]));
+    }
+    all
+}
+
+const SMALL: ConnectionOptions = ConnectionOptions {
+    max: 64,
+    max_per_address: 64,
+    head_timeout_ms: 3_600_000,
+    body_timeout_ms: 3_600_000,
+    idle_timeout_ms: 3_600_000,
+    write_timeout_ms: 3_600_000,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_sent_requests_keep_nobody_out() {
+    for options in [ConnectionOptions { max: 4_096, ..SMALL }, ConnectionOptions { max_per_address: 4_096, ..SMALL }] {
+        let served = Served::with(options).await;
+        let mut half = Vec::new();
+        for _ in 0..300 {
+            half.push(served.say("POST /control/v1/backups HTTP/1.1\r\nhost: x\r\ncontent-le").await);
+        }
+        for _ in 0..10 {
+            assert!(served.get("/healthz").await.starts_with("HTTP/1.1 200"));
+            assert!(served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 200"));
+        }
+        // The oldest ones went.
+        assert_eq!(heard(&mut half[0]).await, "");
+        served.serving.stop().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_sent_bodies_keep_nobody_out() {
+    let served = Served::with(SMALL).await;
+    let head = "POST /sign-in HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 9\r\n\r\nt";
+    let mut half = Vec::new();
+    for _ in 0..200 {
+        half.push(served.say(head).await);
+    }
+    assert!(served.get("/healthz").await.starts_with("HTTP/1.1 200"));
+    assert!(served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 200"));
+    served.serving.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_at_work_on_every_connection_answers_health_checks_only() {
+    let served = Served::with(ConnectionOptions { max: 16, ..SMALL }).await;
+    let follow = format!("GET /control/v1/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
+    let mut streams = Vec::new();
+    for _ in 0..16 {
+        let mut stream = served.say(&follow).await;
+        assert!(head(&mut stream).await.starts_with("HTTP/1.1 200"));
+        streams.push(stream);
+    }
+    for path in ["/healthz", "/readyz"] {
+        assert!(served.get(path).await.starts_with("HTTP/1.1 200"), "{path}");
+    }
+    let refused = served.get("/control/v1/plugins").await;
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("too_many_connections"), "{refused}");
+    assert!(refused.to_lowercase().contains("retry-after: 1"), "{refused}");
+    drop(streams.pop());
+    // The host learns of the closed connection when it reads from it.
+    while served.get("/control/v1/plugins").await.starts_with("HTTP/1.1 503") {
+        tokio::task::yield_now().await;
+    }
+    served.serving.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_host_waits_for_nothing_for_ever() {
+    let quick = ConnectionOptions { head_timeout_ms: 50, body_timeout_ms: 50, idle_timeout_ms: 50, ..SMALL };
+    let served = Served::with(quick).await;
+    assert_eq!(heard(&mut served.say("").await).await, "", "nothing came");
+    assert_eq!(heard(&mut served.say("GET /healthz HTTP/1.1\r\nho").await).await, "", "half a head came");
+    let idle = heard(&mut served.say("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await).await;
+    assert!(idle.starts_with("HTTP/1.1 200") && idle.ends_with("ok\n"), "{idle}");
+    let then = heard(&mut served.say("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /healthz HT").await).await;
+    assert_eq!(then.matches("HTTP/1.1").count(), 1, "{then}");
+    let body = format!(
+        "POST /control/v1/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\ncontent-type: application/json\r\n\
+         content-length: 100\r\n\r\n{{"
+    );
+    let body = heard(&mut served.say(&body).await).await;
+    assert!(body.starts_with("HTTP/1.1 400") && body.contains("unreadable_body"), "{body}");
+    served.serving.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_does_not_read_loses_its_connection() {
+    let served = Served::with(ConnectionOptions { write_timeout_ms: 50, ..SMALL }).await;
+    // More answers than the buffers of the system hold, and nobody reads them.
+    let request = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
+    let mut stream = served.say("").await;
+    let mut sent = 0;
+    let closed = tokio::time::timeout(PATIENCE, async {
+        while stream.write_all(request.as_bytes()).await.is_ok() {
+            sent += 1;
+        }
+    });
+    closed.await.expect("the host waits for a client that does not read");
+    assert!(served.get("/healthz").await.starts_with("HTTP/1.1 200"), "after {sent} requests");
+    served.serving.stop().await.unwrap();
+}
