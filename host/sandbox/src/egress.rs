@@ -173,7 +173,8 @@ impl Egress {
             client::collect(body, between, |bytes| tally.take_received(bytes, self.limits.incoming_bytes)).await?;
         self.network.counters.request(sent, body.len() as u64);
         // The call's limits go on: a call that has ended does not wait for this.
-        let response = off_executor(body.len(), SLOW_BODY, move || read_response(&head, body, &granted.all)).await?;
+        let length = body.len() + head.headers.values().map(http::HeaderValue::len).sum::<usize>();
+        let response = off_executor(length, SLOW_BODY, move || read_response(&head, body, &granted.all)).await?;
         Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
     }
 

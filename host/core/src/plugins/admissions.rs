@@ -71,7 +71,7 @@ impl Admissions {
                 Ok((bytes, signed))
             }
         };
-        self.admit(written, path, read, || progress.is_slow()).await
+        self.admit(written, path, read, || progress.set_slow()).await
     }
 
     /// Admits the copy of a build whose file is gone.
@@ -91,7 +91,7 @@ impl Admissions {
         written: (i64, i64),
         path: &Path,
         read: impl Fn() -> R,
-        is_slow: impl FnOnce(),
+        set_slow: impl FnOnce(),
     ) -> Result<(Component, Signed), PluginError>
     where
         R: FnOnce() -> Result<(Vec<u8>, Signed), PluginError> + Send + 'static,
@@ -105,7 +105,7 @@ impl Admissions {
                 done => return done,
             }
         }
-        is_slow();
+        set_slow();
         let _place = slow.acquire().await.map_err(closed)?;
         // It is read again, so that nothing is in memory while it waits.
         self.attempt(written, path, read(), Duration::MAX).await

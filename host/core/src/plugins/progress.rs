@@ -82,8 +82,8 @@ pub(crate) struct InProgress {
 }
 
 impl InProgress {
-    /// It takes long: nothing waits for it.
-    pub(crate) fn is_slow(&self) {
+    /// It takes long: nothing waits for it from here on.
+    pub(crate) fn set_slow(&self) {
         self.progress.running.lock().insert(self.entry.clone(), true);
         self.progress.changed.notify_waiters();
     }
