@@ -124,6 +124,9 @@ async fn refusals_of_valid_tokens_are_counted_by_kind_and_reason() {
         let shown = operator.get(&format!("/control/v1/companies/acme/operations/{id}")).await;
         assert_eq!(shown["error"]["code"], "rate_limited");
     }
+    // A counted refusal gives its number back.
+    let newest = host.operations("acme").await.unwrap()[0].id.sequence();
+    assert!(newest < 120, "{newest}");
     let rated =
         refusals(&host).await.into_iter().filter(|one| one.error.as_ref().unwrap().code.as_str() == "rate_limited");
     assert_eq!(rated.map(|one| one.count).sum::<u64>(), limited.len() as u64);
