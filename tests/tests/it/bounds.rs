@@ -117,13 +117,13 @@ async fn a_page_ends_when_it_is_large() {
     let exported = exported.lines().filter(|line| line.contains("\"kind\":\"record_upsert\"")).count();
     assert_eq!(exported, 11);
 
-    let disabled = json!({"enabled": false});
-    api.patch("/control/v1/companies/acme/bindings/default", &disabled).await.fine();
+    // A delivery keeps what recall found.
     for number in 0..10 {
-        let event = json!({"hookKind": "post_run_capture", "hookId": format!("h{number}"),
-            "triggeredAt": "2026-01-01T00:00:00Z", "scope": {"companyId": "acme"},
-            "source": {"kind": "run", "companyId": "acme"}, "payload": {"text": text}});
-        api.post(HOOKS, &event).await.fine();
+        let event = json!({"hookKind": "pre_run_hydrate", "hookId": format!("h{number}"),
+            "triggeredAt": "2026-01-01T00:00:00Z", "scope": {"companyId": "acme"}, "query": "memory words", "topK": 1,
+            "deadlineMs": 30_000});
+        let receipt = api.post(HOOKS, &event).await.fine();
+        assert!(receipt.to_string().len() > text.len(), "{}", receipt["deliveries"][0]["recall"]["degraded"]);
     }
     let (count, largest) = read_all(&api, "/control/v1/companies/acme/deliveries").await;
     assert!(count == 10 && largest < LARGEST_PAGE, "{count} deliveries, {largest} bytes");
