@@ -163,3 +163,45 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
     let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::MLINK];
     Errno::from_io_error(error).is_some_and(|error| gone.contains(&error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Between a look at a name and its opening, somebody else can put a link there.
+    #[test]
+    fn a_name_that_becomes_a_link_at_any_moment_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let inside = place.path().join("inside");
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(place.path().join("key"), "of the host").unwrap();
+        std::fs::write(inside.join("spare"), "of the guest").unwrap();
+        std::os::unix::fs::symlink("../key", inside.join("link")).unwrap();
+        let is_over = AtomicBool::new(false);
+        let directory = Directory::open(&inside).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    for from in ["spare", "link"] {
+                        // What has the name goes back to its own, so that both are there again.
+                        std::fs::rename(inside.join(from), inside.join("name")).unwrap();
+                        std::fs::rename(inside.join("name"), inside.join(from)).unwrap();
+                    }
+                }
+            });
+            let mut seen = 0;
+            for _ in 0..100_000 {
+                if let Some(mut file) = directory.file(OsStr::new("name")).unwrap() {
+                    let mut text = String::new();
+                    file.read_to_string(&mut text).unwrap();
+                    assert_eq!(text, "of the guest");
+                    seen += 1;
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+            assert!(seen > 0);
+        });
+    }
+}

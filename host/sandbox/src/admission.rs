@@ -83,7 +83,7 @@ impl Component {
         };
         let Compiled { component: code, bytes: mut compiled } = compiled;
         let (worker, loaded) = (sandbox.clone(), code.clone());
-        let component = Self::new(blocking(move || prepare(&worker, loaded, digest, size)).await?);
+        let component = Self::new(blocking(move || prepare(&worker, &loaded, digest, size)).await?);
         let description = component.describe(sandbox).await?;
         let component = component
             .with_description(description)
@@ -162,7 +162,7 @@ fn cached(
 
 fn prepare(
     sandbox: &Sandbox,
-    component: wasmtime::component::Component,
+    component: &wasmtime::component::Component,
     digest: Digest,
     bytes: u64,
 ) -> Result<Prepared, AdmissionError> {
@@ -171,9 +171,9 @@ fn prepare(
     let exports: Vec<String> = ty.exports(engine).map(|(name, _)| name.to_owned()).collect();
     let imports: Vec<String> = ty.imports(engine).map(|(name, _)| name.to_owned()).collect();
     let contract_version = check_contract(&exports)?;
-    check_resources(sandbox, &component)?;
+    check_resources(sandbox, component)?;
     let unlinkable = |error: wasmtime::Error| AdmissionError::Unlinkable(format!("{error:#}"));
-    let pre = sandbox.0.linker.instantiate_pre(&component).map_err(unlinkable)?;
+    let pre = sandbox.0.linker.instantiate_pre(component).map_err(unlinkable)?;
     let interfaces: Vec<OptionalInterface> = OptionalInterface::ALL
         .iter()
         .copied()

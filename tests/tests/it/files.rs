@@ -309,7 +309,9 @@ async fn many_listings_of_a_large_directory_take_no_memory_and_no_turn() {
         let done = process.run(home.path(), line).await;
         assert_eq!(done.code, 0, "{line}: {done:?}");
     };
-    fine(&format!("binding create hostile --provider {GUEST}")).await;
+    let create = format!("binding create hostile --provider {GUEST}");
+    memhost_tests::eventually("the guest is admitted", async || process.run(home.path(), &create).await.code == 0)
+        .await;
     fine("binding grant hostile --everything").await;
     fine("binding create innocent --provider echo").await;
     fine("search list --binding hostile").await;

@@ -17,7 +17,14 @@ async fn import(there: &Api, query: &str, text: &str) -> Answer {
 async fn exported() -> String {
     let (_host, api) = extracting().await;
     fill(&api).await;
-    api.send(Method::Get, &path("export"), None, &[]).await.text
+    // Sums are written by another thread.
+    let mut text = String::new();
+    eventually("the export has sums", async || {
+        text = api.send(Method::Get, &path("export"), None, &[]).await.text;
+        text.contains(r#""type":"bytes""#)
+    })
+    .await;
+    text
 }
 
 /// The same lines with some replaced, and the count at the end.

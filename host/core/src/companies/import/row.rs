@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(values(br#"{"a":[1,2],"b":"[,:{\",,\\"}"#), 7);
         let many = format!("[{}1]", "1,".repeat(MOST_VALUES));
         assert!(line(&many).is_err_and(|error| error.contains("more than")));
-        let deep = "[".repeat(100_000);
+        let deep = format!(r#"{{"row":{}"#, "[".repeat(100_000));
         assert!(line(&deep).is_err_and(|error| error.contains("recursion")));
     }
 }

@@ -119,8 +119,13 @@ proptest! {
 
     #[test]
     fn with_every_letter_nothing_is_missed(values in prop::collection::vec(r#"[a+ 4%"]{4,7}"#, 1..3), text in r#"(a|4|"| |\+|%61|%20|%2B|%25|%22|\\"){0,40}"#, picks in prop::collection::vec(0..3_usize, 0..3)) {
-        // An encoder that leaves `%` alone and escapes a digit behind it is not known, and not looked for.
-        let has_escape = |value: &str| (0..value.len()).any(|at| value.as_bytes()[at] == b'%' && crate::egress::escape::hex_byte(value.as_bytes(), at + 1).is_some());
+        // An encoder that leaves `%` alone, where it reads like an escape, and escapes other bytes is not known, and not
+        // looked for. What follows the value may be digits.
+        let has_escape = |value: &str| {
+            let followed = format!("{value}00");
+            let bytes = followed.as_bytes();
+            (0..value.len()).any(|at| bytes[at] == b'%' && crate::egress::escape::hex_byte(bytes, at + 1).is_some())
+        };
         prop_assume!(!values.iter().any(|value| has_escape(value)));
         let more: String = picks.iter().filter_map(|pick| values.get(*pick)).map(String::as_str).collect();
         let text = format!("{text}{more}");
