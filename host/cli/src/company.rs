@@ -100,7 +100,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             match to {
                 None => std::io::stdout().lock().write_all(&lines).map_err(CliError::from),
                 Some(file) => {
-                    memhost_files::private::write(&file, &lines).map_err(|error| CliError::file(&file, &error))
+                    memhost_durable::write(&file, &lines, 0o600).map_err(|error| CliError::file(&file, &error))
                 }
             }?;
             match unscoped(&lines) {

@@ -52,6 +52,14 @@ async fn examples_serve_with_only_the_storage_grant() {
         std::fs::copy(file, host.directory().join(format!("plugins/{name}.wasm"))).unwrap();
     }
     host.service().scan_plugins().await;
+    // A scan does not wait for what takes long to compile.
+    memhost_tests::eventually("all are admitted", async || {
+        let admitted = host.service().plugins().admitted;
+        found.iter().all(|(name, _)| {
+            admitted.iter().any(|plugin| plugin.inspection.description.provider_key.as_str() == format!("notes-{name}"))
+        })
+    })
+    .await;
     for (name, _) in &found {
         host.bind(name, &format!("notes-{name}"), memhost_types::BindingLimits::default()).await.unwrap();
         let text = "Die Bäckerei öffnet um 7 Uhr — 営業時間 🥐";

@@ -15,6 +15,7 @@ use crate::companies::cache::{Erased, Retention, TOMBSTONE, Tombstone};
 use crate::companies::export::hex;
 use crate::companies::waiting;
 use crate::error::ServiceError;
+use crate::versions::serving::remove_tree;
 use memhost_store::{self as store, Change, Store, StoreError, Table};
 use memhost_types::{ActivityAction, Binding, CompanyId, FieldError, ForgetRequest, ListRequest, RecordHandle, Scope};
 
@@ -179,9 +180,10 @@ impl Service {
     /// Removes the directory of a company, with whatever is still in it.
     async fn remove_directory(&self, company: &CompanyId) -> Result<(), ServiceError> {
         let directory = self.data_dir.join("memory").join(company.as_str());
-        let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(directory) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        let removed = tokio::task::spawn_blocking(move || {
+            remove_tree(&directory)?;
+            // What was erased must not come back after a power failure.
+            directory.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_durable::sync_directory)
         });
         removed.await.map_err(ServiceError::host)?.map_err(ServiceError::host)
     }
@@ -190,6 +192,8 @@ impl Service {
     pub(crate) async fn finish_erasures(&self) -> Result<(), ServiceError> {
         let mut marks = store::scan_all(&*self.store, Table::Host, ERASING);
         while let Some((key, _)) = marks.next().await? {
+            // A provider that is still being compiled must be asked, too.
+            self.plugins.idle().await;
             let Ok(company) = String::from_utf8_lossy(&key[ERASING.len()..]).parse::<CompanyId>() else { continue };
             tracing::warn!(%company, "an erasure was cut short; it goes on now");
             self.erase_company(&Caller::system(), &company).await?;
