@@ -115,7 +115,7 @@ schemathesis *ARGS:
 # Every fuzz target for so many seconds each.
 fuzz SECONDS="20":
     cargo fuzz --version > /dev/null || cargo install --locked cargo-fuzz
-    for target in admission conversion cursors origins placeholders; do cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $target -- -max_total_time={{SECONDS}} || exit 1; done
+    for target in admission conversion cursors endpoint imports origins placeholders responses signatures wheels; do cargo fuzz run --fuzz-dir tests/fuzz --sanitizer none $target -- -max_total_time={{SECONDS}} || exit 1; done
 
 # The explorer in a browser, with its pictures in target/tmp/browser. Needs node and Chromium.
 browser:

@@ -4,8 +4,8 @@
 
 use crate::types::{
     Capabilities, CaptureResponse, ContextBundle, Continuation, Description, Error, ForgetEffect, ForgetOutcome,
-    ForgetResponse, GetResponse, InvalidRequest, ListPage, Permission, PermissionRequest, RecordId, RetryLater, Scope,
-    Score, Snippet, UpsertResponse,
+    ForgetResponse, GetResponse, InvalidRequest, ListPage, Permission, PermissionRequest, RecordId, RecordWrite,
+    RetryLater, Scope, Score, Snippet, UpsertResponse, Usage,
 };
 
 impl Description {
@@ -88,6 +88,8 @@ impl Snippet {
             metadata: None,
             created_at: None,
             updated_at: None,
+            expires_at: None,
+            scope: None,
         }
     }
 }
@@ -98,12 +100,48 @@ impl Scope {
         Self {
             company_id: company_id.to_owned(),
             agent_id: None,
+            actor_agent_id: None,
             project_id: None,
             issue_id: None,
             run_id: None,
             subject_id: None,
             session_key: None,
             namespace: None,
+        }
+    }
+}
+
+impl Default for RecordWrite {
+    /// A new record without a text.
+    fn default() -> Self {
+        Self {
+            id: None,
+            text: String::new(),
+            summary: None,
+            metadata: None,
+            source: None,
+            created_at: None,
+            expires_at: None,
+        }
+    }
+}
+
+impl Usage {
+    /// Usage of a service, and nothing else known of it.
+    pub fn of(provider: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            biller: None,
+            model: None,
+            billing_type: None,
+            attribution_mode: None,
+            input_tokens: None,
+            cached_input_tokens: None,
+            output_tokens: None,
+            embedding_tokens: None,
+            cost_microcents: None,
+            latency_ms: None,
+            details: None,
         }
     }
 }

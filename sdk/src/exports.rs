@@ -59,8 +59,8 @@ impl<P: Provider> bindings::provider::exports::paperclip::memory::provider::Gues
     fn get_record(id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
         with_provider::<P, _>(|provider| provider.get_record(id, scope))
     }
-    fn forget(ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
-        with_provider::<P, _>(|provider| provider.forget(ids, scope))
+    fn forget(request: ForgetRequest) -> Result<ForgetResponse, Error> {
+        with_provider::<P, _>(|provider| provider.forget(request))
     }
 }
 

@@ -89,6 +89,18 @@ impl<T> Job<T> {
         self.end(State::Cancelled, now);
     }
 
+    /// Puts a job that failed or was cancelled back in line, with the records that it made. Others do not change.
+    pub fn retry(&mut self) {
+        if self.is_retryable() {
+            (self.state, self.started_at, self.finished_at) = (State::Queued, None, None);
+        }
+    }
+
+    /// Whether [`Job::retry`] changes it.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.state, State::Failed(_) | State::Cancelled)
+    }
+
     fn end(&mut self, state: State, now: SystemTime) {
         if !self.has_ended() {
             (self.state, self.finished_at) = (state, Some(now));
@@ -115,6 +127,7 @@ impl<T> Job<T> {
             hook_kind: None,
             source: None,
             error,
+            is_retryable: self.is_retryable(),
             submitted_at: Some(time(self.submitted_at)),
             started_at: self.started_at.map(time),
             finished_at: self.finished_at.map(time),
@@ -175,6 +188,17 @@ impl<T: Serialize + DeserializeOwned> Jobs<T> {
     pub fn cancel(&self, id: &str, now: SystemTime) -> Result<Job<T>, Error> {
         let mut job = self.get(id)?;
         job.cancel(now);
+        self.put(&job)?;
+        Ok(job)
+    }
+
+    /// Puts a job that failed or was cancelled back in line at once, and answers it. Others do not change.
+    ///
+    /// # Errors
+    /// As [`Jobs::get`].
+    pub fn retry(&self, id: &str) -> Result<Job<T>, Error> {
+        let mut job = self.get(id)?;
+        job.retry();
         self.put(&job)?;
         Ok(job)
     }

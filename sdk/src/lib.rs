@@ -3,8 +3,8 @@
 //! Implement [`Provider`] and write `memhost_sdk::export!(MyProvider);`. Each optional interface of the contract is
 //! another trait and another line: [`Correction`] with `export_correction!`, and so on. The types in [`types`] are the
 //! contract's own. [`storage`] keeps values between calls, [`jobs`] keeps work for later, [`directory`] is the granted
-//! directory, [`embeddings`] are vectors by the operator's model, `log`'s macros reach the operator, and [`testing`] runs
-//! a provider natively under `cargo test`.
+//! directory, [`embeddings`] are vectors by the operator's model, [`meter`] reports what a call used, `log`'s macros reach
+//! the operator, and [`testing`] runs a provider natively under `cargo test`.
 //!
 //! ```
 //! use memhost_sdk::{types::*, Provider};
@@ -26,8 +26,8 @@
 //!     }
 //!     fn list_records(&mut self, _: ListRequest) -> Result<ListPage, Error> { Ok(ListPage::default()) }
 //!     fn get_record(&mut self, _: RecordId, _: Scope) -> Result<GetResponse, Error> { Ok(GetResponse::default()) }
-//!     fn forget(&mut self, ids: Vec<RecordId>, _: Scope) -> Result<ForgetResponse, Error> {
-//!         Ok(ForgetResponse::all(ids, ForgetEffect::NotFound))
+//!     fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
+//!         Ok(ForgetResponse::all(request.ids, ForgetEffect::NotFound))
 //!     }
 //! }
 //!
@@ -54,6 +54,7 @@ mod exports;
 mod host;
 pub mod jobs;
 mod logging;
+pub mod meter;
 #[doc(hidden)]
 pub mod optional;
 mod provider;

@@ -3,8 +3,8 @@
 use serde::de::DeserializeOwned;
 
 use crate::types::{
-    CaptureRequest, CaptureResponse, ConfigError, ContextBundle, Description, Error, ForgetResponse, GetResponse,
-    ListPage, ListRequest, QueryRequest, RecordId, Scope, UpsertRequest, UpsertResponse,
+    CaptureRequest, CaptureResponse, ConfigError, ContextBundle, Description, Error, ForgetRequest, ForgetResponse,
+    GetResponse, ListPage, ListRequest, QueryRequest, RecordId, Scope, UpsertRequest, UpsertResponse,
 };
 
 /// A memory provider. What each call must do, its ordering, idempotency and limits, is stated in `wit/provider.wit`;
@@ -68,5 +68,5 @@ pub trait Provider: Sized + 'static {
     ///
     /// # Errors
     /// As the contract says of `forget`.
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error>;
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error>;
 }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use crate::Provider;
 use crate::types::{
-    CaptureMode, CaptureRequest, Error, Intent, ListRequest, QueryRequest, RecordWrite, Scope, SourceKind,
-    SourcePayload, SourceRef, UpsertRequest,
+    CaptureMode, CaptureRequest, Error, ForgetRequest, ImportRequest, Intent, ListRequest, QueryRequest, RecordId,
+    RecordWrite, Scope, SourceKind, SourcePayload, SourceRef, UpsertRequest, Usage,
 };
 
 #[derive(Default)]
@@ -20,6 +20,7 @@ struct State {
     entries: BTreeMap<Vec<u8>, Vec<u8>>,
     directory: Option<PathBuf>,
     embedder: Option<Embedder>,
+    reported: Vec<Usage>,
 }
 
 struct Embedder {
@@ -79,6 +80,11 @@ pub fn embed_with(name: &str, dimensions: u32, embed: fn(&str) -> Vec<f32>) {
     STATE.with_borrow_mut(|state| state.embedder = Some(embedder));
 }
 
+/// What was reported with [`crate::meter::report`] since the last time.
+pub fn reported() -> Vec<Usage> {
+    STATE.with_borrow_mut(|state| std::mem::take(&mut state.reported))
+}
+
 /// What [`crate::directory`] answers in this thread.
 pub(crate) fn current_directory() -> PathBuf {
     STATE.with_borrow(|state| state.directory.clone().unwrap_or_else(|| PathBuf::from("/data")))
@@ -118,21 +124,43 @@ pub fn capture(operation_id: &str, text: &str) -> CaptureRequest {
 
 /// An upsert of texts without ids.
 pub fn upsert(operation_id: &str, texts: &[&str]) -> UpsertRequest {
-    let records = texts
-        .iter()
-        .map(|text| RecordWrite { id: None, text: (*text).to_owned(), summary: None, metadata: None })
-        .collect();
+    let records = texts.iter().map(|text| RecordWrite { text: (*text).to_owned(), ..RecordWrite::default() }).collect();
     UpsertRequest { operation_id: operation_id.to_owned(), scope: scope(), source: None, records }
 }
 
 /// A query for ten answers.
 pub fn query(text: &str) -> QueryRequest {
-    QueryRequest { scope: scope(), query: text.to_owned(), top_k: 10, intent: Intent::Answer, metadata_filter: None }
+    QueryRequest {
+        scope: scope(),
+        query: text.to_owned(),
+        top_k: 10,
+        intent: Intent::Answer,
+        metadata_filter: None,
+        token_budget: None,
+    }
 }
 
 /// A page of `limit` records.
 pub fn list(cursor: Option<String>, limit: u32) -> ListRequest {
     ListRequest { scope: scope(), cursor, limit, metadata_filter: None }
+}
+
+/// A request to forget.
+pub fn forget(ids: Vec<RecordId>, scope: Scope) -> ForgetRequest {
+    ForgetRequest { operation_id: "forget".to_owned(), scope, ids }
+}
+
+/// A request to import the lines of an export.
+pub fn import(scope: Scope, lines: String) -> ImportRequest {
+    ImportRequest { operation_id: "import".to_owned(), scope, lines }
+}
+
+pub(crate) mod meter {
+    use super::{STATE, Usage};
+
+    pub(crate) fn report(usage: &Usage) {
+        STATE.with_borrow_mut(|state| state.reported.push(usage.clone()));
+    }
 }
 
 pub(crate) mod binding {

@@ -2,8 +2,8 @@
 
 pub use crate::bindings::provider::exports::paperclip::memory::provider::{
     Capabilities, CaptureMode, CaptureRequest, CaptureResponse, ConfigError, ContextBundle, Description, ForgetEffect,
-    ForgetOutcome, ForgetResponse, GetResponse, HttpPermission, ListRequest, Permission, PermissionRequest,
-    UpsertRequest, UpsertResponse,
+    ForgetOutcome, ForgetRequest, ForgetResponse, GetResponse, HttpPermission, ListRequest, Permission,
+    PermissionRequest, UpsertRequest, UpsertResponse,
 };
 pub use crate::bindings::provider::paperclip::memory::types::{
     AttributionMode, BillingType, Continuation, Error, ExtractionJob, HookContext, HookKind, Intent, InvalidRequest,

@@ -40,7 +40,7 @@ fn item(number: usize, state: &mut u64) -> RecordWrite {
     let metadata = json!({"type": kinds[number % 5], "agentKind": agent, "sessionId": format!("s{}", number / 50),
         "confidence": confidence, "visibility": "project", "source": "inferred", "tags": [word(state)],
         "createdAt": at, "updatedAt": at});
-    RecordWrite { id: None, text, summary: None, metadata: Some(object(&metadata)) }
+    RecordWrite { text, metadata: Some(object(&metadata)), ..RecordWrite::default() }
 }
 
 fn object(json: &serde_json::Value) -> JsonObject {

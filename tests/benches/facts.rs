@@ -17,7 +17,7 @@ fn of(subject: &str, project: &str) -> Scope {
 
 /// Short enough that all of them are within the budget of 500 tokens.
 fn facts(count: usize) -> Vec<RecordWrite> {
-    let fact = |n: usize| RecordWrite { id: None, text: format!("Prefers tool {n}"), summary: None, metadata: None };
+    let fact = |n: usize| RecordWrite { text: format!("Prefers tool {n}"), ..RecordWrite::default() };
     (0..count).map(fact).collect()
 }
 

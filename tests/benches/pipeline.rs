@@ -64,6 +64,7 @@ impl Raw {
             scope: raw::paperclip::memory::types::Scope {
                 company_id: "acme".to_owned(),
                 agent_id: None,
+                actor_agent_id: None,
                 project_id: None,
                 issue_id: None,
                 run_id: None,
@@ -75,6 +76,7 @@ impl Raw {
             top_k: limits::DEFAULT_TOP_K,
             intent: raw::paperclip::memory::types::Intent::Answer,
             metadata_filter: None,
+            token_budget: None,
         };
         Self { engine, pre, request }
     }

@@ -45,9 +45,8 @@ async fn measure(records: usize) -> Vec<String> {
     while written < records {
         let count = (records - written).min(1_000);
         let mut request = upsert("acme", &[]);
-        request.records = (0..count)
-            .map(|_| RecordWrite { id: None, text: text(&mut state), summary: None, metadata: None })
-            .collect();
+        request.records =
+            (0..count).map(|_| RecordWrite { text: text(&mut state), ..RecordWrite::default() }).collect();
         host.service().upsert(&caller(), request).await.unwrap();
         written += count;
     }

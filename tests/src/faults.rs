@@ -12,8 +12,9 @@ use jiff::civil::Date;
 use memhost_core::WrapStore;
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_store::{
-    BackupReport, Change, ChangeFeed, Commit, Coordination, DiskState, DueKind, Lease, Leases, LockKind, LogPage,
-    Maintenance, OperationLog, Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables, Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Lease, Leases, LockKind,
+    LogPage, Maintenance, OperationLog, Partitions, Store, StoreError, Table, TablePage, TableWrite, Tables,
+    Transacted,
 };
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, Outcome, Rollup, RollupKey};
 use tokio::sync::watch;
@@ -250,6 +251,10 @@ impl Maintenance for FaultyStore {
 
     async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError> {
         self.inner.backup(file, at_the_end).await
+    }
+
+    async fn compact(&self, stop: Box<dyn Fn() -> bool + Send>) -> Result<Option<Compacted>, StoreError> {
+        self.inner.compact(stop).await
     }
 
     fn disk(&self) -> DiskState {

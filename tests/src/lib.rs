@@ -263,7 +263,9 @@ pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 /// runs, so this waits for it.
 pub fn open_store(data_dir: &Path) -> sled::Db {
     for _ in 0..500 {
-        if let Ok(store) = sled::open(data_dir.join("store")) {
+        // A compaction of a running host has put it into another directory.
+        let name = std::fs::read_to_string(data_dir.join("STORE")).unwrap_or_else(|_| "store".to_owned());
+        if let Ok(store) = sled::open(data_dir.join(name)) {
             return store;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -300,15 +302,13 @@ pub fn query(company: &str, text: &str) -> QueryRequest {
         top_k: None,
         intent: Intent::Answer,
         metadata_filter: None,
+        token_budget: None,
     }
 }
 
 /// A write of texts without ids.
 pub fn upsert(company: &str, texts: &[&str]) -> UpsertRequest {
-    let records = texts
-        .iter()
-        .map(|text| RecordWrite { id: None, text: (*text).to_owned(), summary: None, metadata: None })
-        .collect();
+    let records = texts.iter().map(|text| RecordWrite { text: (*text).to_owned(), ..RecordWrite::default() }).collect();
     UpsertRequest { binding_key: None, scope: scope(company), source: None, records }
 }
 

@@ -37,6 +37,7 @@ fn operation(sequence: u64, started_ms: u64) -> Result<Operation> {
         provider_version: Some("0.1.0".to_owned()),
         scope: Scope {
             agent_id: Some(parse(&format!("agent-{}", mixed % 50))),
+            actor_agent_id: None,
             issue_id: Some(format!("issue-{}", mixed % 20_000)),
             project_id: Some(format!("project-{}", mixed % 20)),
             run_id: Some(format!("run-{}", sequence / 16)),

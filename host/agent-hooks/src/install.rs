@@ -186,7 +186,7 @@ fn write(path: &Path, text: &str, mode: Option<u32>) -> Result<(), HooksError> {
     fs::create_dir_all(directory)?;
     let kept = || fs::metadata(path).map_or(0o600, |found| found.permissions().mode());
     let mode = mode.unwrap_or_else(kept);
-    Ok(memhost_durable::write(path, text.as_bytes(), mode & 0o7777)?)
+    Ok(memhost_files::durable::write(path, text.as_bytes(), mode & 0o7777)?)
 }
 
 fn digest(text: &str) -> String {

@@ -97,7 +97,7 @@ impl Spool {
             file.sync_all()
         });
         let named = self.directory.join(&name);
-        let written = written.and_then(|()| memhost_durable::rename(&unfinished, &named));
+        let written = written.and_then(|()| memhost_files::durable::rename(&unfinished, &named));
         if let Err(error) = written {
             let _ = fs::remove_file(&unfinished);
             return Err(error);

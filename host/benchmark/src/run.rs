@@ -156,6 +156,7 @@ fn capture(company: &CompanyId, key: &BindingKey, sample: &str, turn: &Turn) -> 
             triggered_at: turn.at,
             actor_agent_id: None,
             heartbeat_run_id: None,
+            asserted_by: None,
         }),
         mode: CaptureMode::CaptureRecord,
         metadata: Some(metadata),
@@ -170,6 +171,7 @@ fn query(company: &CompanyId, key: &BindingKey, text: &str) -> QueryRequest {
         top_k: Some(TOP_K),
         intent: Intent::Answer,
         metadata_filter: None,
+        token_budget: None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::argument::day;
 use super::output::Format;
 
 /// How the answer is shown.
@@ -96,7 +97,7 @@ pub(super) struct Paging {
     #[arg(long, value_name = "CURSOR", help_heading = "Output")]
     pub(super) cursor: Option<String>,
     /// Maximum number of items on a page [default: 20].
-    #[arg(long, value_name = "NUMBER", help_heading = "Output")]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "Output")]
     pub(super) limit: Option<u32>,
     /// Fetch all pages.
     #[arg(long, help_heading = "Output")]
@@ -137,13 +138,13 @@ pub(super) struct PageArgs {
     pub(super) paging: Paging,
 }
 
-/// Filters of a list. A row declares a flag: its name and, in angle brackets, the name of its value, then the host's
-/// parameter and the help.
+/// Filters of a list. A row declares a flag: its name and, in angle brackets, the name of its value, what reads the value
+/// where not every text is valid, then the host's parameter and the help.
 macro_rules! filters {
-    ($name:ident { $($flag:ident $(<$value:tt>)? = $parameter:tt, $help:tt;)* }) => {
+    ($name:ident { $($flag:ident $(<$value:tt>)? $([$parser:expr])? = $parameter:tt, $help:tt;)* }) => {
         #[derive(Debug, clap::Args)]
         pub(super) struct $name {
-            $(#[doc = $help] #[arg(long $(, value_name = $value)?)] $flag: Option<String>,)*
+            $(#[doc = $help] #[arg(long $(, value_name = $value)? $(, value_parser = $parser)?)] $flag: Option<String>,)*
         }
 
         impl $name {
@@ -196,9 +197,9 @@ pub(super) struct ShowNamedArgs {
 #[derive(Debug, Clone, Args)]
 pub(super) struct DaysArgs {
     /// First day, in UTC, such as 2026-11-01 [default: 30 days before --to].
-    #[arg(long, value_name = "DAY")]
+    #[arg(long, value_name = "DAY", value_parser = day)]
     pub(super) from: Option<String>,
     /// Last day, in UTC [default: today].
-    #[arg(long, value_name = "DAY")]
+    #[arg(long, value_name = "DAY", value_parser = day)]
     pub(super) to: Option<String>,
 }

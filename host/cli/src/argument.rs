@@ -4,11 +4,12 @@ use std::io::Read;
 use std::path::Path;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::CliError;
-use memhost_types::JsonObject;
+use memhost_types::{IpNet, JsonObject, plain_syntax};
 
 /// The text itself, or standard input where the text is `-`.
 pub(super) fn text(text: &str) -> Result<String, CliError> {
@@ -27,15 +28,99 @@ pub(super) fn input(file: Option<&Path>) -> Result<String, CliError> {
 
 /// Reads JSON; `what` names the argument or the file in errors.
 pub(super) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, CliError> {
-    serde_json::from_str(text).map_err(|error| CliError::input(what, format!("is not valid JSON: {error}")))
+    serde_json::from_str(text)
+        .map_err(|error| CliError::input(what, format!("is no valid JSON: {}", plain_syntax(&error.to_string()))))
 }
 
 /// Reads a JSON object, if one is given; `argument` names it in errors.
 pub(super) fn object(argument: &str, text: Option<&str>) -> Result<Option<JsonObject>, CliError> {
-    let read = text.map(serde_json::from_str).transpose();
-    read.map_err(|error| {
-        CliError::input(argument, format!("is not a JSON object: {error}; write it like '{{\"team\":\"red\"}}'"))
-    })
+    let wrong = |found: &str| {
+        CliError::input(argument, format!("is {found}; a JSON object is needed, such as '{{\"team\":\"red\"}}'"))
+    };
+    let read = text.map(|text| match serde_json::from_str(text) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(Value::Array(_)) => Err(wrong("a JSON list")),
+        Ok(Value::Null) => Err(wrong("null")),
+        Ok(_) => Err(wrong("a single JSON value")),
+        Err(error) => Err(wrong(&format!("no valid JSON ({})", plain_syntax(&error.to_string())))),
+    });
+    read.transpose()
+}
+
+/// A choice between the names of an enumeration. A wrong one is told the nearest.
+pub(super) fn one_of<T: Copy>(all: &'static [T], name: fn(T) -> &'static str) -> PossibleValuesParser {
+    PossibleValuesParser::new(all.iter().map(|value| name(*value)))
+}
+
+/// A moment.
+pub(super) fn time(text: &str) -> Result<String, String> {
+    match text.parse::<jiff::Timestamp>() {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("is no time; write it like 2026-11-20T10:00:00Z".to_owned()),
+    }
+}
+
+/// A day.
+pub(super) fn day(text: &str) -> Result<String, String> {
+    match text.parse::<jiff::civil::Date>() {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("is no day; write it like 2026-11-20".to_owned()),
+    }
+}
+
+/// A range of addresses.
+pub(super) fn addresses(text: &str) -> Result<IpNet, String> {
+    text.parse().map_err(|_| "is no range of addresses; write it like 10.0.0.0/8 or fd00::/8".to_owned())
+}
+
+/// A number of bytes: a whole number, alone or with a unit.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    const WRONG: &str = "is no size; write a whole number of bytes, or one with a unit, such as 64MiB, 1GiB or 10MB";
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        _ => return Err(WRONG.to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| WRONG.to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "is too large".to_owned())
+}
+
+/// A range of versions or the digest of a build. A version alone could mean this one only, or all that are compatible.
+pub(super) fn versions(text: &str) -> Result<String, String> {
+    let is_bare = text.split(',').map(str::trim).any(|part| {
+        let numbers: Vec<_> = part.split('.').collect();
+        numbers.len() == 3 && part.starts_with(|c: char| c.is_ascii_digit()) && !part.contains('*')
+    });
+    match is_bare && !text.starts_with("sha256:") {
+        true => Err(format!(
+            "could mean two things: write `={text}` for this version only, `^{text}` for it and all \
+                             compatible ones"
+        )),
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// A duration in seconds: whole numbers with `s`, `m`, `h` or `d`.
+pub(super) fn duration(text: &str) -> Result<u32, String> {
+    const WRONG: &str = "is no duration; write a whole number and a unit, such as 90s, 30m, 12h or 7d";
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let seconds: u32 = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 24 * 3_600,
+        _ => return Err(WRONG.to_owned()),
+    };
+    let number: u32 = number.parse().map_err(|_| WRONG.to_owned())?;
+    number.checked_mul(seconds).ok_or_else(|| "is too long; at most 49710d fit".to_owned())
 }
 
 /// The value without its null members.

@@ -9,6 +9,7 @@ use super::CliError;
 use super::args::HostArgs;
 use super::config::HostConfig;
 use super::connection::Connection;
+use super::directories::check_data;
 use memhost_agent_hooks::UnixConnector;
 use memhost_core::Service;
 use memhost_server::{InProcess, Method, Request};
@@ -31,6 +32,7 @@ impl Backend {
             let agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
             return Ok(Self::Http(Arc::new(Remote { connection: connection.clone(), agent })));
         };
+        check_data("--data-dir", data_dir)?;
         let mut options = HostConfig::read("--host-config", args.host_config.as_deref())?.options(data_dir)?;
         options.service.plugins_dir = args.plugins_dir.clone().or(options.service.plugins_dir);
         let service = Service::open(options.service).await.map_err(CliError::host)?;

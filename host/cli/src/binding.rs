@@ -9,7 +9,7 @@ use self::change::UpdateArgs;
 use self::grant::GrantArgs;
 use super::CliError;
 use super::args::{CompanyArgs, NamedArgs, PageArgs, ShowNamedArgs};
-use super::argument::{input, object, without_nulls};
+use super::argument::{input, object, versions, without_nulls};
 use super::output::{escape, moment, table, text};
 use super::page::{self, items};
 
@@ -91,7 +91,7 @@ pub(super) struct CreateArgs {
     #[arg(long, conflicts_with = "config", value_name = "FILE")]
     config_file: Option<PathBuf>,
     /// Provider versions: a range such as '^1.2', or the digest of one build.
-    #[arg(long, value_name = "RANGE|DIGEST")]
+    #[arg(long, value_name = "RANGE|DIGEST", value_parser = versions)]
     versions: Option<String>,
     /// Grants as a JSON object, such as '{"storageBytes":1000000}' [default: none].
     #[arg(long, value_name = "JSON")]
@@ -106,6 +106,9 @@ pub(super) struct CreateArgs {
     /// Assign the binding to the whole company.
     #[arg(long)]
     default: bool,
+    /// Make sure that the company has a default binding: one that is there stays as it is.
+    #[arg(long, conflicts_with = "default")]
+    if_missing: bool,
 }
 
 pub(super) async fn run(command: BindingCommand) -> Result<(), CliError> {
@@ -169,7 +172,10 @@ async fn create(args: CreateArgs) -> Result<(), CliError> {
         "policy": object("--policy", args.policy.as_deref())?,
     }));
     let session = args.company.open().await?;
-    let answer = session.post("bindings", &body).await?;
+    let answer = match args.if_missing {
+        true => session.put("default-binding", &body).await?,
+        false => session.post("bindings", &body).await?,
+    };
     session.show(&answer, "", one)
 }
 

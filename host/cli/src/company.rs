@@ -39,6 +39,10 @@ pub(super) enum CompanyCommand {
         /// The company ID again, to confirm.
         #[arg(long, value_name = "ID")]
         confirm: String,
+        /// Give up what this binding's provider has, where it cannot confirm that it has forgotten everything. The
+        /// tombstone says so. Can be repeated.
+        #[arg(long, value_name = "KEY")]
+        abandon: Vec<String>,
     },
     /// Export all data of a company as JSON lines.
     Export {
@@ -74,6 +78,28 @@ pub(super) struct UpdateArgs {
     /// Keep at most this many operations; 0 keeps all.
     #[arg(long, value_name = "NUMBER")]
     count: Option<u64>,
+    /// Keep records of a kind for so many days: deliveries, jobs, events, review-texts, cost-events or activity. 0 keeps
+    /// them forever. Can be repeated.
+    #[arg(long, value_name = "KIND=DAYS", value_parser = days_of)]
+    keep_days: Vec<(&'static str, u32)>,
+}
+
+/// Kinds of records with a retention of their own: their name here and their field.
+const KINDS: [(&str, &str); 6] = [
+    ("deliveries", "deliveriesMaxAgeDays"),
+    ("jobs", "jobsMaxAgeDays"),
+    ("events", "eventsMaxAgeDays"),
+    ("review-texts", "reviewTextsMaxAgeDays"),
+    ("cost-events", "costEventsMaxAgeDays"),
+    ("activity", "activityMaxAgeDays"),
+];
+
+fn days_of(text: &str) -> Result<(&'static str, u32), String> {
+    let known = || KINDS.map(|(name, _)| name).join(", ");
+    let (name, days) = text.split_once('=').ok_or_else(|| format!("write KIND=DAYS with one of {}", known()))?;
+    let field = KINDS.into_iter().find(|(known, _)| *known == name).map(|(_, field)| field);
+    let field = field.ok_or_else(|| format!("`{name}` is none of {}", known()))?;
+    days.parse().map(|days| (field, days)).map_err(|_| format!("`{days}` is no number of days"))
 }
 
 pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
@@ -89,9 +115,9 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             page::watched(&watch, async || look(&session).await).await
         }
         CompanyCommand::Update(args) => update(args).await,
-        CompanyCommand::Delete { company, confirm } => {
+        CompanyCommand::Delete { company, confirm, abandon } => {
             let session = company.open().await?;
-            let left = session.post("erase", &json!({ "confirm": confirm })).await?;
+            let left = session.post("erase", &json!({ "confirm": confirm, "abandon": abandon })).await?;
             session.show(&left, "", details)
         }
         CompanyCommand::Export { company, to } => {
@@ -100,7 +126,7 @@ pub(super) async fn run(command: CompanyCommand) -> Result<(), CliError> {
             match to {
                 None => std::io::stdout().lock().write_all(&lines).map_err(CliError::from),
                 Some(file) => {
-                    memhost_durable::write(&file, &lines, 0o600).map_err(|error| CliError::file(&file, &error))
+                    memhost_files::durable::write(&file, &lines, 0o600).map_err(|error| CliError::file(&file, &error))
                 }
             }?;
             match unscoped(&lines) {
@@ -177,9 +203,10 @@ async fn look(session: &Session) -> Result<String, CliError> {
 async fn update(args: UpdateArgs) -> Result<(), CliError> {
     let session = args.company.open().await?;
     let mut present = session.get("retention").await?;
-    if args.days.is_some() || args.count.is_some() {
+    if args.days.is_some() || args.count.is_some() || !args.keep_days.is_empty() {
         let given = [("operationsMaxAgeDays", args.days.map(u64::from)), ("operationsMaxCount", args.count)];
-        for (name, value) in given {
+        let kinds = args.keep_days.iter().map(|(field, days)| (*field, Some(u64::from(*days))));
+        for (name, value) in given.into_iter().chain(kinds) {
             match value {
                 None => {}
                 Some(0) => present[name] = Value::Null,
@@ -197,5 +224,6 @@ fn kept(retention: &Value) -> String {
         None => "unlimited".to_owned(),
     };
     let (days, count) = (kept("operationsMaxAgeDays", "days"), kept("operationsMaxCount", "operations"));
-    format!("retention of operations: age {days}, count {count}")
+    let kinds = KINDS.map(|(name, field)| format!("{name} {}", kept(field, "days")));
+    format!("retention of operations: age {days}, count {count}\nretention of other records: {}", kinds.join(", "))
 }

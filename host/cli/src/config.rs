@@ -16,7 +16,7 @@ use memhost_explorer::{LinkTemplate, SourceLinks};
 use memhost_integrations::IntegrationOptions;
 use memhost_sandbox::{CompileLimits, Compiler, SandboxOptions};
 use memhost_server::{Address, ConnectionOptions, ServerOptions};
-use memhost_types::Digest;
+use memhost_types::{Digest, nearest};
 
 /// The content of the file. Relative paths start from its directory.
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +49,8 @@ pub(super) struct HostConfig {
     pub(super) otlp_endpoint: Option<String>,
     embeddings: EmbeddingsConfig,
     connections: ConnectionOptions,
+    /// Whether other machines may reach the host without TLS.
+    pub(super) allow_plain_http: bool,
 }
 
 /// The source of vectors; the installed model by default.
@@ -60,7 +62,7 @@ struct EmbeddingsConfig {
 }
 
 /// Every key of [`HostConfig`].
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 26] = [
     "listen",
     "control_listen",
     "data_dir",
@@ -86,6 +88,7 @@ const KEYS: [&str; 25] = [
     "otlp_endpoint",
     "embeddings",
     "connections",
+    "allow_plain_http",
 ];
 
 /// The options from a configuration file.
@@ -213,15 +216,11 @@ pub(super) fn trust(path: &Path, key: &TrustedKey) -> Result<bool, CliError> {
 fn parse(text: &str) -> Result<HostConfig, String> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())?;
     if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let nearest = KEYS.into_iter().max_by(|a, b| near(a, unknown).total_cmp(&near(b, unknown))).unwrap_or_default();
-        return Err(format!("unknown key `{unknown}`; did you mean `{nearest}`?"));
+        let near = nearest(unknown, KEYS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(format!("unknown key `{unknown}`{near}"));
     }
     // From the text, not the table, so that an error shows its line.
     toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
-}
-
-fn near(known: &str, given: &str) -> f64 {
-    strsim::jaro_winkler(known, &given.replace('-', "_").to_lowercase())
 }
 
 fn in_range<T: Copy + PartialOrd + std::fmt::Display>(key: &str, value: T, min: T, max: T) -> Result<T, CliError> {

@@ -45,6 +45,12 @@ impl Connection {
             (None, Some(_)) if url != kept => url.clone(),
             (None, _) => kept_control.clone(),
         };
+        for (flag, url) in [("--url", &url), ("--control-url", &control_url)] {
+            if !["http://", "https://", "unix:"].iter().any(|scheme| url.starts_with(scheme)) {
+                let message = format!("`{url}` is no address of a host; write it like {DEFAULT_URL} or unix:PATH");
+                return Err(CliError::input(flag, message));
+            }
+        }
         // Another host must not receive the context's token.
         let token = match given(&args.token) {
             Some(token) => Some(token),

@@ -77,7 +77,7 @@ pub(super) struct Settings {
     /// Access token; `-` reads standard input, which keeps the token out of the shell's history.
     #[arg(long, value_name = "TOKEN", group = "secret")]
     token: Option<String>,
-    /// File with the token, relative to the contexts file.
+    /// File with the token.
     #[arg(long, value_name = "FILE", group = "secret")]
     token_file: Option<String>,
     /// Command that prints the token, run by `sh`.
@@ -194,6 +194,12 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
         return Err(CliError::input("contexts", message));
     }
     let token = settings.token.map(|token| argument::text(&token)).transpose()?;
+    // The file of contexts is in another directory, and its own relative paths start there.
+    let token_file = settings.token_file.map(|path| match path.is_empty() {
+        true => Ok(path),
+        false => std::path::absolute(&path).map(|path| path.display().to_string()),
+    });
+    let token_file = token_file.transpose().map_err(|error| CliError::input("--token-file", error))?;
     let mut all = vec![
         ("url", settings.url.as_deref()),
         ("control_url", settings.control_url.as_deref()),
@@ -202,7 +208,7 @@ fn keep(file: &File, name: &str, settings: Settings) -> Result<(), CliError> {
     ];
     let secrets = [
         ("token", token.as_deref().map(str::trim)),
-        ("token_file", settings.token_file.as_deref()),
+        ("token_file", token_file.as_deref()),
         ("token_command", settings.token_command.as_deref()),
     ];
     if secrets.iter().any(|(_, given)| given.is_some()) {

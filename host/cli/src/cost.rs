@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::CliError;
 use super::args::{CompanyArgs, DaysArgs, PageArgs, WatchArgs};
-use super::argument::without_nulls;
+use super::argument::{time, without_nulls};
 use super::page::{self, Columns, items, query, rows};
+use memhost_types::nearest;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CostCommand {
@@ -17,6 +18,7 @@ pub(super) enum CostCommand {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "one is made in a process")]
 pub(super) enum ChargeCommand {
     /// List flat charges, newest first.
     List(PageArgs),
@@ -30,7 +32,7 @@ pub(super) struct ShowArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Group by day, binding, agent, provider or model; separate several with commas.
-    #[arg(long, default_value = "binding", value_name = "LIST")]
+    #[arg(long, default_value = "binding", value_name = "LIST", value_parser = groups)]
     by: String,
     #[command(flatten)]
     days: DaysArgs,
@@ -50,12 +52,12 @@ pub(super) struct ChargeArgs {
     biller: String,
     /// Amount in cents.
     #[arg(long, value_name = "CENTS")]
-    cents: f64,
+    cents: u64,
     /// Record a credit instead of a charge.
     #[arg(long)]
     credit: bool,
     /// Time of the charge, RFC 3339 [default: now].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<String>,
     /// Binding that the charge is for.
     #[arg(long, value_name = "KEY")]
@@ -63,6 +65,24 @@ pub(super) struct ChargeArgs {
     /// Description.
     #[arg(long)]
     description: Option<String>,
+    /// Issue that the charge is for.
+    #[arg(long, value_name = "ID")]
+    issue: Option<String>,
+    /// Project that the charge is for.
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+    /// Run that the charge is for.
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Number of units; needs --unit.
+    #[arg(long, value_name = "NUMBER", requires = "unit")]
+    quantity: Option<u64>,
+    /// Unit, such as gb_month; needs --quantity.
+    #[arg(long, requires = "quantity")]
+    unit: Option<String>,
+    /// Cost event that the charge belongs to.
+    #[arg(long, value_name = "ID")]
+    cost_event: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -146,6 +166,14 @@ async fn show(args: ShowArgs) -> Result<(), CliError> {
     page::watch(&session, &args.watch, "rows", async || session.get(&path).await, |sums| table(sums, &args.by)).await
 }
 
+/// A list of groupings.
+fn groups(text: &str) -> Result<String, String> {
+    const ALL: [&str; 5] = ["day", "binding", "agent", "provider", "model"];
+    let Some(wrong) = text.split(',').find(|by| !ALL.contains(by)) else { return Ok(text.to_owned()) };
+    let near = nearest(wrong, ALL).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(format!("`{wrong}` is none of {}{near}", ALL.join(", ")))
+}
+
 /// The grouping columns and the numbers.
 fn table(sums: &Value, by: &str) -> String {
     let is_grouped = |title: &str| by.split(',').any(|by| by == title);
@@ -169,6 +197,8 @@ pub(super) async fn charge(command: ChargeCommand) -> Result<(), CliError> {
     let body = without_nulls(json!({
         "eventKind": args.kind, "biller": args.biller, "amountCents": args.cents, "occurredAt": at,
         "direction": direction, "bindingKey": args.binding, "description": args.description,
+        "issueId": args.issue, "projectId": args.project, "heartbeatRunId": args.run,
+        "quantity": args.quantity, "unit": args.unit, "costEventId": args.cost_event,
     }));
     let session = args.company.open().await?;
     let made = session.post("finance-events", &body).await?;

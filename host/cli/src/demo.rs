@@ -22,8 +22,12 @@ pub(super) struct DemoArgs {
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Listen address after the demonstration.
-    #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS")]
+    #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS", value_parser = address)]
     listen: SocketAddr,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "is no address with a port, such as 127.0.0.1:7600".to_owned())
 }
 
 const QUESTIONS: [&str; 3] = [
@@ -68,6 +72,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     line(&format!("  export MEMHOST_URL={address} MEMHOST_TOKEN={shown} MEMHOST_COMPANY=demo"))?;
     line("  memhost search 'who may reach the network?'")?;
     line("  memhost operation list --kind forget\n")?;
+    let token = serve::show_explorer(token, &address.to_string(), &service, true)?;
     server::run(vec![endpoint], service, token, ServerOptions::default(), serve::stop()).await.map_err(CliError::host)
 }
 

@@ -1,6 +1,8 @@
 //! The user's directories, by the XDG base directory specification.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use super::CliError;
 
 /// The variable that names another cache directory.
 const CACHE_VARIABLE: &str = "MEMHOST_CACHE_DIR";
@@ -14,6 +16,17 @@ pub(super) fn config() -> Option<PathBuf> {
 /// `$MEMHOST_CACHE_DIR/compiled`, or in the user's cache directory. None if neither is known.
 pub(super) fn compiled() -> Option<PathBuf> {
     Some(given(CACHE_VARIABLE).or_else(|| below("XDG_CACHE_HOME", ".cache"))?.join("compiled"))
+}
+
+/// Checks that a directory is a host's: a command that reads must not make one, and say that all is well in it.
+pub(super) fn check_data(argument: &str, data_dir: &Path) -> Result<(), CliError> {
+    let shown = data_dir.display();
+    let message = match (data_dir.join("FORMAT").exists(), data_dir.is_dir()) {
+        (true, _) => return Ok(()),
+        (false, true) => format!("{shown} is no data directory of a host; name the one that a host was started with"),
+        (false, false) => format!("{shown} does not exist; `memhost serve --data-dir {shown}` makes a data directory"),
+    };
+    Err(CliError::input(argument, message))
 }
 
 pub(super) fn given(name: &str) -> Option<PathBuf> {

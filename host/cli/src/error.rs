@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::flags;
+
 /// The code that a process ends with whose store can take no more calls. Start it again.
 pub(super) const STORE_FAILED: u8 = 6;
 
@@ -97,9 +99,16 @@ impl CliError {
     pub(super) fn problem(status: u16, body: &[u8]) -> Self {
         let json: Option<Value> = serde_json::from_slice(body).ok();
         let text = |name: &str| json.as_ref().and_then(|json| json.get(name)?.as_str().map(str::to_owned));
-        let field = text("field").map(|field| format!("{field}: ")).unwrap_or_default();
         let detail = text("detail").unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
-        let detail = if detail.starts_with(&field) { detail } else { format!("{field}{detail}") };
+        let detail = match text("field") {
+            Some(field) => {
+                let last = field.rsplit('.').next().unwrap_or(&field);
+                let said = detail.strip_prefix(&format!("{field}: ")).unwrap_or(&detail);
+                let detail = said.strip_prefix(&format!("{last} ")).unwrap_or(said);
+                format!("{}: {detail}", flags::named(&field))
+            }
+            None => detail,
+        };
         Self::Problem { status, detail, operation: text("operationId") }
     }
 }

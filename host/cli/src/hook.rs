@@ -6,8 +6,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs, filters};
+use super::argument::one_of;
 use super::page::{self, Columns, items, rows};
 use super::{CliError, argument};
+use memhost_types::DeliveryStatus;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum HookCommand {
@@ -22,8 +24,10 @@ pub(super) enum HookCommand {
     Show(ShowArgs),
     /// Deliver a hook event, JSON from a file or standard input, to subscribed bindings.
     Create(SendArgs),
-    /// Retry a delivery in the dead-letter queue.
-    Replay(OneArgs),
+    /// Retry a dead delivery, or all that match.
+    Replay(ManyArgs),
+    /// Give up a dead or pending delivery, or all that match.
+    Discard(ManyArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -39,6 +43,20 @@ pub(super) enum EventCommand {
     Create(SendArgs),
 }
 
+/// One delivery, or several.
+#[derive(Debug, Args)]
+pub(super) struct ManyArgs {
+    /// The ID [default: every delivery that the filters match].
+    id: Option<String>,
+    /// All of the company, without a filter.
+    #[arg(long, conflicts_with = "id")]
+    every: bool,
+    #[command(flatten)]
+    filters: DeliveryFilters,
+    #[command(flatten)]
+    company: CompanyArgs,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct SendArgs {
     /// Input file [default: standard input].
@@ -48,7 +66,7 @@ pub(super) struct SendArgs {
 }
 
 filters! { DeliveryFilters {
-    status = "status", "Filter by status: pending, held, delivered, dead or discarded.";
+    status [one_of(DeliveryStatus::ALL, DeliveryStatus::as_str)] = "status", "Filter by status.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     kind = "hookKind", "Filter by kind; for deliveries the kind of hook.";
     hook<"ID"> = "hookId", "Filter by event ID.";
@@ -58,8 +76,19 @@ filters! { EventFilters {
     project<"ID"> = "projectId", "Filter by project ID.";
     session<"KEY"> = "sessionId", "Filter by session ID.";
     tool<"ID"> = "toolId", "Filter by tool.";
-    r#type<"TYPE"> = "type", "Filter by type, such as tool_call.failed.";
+    r#type<"TYPE"> [EVENT_TYPES] = "type", "Filter by type.";
 } }
+
+/// Types of events.
+const EVENT_TYPES: [&str; 7] = [
+    "session.started",
+    "session.stopped",
+    "tool_call.started",
+    "tool_call.succeeded",
+    "tool_call.failed",
+    "memory.saved",
+    "memory.recalled",
+];
 
 const DELIVERIES: &Columns = &[
     ("received", "/receivedAt"),
@@ -100,14 +129,24 @@ pub(super) async fn run(command: HookCommand) -> Result<(), CliError> {
             let receipt = session.host.post(&session.runtime("hooks"), &event).await?;
             session.show(&receipt, "deliveries", delivered)
         }
-        HookCommand::Replay(one) => page::act(&one, "deliveries", "replay", &json!({}), DELIVERIES).await,
+        HookCommand::Replay(many) => turn(many, "replay", "replayed").await,
+        HookCommand::Discard(many) => turn(many, "discard", "discarded").await,
+    }
+}
+
+/// Replays or discards one delivery, or all that match.
+async fn turn(many: ManyArgs, action: &str, did: &str) -> Result<(), CliError> {
+    let ManyArgs { id, every, filters, company } = many;
+    match id {
+        Some(id) => page::act(&OneArgs { id, company }, "deliveries", action, &json!({}), DELIVERIES).await,
+        None => page::act_on_all(&company, every, "deliveries", action, &filters.parameters(), did).await,
     }
 }
 
 fn delivered(receipt: &Value) -> String {
     let deliveries = items(receipt, "deliveries");
     if deliveries.is_empty() {
-        return "no binding subscribes to this kind of hook; subscribe one with `memhost binding update KEY --policy JSON`".to_owned();
+        return receipt["notTaken"]["reason"].as_str().unwrap_or("no binding takes it").to_owned();
     }
     let table = rows(deliveries, DELIVERIES);
     match receipt["context"]["text"].as_str() {

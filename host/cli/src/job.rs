@@ -4,10 +4,11 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::CliError;
-use super::args::{OneArgs, PageArgs, ShowArgs, filters};
+use super::args::{CompanyArgs, OneArgs, PageArgs, ShowArgs, filters};
+use super::argument::{one_of, time};
 use super::output::details;
 use super::page::{self, Columns};
-use memhost_types::Pages;
+use memhost_types::{JobStatus, Pages, ReviewStatus, SourceKind};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JobCommand {
@@ -22,16 +23,26 @@ pub(super) enum JobCommand {
     Show(ShowArgs),
     /// Cancel a job that has not finished.
     Cancel(OneArgs),
-    /// Retry a failed or cancelled job.
-    Retry(OneArgs),
+    /// Retry a failed or cancelled job, or all that match.
+    Retry {
+        /// The ID [default: every job that the filters match].
+        id: Option<String>,
+        /// All of the company, without a filter.
+        #[arg(long, conflicts_with = "id")]
+        every: bool,
+        #[command(flatten)]
+        filters: JobFilters,
+        #[command(flatten)]
+        company: CompanyArgs,
+    },
 }
 
 filters! { JobFilters {
-    status = "status", "Filter by status: queued, running, succeeded, failed or cancelled.";
+    status [one_of(JobStatus::ALL, JobStatus::as_str)] = "status", "Filter by status.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
     hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
-    source_kind<"KIND"> = "sourceKind", "Filter by the kind of source.";
-    until<"TIME"> = "until", "Only items before this time, RFC 3339.";
+    source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by the kind of source.";
+    until<"TIME"> [time] = "until", "Only items before this time, RFC 3339.";
 } }
 
 #[derive(Debug, Subcommand)]
@@ -58,8 +69,8 @@ pub(super) enum ReviewCommand {
 pub(super) struct ReviewListArgs {
     #[command(flatten)]
     pub(super) page: PageArgs,
-    /// Filter by status: pending, approved or rejected.
-    #[arg(long, default_value = "pending")]
+    /// Filter by status.
+    #[arg(long, default_value = "pending", value_parser = one_of(ReviewStatus::ALL, ReviewStatus::as_str))]
     status: String,
     /// Filter by binding key.
     #[arg(long, value_name = "KEY")]
@@ -95,7 +106,12 @@ pub(super) async fn run(command: JobCommand) -> Result<(), CliError> {
         JobCommand::List { page, filters } => page::list(&page, "jobs", &filters.parameters(), JOBS).await,
         JobCommand::Show(args) => page::show(&args.one.company, &args.watch, "jobs", &args.one.id).await,
         JobCommand::Cancel(one) => page::act(&one, "jobs", "cancel", &json!({}), JOBS).await,
-        JobCommand::Retry(one) => page::act(&one, "jobs", "retry", &json!({}), JOBS).await,
+        JobCommand::Retry { id: Some(id), company, .. } => {
+            page::act(&OneArgs { id, company }, "jobs", "retry", &json!({}), JOBS).await
+        }
+        JobCommand::Retry { every, filters, company, .. } => {
+            page::act_on_all(&company, every, "jobs", "retry", &filters.parameters(), "queued again").await
+        }
     }
 }
 

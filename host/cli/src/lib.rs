@@ -21,6 +21,7 @@ mod doctor;
 mod embeddings;
 mod error;
 mod evaluate;
+mod flags;
 mod help;
 mod hook;
 mod job;
@@ -170,7 +171,9 @@ enum Command {
 
 /// Parses the command line; prints a message and exits where it is invalid.
 pub fn parse() -> Cli {
-    let matches = help::grouped(Cli::command()).get_matches();
+    let command = help::grouped(flags::with_negative_numbers(Cli::command()));
+    let matches = command.clone().try_get_matches().unwrap_or_else(|error| flags::exit(&error));
+    flags::remember(&command, &matches);
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
@@ -189,7 +192,10 @@ pub fn init_log(cli: &Cli) -> Result<Telemetry, CliError> {
         Some(Command::Serve(args)) => ("memhost=info", args.otlp_endpoint()?),
         _ => ("memhost=error", None),
     };
-    let filter = EnvFilter::try_new(cli.log.as_deref().unwrap_or(default)).unwrap_or_else(|_| EnvFilter::new(default));
+    let filter = match cli.log.as_deref().filter(|filter| !filter.is_empty()) {
+        Some(filter) => telemetry::filter(filter)?,
+        None => EnvFilter::new(default),
+    };
     telemetry::init(filter, endpoint.as_deref())
 }
 

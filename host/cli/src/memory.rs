@@ -218,9 +218,7 @@ pub(super) async fn get(args: GetArgs) -> Result<(), CliError> {
     let fetch = async || {
         let answer = session.send(&args.scope, "get", json!({ "handle": handle })).await?;
         if answer["record"].is_null() {
-            let detail = format!("no record `{}` in this scope; list records with `memhost record list`", args.id);
-            let operation = answer["operationId"].as_str().map(str::to_owned);
-            return Err(CliError::Problem { status: 404, detail, operation });
+            return Err(not_here(&args.id, &answer));
         }
         Ok(answer)
     };
@@ -234,7 +232,20 @@ pub(super) async fn forget(args: ForgetArgs) -> Result<(), CliError> {
         handles.push(handle(&session, &args.scope, id).await?);
     }
     let answer = session.send(&args.scope, "forget", json!({ "handles": handles })).await?;
-    session.show(&answer, "outcomes", shown::forgotten)
+    session.show(&answer, "outcomes", shown::forgotten)?;
+    let outcomes = page::items(&answer, "outcomes").iter();
+    let missing = outcomes.filter(|outcome| outcome["effect"] == "not_found");
+    let missing: Vec<String> = missing.map(|outcome| text(outcome, "/handle/providerRecordId")).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(not_here(&missing.join("`, `"), &answer)),
+    }
+}
+
+/// There is no such record in this scope.
+fn not_here(id: &str, answer: &Value) -> CliError {
+    let detail = format!("no record `{id}` in this scope; list records with `memhost record list`");
+    CliError::Problem { status: 404, detail, operation: answer["operationId"].as_str().map(str::to_owned) }
 }
 
 pub(super) async fn correct(args: CorrectArgs) -> Result<(), CliError> {

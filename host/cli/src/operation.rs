@@ -5,8 +5,10 @@ use serde_json::Value;
 
 use super::CliError;
 use super::args::{PageArgs, ShowArgs, filters};
+use super::argument::{one_of, time};
 use super::output::{clip, micros, moment, table, text};
 use super::page::{self, Asked, items, query};
+use memhost_types::{OperationKind, Outcome, SourceKind};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OperationCommand {
@@ -37,13 +39,12 @@ filters! { OperationFilters {
     run<"ID"> = "runId", "Filter by run ID.";
     session<"KEY"> = "sessionKey", "Filter by session ID.";
     hook_kind<"KIND"> = "hookKind", "Filter by the kind of hook that caused it.";
-    source_kind<"KIND"> = "sourceKind", "Filter by the kind of source.";
-    kind = "kind", "Filter by kind: capture, record_upsert, query, list, get, explain, browse, forget, correct, \
-                    review, export, import, extraction or control.";
-    outcome = "outcome", "Filter by outcome, such as succeeded or timed_out.";
+    source_kind<"KIND"> [one_of(&SourceKind::ALL, SourceKind::as_str)] = "sourceKind", "Filter by the kind of source.";
+    kind [one_of(OperationKind::ALL, OperationKind::as_str)] = "kind", "Filter by kind.";
+    outcome [one_of(Outcome::ALL, Outcome::as_str)] = "outcome", "Filter by outcome.";
     binding<"KEY"> = "bindingKey", "Filter by binding key.";
-    since<"TIME"> = "since", "Only items at or after this time, RFC 3339.";
-    until<"TIME"> = "until", "Only items before this time, RFC 3339.";
+    since<"TIME"> [time] = "since", "Only items at or after this time, RFC 3339.";
+    until<"TIME"> [time] = "until", "Only items before this time, RFC 3339.";
 } }
 
 pub(super) async fn run(command: OperationCommand) -> Result<(), CliError> {

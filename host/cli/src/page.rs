@@ -178,6 +178,10 @@ pub(super) async fn list_of_host(
     items: &str,
     human: impl Fn(&Value) -> String,
 ) -> Result<(), CliError> {
+    // The host answers such a list as a whole, so that all of its cursors are ours.
+    if paging.cursor.as_deref().is_some_and(|cursor| !cursor.starts_with(SHOWN)) {
+        return Err(CliError::input("--cursor", "is not a cursor of this list; begin again without it"));
+    }
     let fetch = async |asked: Asked| session.host.get(&format!("{path}?{}", asked.query(&[]))).await;
     pages(session.format, paging, items, fetch, human).await
 }
@@ -211,6 +215,32 @@ pub(super) async fn act(
     let session = one.company.open().await?;
     let answer = session.post(&format!("{name}/{}/{action}", escape(&one.id)), body).await?;
     session.show(&answer, "", |answer| rows(std::slice::from_ref(answer), columns))
+}
+
+/// Runs an action on everything that the filters match, and says on how many.
+pub(super) async fn act_on_all(
+    company: &CompanyArgs,
+    is_all: bool,
+    name: &str,
+    action: &str,
+    filters: &[(&'static str, Option<&str>)],
+    did: &str,
+) -> Result<(), CliError> {
+    let given: serde_json::Map<String, Value> = filters
+        .iter()
+        .filter_map(|(name, value)| Some(((*name).to_owned(), Value::String((*value)?.to_owned()))))
+        .collect();
+    if given.is_empty() && !is_all {
+        return Err(CliError::input("ID", "is missing; name one, give a filter, or `--every`"));
+    }
+    let (session, mut changed) = (company.open().await?, 0);
+    loop {
+        let answer = session.post(&format!("{name}/{action}"), &Value::Object(given.clone())).await?;
+        changed += answer["changed"].as_u64().unwrap_or(0);
+        if answer["more"] != true {
+            return session.show(&serde_json::json!({ "changed": changed }), "", |_| format!("{did} {changed} {name}"));
+        }
+    }
 }
 
 /// The items of a list.

@@ -1,5 +1,6 @@
 //! Running a host.
 
+use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
@@ -30,6 +31,9 @@ pub(super) struct ServeArgs {
     /// [default: one address for everything].
     #[arg(long, env = "MEMHOST_CONTROL_LISTEN", value_name = "ADDRESS")]
     control_listen: Option<Address>,
+    /// Listen on an address that other machines reach, without TLS: for a host behind a proxy that has TLS.
+    #[arg(long)]
+    allow_plain_http: bool,
     /// Data directory [default: the configuration file's, or `memhost-data`].
     #[arg(long, env = "MEMHOST_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
@@ -91,6 +95,9 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
         args.listen.or_else(|| config.listen.clone()).unwrap_or(Address::Tcp(LISTEN)),
         args.control_listen.or_else(|| config.control_listen.clone()),
     );
+    if !(args.allow_plain_http || config.allow_plain_http) {
+        listen.iter().try_for_each(|(address, surfaces)| check_address(address, *surfaces))?;
+    }
     let HostOptions { service: mut options, server: surfaces } = config.options(&data_dir)?;
     options.plugins_dir = args.plugins_dir.or(options.plugins_dir);
     options.trust.keys.extend(args.trusted_key);
@@ -103,9 +110,11 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     options.waits_for_plugins = false;
     let files = server::raise_open_files();
     tracing::debug!(files, "the process may open so many files");
+    let known = args.token.map(|token| AdminToken::known(&token)).transpose();
+    let known = known.map_err(|error| CliError::input("--token", error))?;
     let service = Service::open(options).await.map_err(CliError::host)?;
-    let (token, made) = match args.token {
-        Some(token) => (AdminToken::known(&token).map_err(CliError::host)?, None),
+    let (token, made) = match known {
+        Some(token) => (token, None),
         None => AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?,
     };
     if let Some(made) = &made {
@@ -122,10 +131,48 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
         line(&format!("memhost is listening on {}{what}", endpoint.address()))?;
         endpoints.push(endpoint);
     }
+    let explorer = endpoints.last().map(|endpoint| endpoint.address().to_string()).unwrap_or_default();
+    let token = show_explorer(token, &explorer, &service, made.is_some())?;
     if let (Some(made), Some(first), Some(last)) = (&made, endpoints.first(), endpoints.last()) {
         context::remember(&first.address().to_string(), &last.address().to_string(), made)?;
     }
     server::run(endpoints, service, token, surfaces, stop()).await.map_err(CliError::host)
+}
+
+/// Refuses an address that other machines reach: tokens and memories would go over the network as they are.
+fn check_address(address: &Address, surfaces: Surfaces) -> Result<(), CliError> {
+    let Address::Tcp(socket) = address else { return Ok(()) };
+    if socket.ip().is_loopback() {
+        return Ok(());
+    }
+    let flag = if surfaces == Surfaces::Control { "--control-listen" } else { "--listen" };
+    let message = format!(
+        "{socket} is reached by other machines, and this host has no TLS; listen on 127.0.0.1:{} and put a proxy with \
+         TLS in front, or add --allow-plain-http if the network protects every request",
+        socket.port()
+    );
+    Err(CliError::input(flag, message))
+}
+
+/// Says where the explorer is. On a terminal, and with a new token, also a link that signs in once: elsewhere it would be
+/// in a log.
+pub(super) fn show_explorer(
+    token: AdminToken,
+    address: &str,
+    service: &Service,
+    is_new: bool,
+) -> Result<AdminToken, CliError> {
+    if !address.starts_with("http") {
+        return Ok(token);
+    }
+    // A program that has read the address may have closed the output by now.
+    drop(line(&format!("the explorer is at {address}/")));
+    if !is_new && !std::io::stdout().is_terminal() {
+        return Ok(token);
+    }
+    let (token, code) = token.with_link(service.now()).map_err(CliError::host)?;
+    drop(line(&format!("sign in there once, within ten minutes:\n  {address}/sign-in?link={code}")));
+    Ok(token)
 }
 
 /// The listen addresses with their planes.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::CliError;
 use super::args::HostArgs;
 use super::config::HostConfig;
+use super::directories::check_data;
 use super::output::line;
 use memhost_core::{Service, check_backup, restore_backup};
 use memhost_store::SledStore;
@@ -65,6 +66,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
         }
         StoreCommand::Verify { data_dir, config, repair, .. } => {
             let data_dir = data_dir.unwrap_or_default();
+            check_data("--data-dir", &data_dir)?;
             if repair {
                 self::repair(&data_dir)?;
             }
@@ -80,6 +82,7 @@ pub(super) async fn run(command: StoreCommand) -> Result<(), CliError> {
             }
         }
         StoreCommand::Compact { data_dir } => {
+            check_data("--data-dir", &data_dir)?;
             let (before, after) = SledStore::compact(&data_dir).map_err(CliError::host)?;
             line(&format!("compacted from {} KiB to {} KiB", before >> 10, after >> 10))
         }

@@ -13,9 +13,11 @@ use tokio::sync::mpsc;
 pub(super) use self::sse::Event;
 use self::sse::Parser;
 use super::args::CompanyArgs;
+use super::argument::one_of;
 use super::output::{Format, clip, is_plain, line, micros, provenance, text};
 use super::session::Session;
 use super::{Backend, CliError, argument, serve};
+use memhost_types::{OperationKind, Outcome};
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
@@ -27,12 +29,11 @@ pub(super) struct TailArgs {
     /// Event kinds to show; repeatable.
     #[arg(long, value_enum, default_value = "operation", value_name = "WHAT")]
     event: Vec<What>,
-    /// Filter by kind: capture, record_upsert, query, list, get, explain, browse, forget, correct, review, export,
-    /// import, extraction or control.
-    #[arg(long, value_name = "KIND")]
+    /// Filter by kind of operation.
+    #[arg(long, value_name = "KIND", value_parser = one_of(OperationKind::ALL, OperationKind::as_str))]
     kind: Option<String>,
-    /// Filter by outcome, such as succeeded or timed_out.
-    #[arg(long, value_name = "OUTCOME")]
+    /// Filter by outcome.
+    #[arg(long, value_name = "OUTCOME", value_parser = one_of(Outcome::ALL, Outcome::as_str))]
     outcome: Option<String>,
     /// Filter by binding key.
     #[arg(long, value_name = "KEY")]

@@ -12,6 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use super::CliError;
+use memhost_types::nearest;
 
 /// The targets that are exported: requests, operations and providers' logs.
 const TRACED: &str = "memhost=debug";
@@ -31,6 +32,21 @@ impl Drop for Telemetry {
             eprintln!("the last traces could not be sent: {error}");
         }
     }
+}
+
+/// A filter of the log. The library takes any word for the name of a target, of which nothing is logged then.
+pub(super) fn filter(text: &str) -> Result<EnvFilter, CliError> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let wrong = |message: String| CliError::input("--log", message);
+    for directive in text.split(',').map(str::trim).filter(|directive| !directive.contains(['=', '[', ':'])) {
+        if !LEVELS.contains(&directive.to_lowercase().as_str()) && !directive.starts_with("memhost") {
+            let near = nearest(directive, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let levels = LEVELS.join(", ");
+            return Err(wrong(format!("`{directive}` is no level, which are {levels}{near}")));
+        }
+    }
+    EnvFilter::try_new(text)
+        .map_err(|_| wrong(format!("`{text}` is no filter; write a level such as info, or memhost=debug")))
 }
 
 /// Sets up the log with `filter`, and the export where there is a collector at `endpoint`.

@@ -10,17 +10,17 @@ use super::*;
 const VERBS: [&str; 5] = ["list", "show", "create", "update", "delete"];
 
 /// Verbs of a few nouns. A new one is added here on purpose.
-const ACTIONS: [&str; 24] = [
-    "approve", "assign", "backup", "cancel", "capture", "compact", "export", "grant", "import", "inspect", "install",
-    "keygen", "locomo", "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan", "search", "sign",
-    "trust",
+const ACTIONS: [&str; 25] = [
+    "discard", "approve", "assign", "backup", "cancel", "capture", "compact", "export", "grant", "import", "inspect",
+    "install", "keygen", "locomo", "reject", "replay", "reset", "resolve", "restore", "retry", "rotate", "scan",
+    "search", "sign", "trust",
 ];
 const MORE_ACTIONS: [&str; 3] = ["check", "use", "verify"];
 /// Verbs for authors of providers.
 const OF_AUTHORS: [&str; 3] = ["dev", "new", "run"];
 
 /// Flags with several meanings, and the reason.
-const SEVERAL_MEANINGS: [&str; 12] = [
+const SEVERAL_MEANINGS: [&str; 11] = [
     // A filter of lists, or the target of an operation.
     "agent",
     "binding",
@@ -34,8 +34,6 @@ const SEVERAL_MEANINGS: [&str; 12] = [
     "token",
     "url",
     "control-url",
-    // Each noun has its own states.
-    "status",
 ];
 /// Flags for files, JSON or text, with a meaning for each command.
 const OF_THE_THING: [&str; 10] =

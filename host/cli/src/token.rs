@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::CliError;
 use super::args::{CompanyArgs, Paging, WatchArgs};
-use super::argument::without_nulls;
+use super::argument::{duration, one_of, time, without_nulls};
 use super::output::{details, escape};
 use super::page::{self, Columns, items, rows};
 use super::session::Session;
+use memhost_types::{Act, Role};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
@@ -29,7 +30,7 @@ pub(super) enum TokenCommand {
     /// Create a token and print its value once.
     Create(CreateArgs),
     /// Replace a token's value and print the new one once; the old one stops working.
-    Rotate(OneToken),
+    Rotate(RotateArgs),
     /// Revoke a token. This cannot be undone.
     Delete(OneToken),
 }
@@ -57,8 +58,8 @@ pub(super) struct CreateArgs {
     name: String,
     #[command(flatten)]
     whose: WhoseArgs,
-    /// Role: operator, company_administrator, agent or auditor.
-    #[arg(long)]
+    /// Role.
+    #[arg(long, value_parser = one_of(Role::ALL, Role::as_str))]
     role: String,
     /// Agent that the token is for.
     #[arg(long, value_name = "ID")]
@@ -66,12 +67,21 @@ pub(super) struct CreateArgs {
     /// Run that the token is limited to.
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// Allow only this memory operation, such as query; repeatable.
-    #[arg(long, value_name = "KIND")]
+    /// Allow only this, such as query, hooks or administer; repeatable.
+    #[arg(long, value_name = "OPERATION", value_parser = one_of(Act::ALL, Act::as_str))]
     operation: Vec<String>,
     /// Expiry time, RFC 3339.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     expires_at: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RotateArgs {
+    #[command(flatten)]
+    one: OneToken,
+    /// How long the old value works, too, such as 1h or 7d, at most 30d [default: 0s].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    overlap: Option<u32>,
 }
 
 const COLUMNS: &Columns = &[
@@ -80,6 +90,7 @@ const COLUMNS: &Columns = &[
     ("agent", "/agentId"),
     ("created", "/createdAt"),
     ("expires", "/expiresAt"),
+    ("last used", "/lastUsedAt"),
     ("revoked", "/revokedAt"),
     ("id", "/id"),
 ];
@@ -120,9 +131,10 @@ pub(super) async fn run(command: TokenCommand) -> Result<(), CliError> {
             let made = session.host.post(&path, &body).await?;
             session.show(&made, "", value)
         }
-        TokenCommand::Rotate(OneToken { id, whose }) => {
+        TokenCommand::Rotate(RotateArgs { one: OneToken { id, whose }, overlap }) => {
             let (session, path) = whose.open().await?;
-            let made = session.host.post(&format!("{path}/{}/rotate", escape(&id)), &json!({})).await?;
+            let body = without_nulls(json!({"overlapSeconds": overlap}));
+            let made = session.host.post(&format!("{path}/{}/rotate", escape(&id)), &body).await?;
             session.show(&made, "", value)
         }
         TokenCommand::Delete(OneToken { id, whose }) => {

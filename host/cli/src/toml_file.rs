@@ -24,7 +24,7 @@ pub(super) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut) -> Result<
     let mut document = parsed.map_err(|error| CliError::input(path.display().to_string(), error))?;
     change(&mut document)?;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    memhost_durable::create_directory(directory, 0o700).map_err(wrong)?;
+    memhost_files::durable::create_directory(directory, 0o700).map_err(wrong)?;
     let mode = std::fs::metadata(path).map_or(0o600, |found| found.permissions().mode());
-    memhost_durable::write(path, document.to_string().as_bytes(), mode & 0o7777).map_err(wrong)
+    memhost_files::durable::write(path, document.to_string().as_bytes(), mode & 0o7777).map_err(wrong)
 }

@@ -34,7 +34,7 @@ pub fn errors(schema: &Value, config: &Value) -> Result<Vec<ConfigError>, String
     if let Err(error) = schemas.validate(config, index) {
         collect(&error, &mut found);
         if found.is_empty() {
-            found.push(ConfigError { path: String::new(), message: error.kind.to_string() });
+            found.push(ConfigError { path: String::new(), message: said(&error.kind) });
         }
     }
     Ok(found)
@@ -45,6 +45,13 @@ pub fn problem(schema: &Value) -> Option<String> {
     compile(schema).err()
 }
 
+/// What is wrong, without the schema's keyword where that means nothing to the person who wrote the configuration.
+fn said(kind: &ErrorKind<'_, '_>) -> String {
+    let text = kind.to_string();
+    let unknown = text.strip_prefix("additionalProperties ").and_then(|rest| rest.strip_suffix(" not allowed"));
+    unknown.map(|names| format!("has {names}, which the provider does not know")).unwrap_or(text)
+}
+
 /// Keywords such as `allOf` only group what failed below them: the causes are the errors.
 fn collect(error: &ValidationError<'_, '_>, found: &mut Vec<ConfigError>) {
     let groups = matches!(
@@ -52,7 +59,7 @@ fn collect(error: &ValidationError<'_, '_>, found: &mut Vec<ConfigError>) {
         ErrorKind::Group | ErrorKind::Schema { .. } | ErrorKind::Reference { .. } | ErrorKind::AllOf
     );
     if !groups && found.len() < MAX_ERRORS {
-        let (path, message) = (error.instance_location.to_string(), error.kind.to_string());
+        let (path, message) = (error.instance_location.to_string(), said(&error.kind));
         found.push(ConfigError { path, message });
     }
     if groups {

@@ -115,7 +115,7 @@ impl Subject {
 
     pub(super) fn write(&self, text: &str) -> RecordWrite {
         let metadata = (!self.metadata.is_empty()).then(|| (*self.metadata).clone());
-        RecordWrite { id: None, text: text.to_owned(), summary: None, metadata }
+        RecordWrite { text: text.to_owned(), metadata, ..RecordWrite::default() }
     }
 
     /// A record with an id that the host chose.
@@ -139,14 +139,15 @@ impl Subject {
         }
     }
 
-    pub(super) fn hook(&self, id: &str, at: &str) -> Result<HookContext, Stop> {
+    pub(super) fn hook(&self, at: &str) -> Result<HookContext, Stop> {
         let triggered_at = at.parse().map_err(|error| Stop::Skipped(format!("no time: {error}")))?;
         Ok(HookContext {
             hook_kind: HookKind::ManualCapture,
-            hook_id: self.name(id),
+            hook_id: self.name("hook"),
             triggered_at,
             actor_agent_id: None,
             heartbeat_run_id: None,
+            asserted_by: None,
         })
     }
 

@@ -126,6 +126,11 @@ impl Suite {
     /// Shuts the host down and removes its directory.
     pub async fn close(self) {
         self.service.shutdown(Duration::from_secs(2)).await;
+        // Work in the background may just have begun; the store's last flush needs the directory.
+        let until = Instant::now() + Duration::from_secs(1);
+        while Arc::strong_count(&self.service) > 1 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         drop(self.service);
         drop(self.directory);
     }

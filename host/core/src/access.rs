@@ -1,15 +1,20 @@
 //! Callers and their rights. Tokens are stored as digests. Reads are served from memory; a change is durable before it
 //! takes effect.
 
+mod acting;
 mod caller;
 pub(crate) mod control;
 mod error;
+mod provenance;
+mod requests;
 mod rules;
 mod tokens;
 
-pub use caller::Caller;
-pub(crate) use caller::Denied;
+pub use acting::{ACT_AS_HEADERS, ActAs, ActingError};
+pub use caller::{Caller, Denied};
 pub use control::Authentication;
 pub use error::AccessError;
-pub use rules::Act;
-pub use tokens::{CreateToken, Known, Tokens};
+pub use memhost_types::Act;
+pub use requests::{CreateToken, RotateToken};
+pub use rules::roles;
+pub use tokens::{Known, Tokens};

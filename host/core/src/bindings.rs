@@ -6,6 +6,7 @@ mod activity;
 mod change;
 mod control;
 pub(crate) mod deletion;
+mod ensure;
 mod error;
 mod registry;
 

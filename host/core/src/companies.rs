@@ -5,6 +5,7 @@ pub(crate) mod events;
 mod export;
 pub(crate) mod import;
 mod lifecycle;
+mod retention;
 pub(crate) mod waiting;
 
 pub use cache::{Erased, Retention, Tombstone};

@@ -80,6 +80,13 @@ pub enum ServiceError {
     NoOperation { id: OperationId },
     #[error("the company {company} was erased; the host keeps nothing of it")]
     Erased { company: CompanyId },
+    /// The company is closed, and its bindings and secrets are still there.
+    #[error(
+        "the erasure of {company} is not complete: {reasons}; erase the company again when the provider answers, or give up \
+         what it has with `memhost company delete --confirm {company}{}`",
+        bindings.iter().map(|key| format!(" --abandon {key}")).collect::<String>()
+    )]
+    NotForgotten { company: CompanyId, bindings: Vec<String>, reasons: String },
     #[error("the company {company} is being imported; try again when the import has ended")]
     Importing { company: CompanyId },
     #[error("this token follows {most} streams of events already; end one of them first")]

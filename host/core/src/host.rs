@@ -2,6 +2,7 @@
 
 mod backup;
 mod caches;
+pub(crate) mod compaction;
 mod control;
 mod exposition;
 pub(crate) mod feed;

@@ -16,7 +16,10 @@ mod review;
 mod versions;
 mod work;
 
-pub use access::{AccessError, Act, Authentication, Caller, CreateToken, Known, Tokens};
+pub use access::{
+    ACT_AS_HEADERS, AccessError, Act, ActAs, ActingError, Authentication, Caller, CreateToken, Denied, Known,
+    RotateToken, Tokens, roles,
+};
 pub use bindings::{
     Abilities, AskedView, BindingError, BindingView, Bindings, BuildView, CreateBinding, GrantsView, NewBinding,
     ResolutionStep, ResolvedView, SetTarget, UpdateBinding, UsageView, WaitingView, Why,
@@ -34,4 +37,4 @@ pub use operations::{Idempotent, KeptAnswer, Ticket};
 pub use paging::Page;
 pub use review::ReviewError;
 pub use versions::{BreakerState, RateState};
-pub use work::{RetryPolicy, WorkError, render_recall};
+pub use work::{RetryPolicy, Turn, Turned, WorkError, render_recall};

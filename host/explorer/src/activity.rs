@@ -66,6 +66,7 @@ fn action_text(action: ActivityAction) -> (&'static str, &'static str) {
         ActivityAction::ReviewDecided => ("decided the review item", ""),
         ActivityAction::JobChanged => ("changed the job", ""),
         ActivityAction::DeliveryReplayed => ("replayed the delivery", ""),
+        ActivityAction::DeliveryDiscarded => ("discarded the delivery", ""),
         ActivityAction::FinanceEventAdded => ("added the charge", ""),
         ActivityAction::CompanyImported => ("imported", ""),
     }
@@ -84,7 +85,7 @@ fn subject(view: &View, entry: &Activity) -> Markup {
         | ActivityAction::BindingReset => binding_link(view, subject),
         ActivityAction::ReviewDecided => to("reviews"),
         ActivityAction::JobChanged => to("jobs"),
-        ActivityAction::DeliveryReplayed => to("hooks"),
+        ActivityAction::DeliveryReplayed | ActivityAction::DeliveryDiscarded => to("hooks"),
         ActivityAction::FinanceEventAdded => html! { a href=(view.at(&["charges"])) { (short_id(subject)) } },
         _ => html! { strong { (subject) } },
     }

@@ -187,7 +187,9 @@ fn about(delivery: &Delivery) -> Details {
         .row("Kind", words(delivery.hook.hook_kind.as_str()))
         .row("Sent by", delivery.principal.as_str())
         .maybe("Acting agent", delivery.hook.actor_agent_id.as_ref().map(ToString::to_string))
+        .maybe("Hook asserted by", delivery.hook.asserted_by.as_deref())
         .maybe("Source", delivery.source.as_ref().map(source_text))
+        .maybe("Source asserted by", delivery.source.as_ref().and_then(|source| source.asserted_by.as_deref()))
         .row("Capture mode", mode)
         .row("Content", size.unwrap_or_else(|| "Delivered, and no longer stored here".to_owned()));
     scope_details(details, &delivery.scope)
@@ -206,7 +208,7 @@ fn came(view: &View, delivery: &Delivery) -> Markup {
                 li.between { span { "Job " code { (job.provider_job_id) } } (job_status(job.status)) }
             }
             @if let Some(recall) = recall {
-                li { "Recalled " (count(recall.snippets.len() as u64)) " records." }
+                li { "Recalled " (count(u64::from(recall.record_count))) " records." }
                 @if let Some(degraded) = &recall.degraded { li { (sentence(degraded)) } }
             }
         }

@@ -223,7 +223,7 @@ fn latency(days: &Sums) -> Markup {
 }
 
 async fn checks(view: &View) -> Markup {
-    let rows = view.service.doctor().await.into_iter().map(|check| {
+    let rows = view.service.doctor_for(&view.caller).await.into_iter().map(|check| {
         let (tone, word) = match check.health {
             Health::Ok => (Tone::Good, "ok"),
             Health::Warning => (Tone::Warning, "warning"),

@@ -85,6 +85,7 @@ fn request(query: &PlaygroundQuery, scope: Scope) -> Result<QueryRequest, Proble
         top_k: query.top_k,
         intent: query.intent.unwrap_or_default(),
         metadata_filter: object("metadataFilter", query.metadata_filter.as_deref())?,
+        token_budget: None,
     })
 }
 

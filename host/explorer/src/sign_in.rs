@@ -16,6 +16,7 @@ use super::session::{COOKIE, is_same, no_cookie, secret};
 use super::{Explorer, session};
 use memhost_core::{Act, Service};
 use memhost_http::{Problem, ProblemCode};
+use memhost_types::Role;
 
 /// The cookie that ties the form to its browser, so that the form of another site cannot sign anybody in.
 const FORM: &str = "memhost_sign_in";
@@ -23,6 +24,8 @@ const FORM: &str = "memhost_sign_in";
 #[derive(Deserialize)]
 pub(super) struct SignInQuery {
     next: Option<String>,
+    /// The code of a link that signs in once.
+    link: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -31,8 +34,20 @@ struct SignInFields {
     next: Option<String>,
 }
 
-pub(super) async fn page(headers: HeaderMap, params: QueryParams<SignInQuery>) -> Result<Response, Problem> {
-    sign_in_page(&headers, params.query.next.as_deref(), None)
+pub(super) async fn page(
+    State(service): State<Arc<Service>>,
+    Extension(explorer): Extension<Arc<Explorer>>,
+    headers: HeaderMap,
+    params: QueryParams<SignInQuery>,
+) -> Result<Response, Problem> {
+    let Some(code) = &params.query.link else { return sign_in_page(&headers, params.query.next.as_deref(), None) };
+    let Some(token) = explorer.admin.use_link(code, service.now()) else {
+        let wrong = "This link was used already or is older than ten minutes. Sign in with a token.";
+        return sign_in_page(&headers, None, Some(wrong));
+    };
+    let id = explorer.sessions.begin(token, service.now());
+    let id = id.ok_or_else(|| Problem::new(ProblemCode::Host, "the system has no randomness"))?;
+    Ok(redirect_with_cookies("/", &[session::cookie(COOKIE, id, is_secure(&headers)), no_cookie(FORM)]))
 }
 
 fn sign_in_page(headers: &HeaderMap, next: Option<&str>, wrong: Option<&str>) -> Result<Response, Problem> {
@@ -88,6 +103,10 @@ pub(super) async fn sign_in(
         let wrong = "This token is unknown, expired or revoked. Check it, or create another one.";
         return sign_in_page(&headers, next.as_deref(), Some(wrong));
     };
+    if matches!(caller.role(), Role::Monitor | Role::Integration) {
+        let wrong = "Tokens of this role are for programs: the explorer has no page for them.";
+        return sign_in_page(&headers, next.as_deref(), Some(wrong));
+    }
     let id = explorer.sessions.begin(token, service.now());
     let no_randomness = || Problem::new(ProblemCode::Host, "the system has no randomness");
     let id = id.ok_or_else(no_randomness)?;

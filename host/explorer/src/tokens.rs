@@ -13,6 +13,7 @@ use super::components::{
 };
 use super::guard::redirect;
 pub(super) use form::{create, new};
+use memhost_core::RotateToken;
 use memhost_http::{PathParam, Problem, ProblemCode, permission};
 use memhost_types::{NewToken, Role, Token, TokenId};
 use owner::TokenOwner;
@@ -31,6 +32,7 @@ pub(super) async fn list(owner: TokenOwner<permission::View>) -> Markup {
             .cell("Status", status(token, owner.now))
             .cell(long("Access"), access(token))
             .maybe(wide("Expires"), token.expires_at.map(|end| time(end, owner.now)))
+            .maybe(wide("Last used"), token.last_used_at.map(|at| time(at, owner.now)))
             .cell(wide("Created"), time(token.created_at, owner.now))
             .cell(wide("Created by"), token.created_by.as_str());
         if may_change { row.maybe("Actions", token.revoked_at.is_none().then(|| actions(&owner, token))) } else { row }
@@ -76,6 +78,8 @@ fn access(token: &Token) -> String {
         (false, _) => parts.join(", "),
         (true, Role::Operator) => "the whole host".to_owned(),
         (true, Role::Auditor) => "read only".to_owned(),
+        (true, Role::Monitor) => "metrics and health of the host".to_owned(),
+        (true, Role::Integration) => "memory of whom each request names".to_owned(),
         (true, _) => "all operations of the role".to_owned(),
     }
 }
@@ -95,6 +99,8 @@ fn details(token: &Token) -> Details {
         .row("Role", words(token.role.as_str()))
         .row("Access", access(token))
         .maybe("Expires", token.expires_at.map(exact))
+        .maybe("Last used, to the hour", token.last_used_at.map(exact))
+        .maybe("Previous value works until", token.previous_value_until.map(exact))
 }
 
 /// The only page that shows a token's value.
@@ -148,7 +154,7 @@ pub(super) async fn rotate(
     PathParam(id): PathParam<TokenId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Markup, Problem> {
-    let made = owner.service.rotate_token(&owner.caller, owner.company.as_ref(), id).await?;
+    let made = owner.service.rotate_token(&owner.caller, owner.company.as_ref(), id, RotateToken::default()).await?;
     Ok(value_page(&owner, &made, "Token rotated"))
 }
 

@@ -27,8 +27,9 @@ pub struct Copied {
 }
 
 impl Directory {
-    /// Copies the regular files of this directory into the directory `name` of `to`, with modes 0700 and 0600. Files that `known` has unchanged are not copied again; files that it has and that are gone are removed
-    /// from the copy. Links and special files are left out. What is copied goes into `copied`.
+    /// Copies the regular files of this directory into the directory `name` of `to`, with modes 0700 and 0600. Files that
+    /// `known` has unchanged are not copied again; files that it has and that are gone are removed from the copy. Links
+    /// and special files are left out. What is copied goes into `copied`.
     ///
     /// # Errors
     /// Where a file cannot be read or written, with its path.

@@ -1,8 +1,10 @@
 //! Files of a host. [`Directory`] works in a tree that a provider changes meanwhile: every step is made from an open
-//! directory to a name in it, and no link is followed. [`private`] makes files that only the host's user may use.
+//! directory to a name in it, and no link is followed. [`private`] makes files that only the host's user may use, and
+//! [`durable`] those that survive a power failure.
 
 mod copy;
 mod directory;
+pub mod durable;
 mod listing;
 pub mod private;
 mod remove;

@@ -1,8 +1,8 @@
 //! Files and directories that only the host's user may use: modes 0600 and 0700, whatever the process's umask is.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -22,14 +22,6 @@ pub fn restrict_process() {
     rustix::process::umask(Mode::from_raw_mode(OTHERS));
 }
 
-/// Makes a directory, and its parents where they are missing, with mode 0700. Directories that are there keep theirs.
-///
-/// # Errors
-/// Where it cannot be made.
-pub fn make_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
 /// Opens a file to write from its beginning, made where it is missing, with mode 0600.
 ///
 /// # Errors
@@ -46,14 +38,6 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// Where it exists or cannot be made.
 pub fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
-}
-
-/// Writes a whole file with mode 0600.
-///
-/// # Errors
-/// As [`create`], and where the disk is full.
-pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-    create(path)?.write_all(bytes.as_ref())
 }
 
 /// Takes from group and others what they may do with a file or directory; answers whether they could do anything.
@@ -124,7 +108,7 @@ mod tests {
             std::fs::set_permissions(place.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
         };
         let mode = |name: &str| mode_and_owner(&place.path().join(name)).unwrap().0;
-        make_directory(&place.path().join("data/sub/guest")).unwrap();
+        crate::durable::create_directory(&place.path().join("data/sub/guest"), 0o700).unwrap();
         std::fs::write(place.path().join("outside"), "").unwrap();
         std::fs::write(place.path().join("data/file"), "").unwrap();
         std::fs::write(place.path().join("data/sub/guest/file"), "").unwrap();
@@ -137,7 +121,7 @@ mod tests {
         assert_eq!(tighten_tree(&place.path().join("data"), below).unwrap(), 3);
         assert_eq!((mode("data"), mode("data/file"), mode("data/sub")), (0o700, 0o600, 0o700));
         assert_eq!((mode("outside"), mode("data/sub/guest/file")), (0o644, 0o644));
-        write(&place.path().join("outside"), "now private").unwrap();
+        create(&place.path().join("outside")).unwrap();
         assert_eq!(mode("outside"), 0o600);
     }
 }

@@ -28,6 +28,7 @@ use memhost_core::Service;
 /// Memory traffic.
 pub fn runtime() -> ApiRouter<Arc<Service>> {
     let routes = runtime::routes().merge(batch::routes()).merge(hook::runtime_routes()).merge(event::runtime_routes());
+    let routes = routes.merge(job::runtime_routes());
     ApiRouter::new().nest("/runtime/v1/companies/{company}", routes).with_path_items(document::plane("runtime"))
 }
 

@@ -3,18 +3,21 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{Request, State};
-use axum::http::HeaderValue;
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
+use percent_encoding::percent_decode;
 
+use super::extract::parse;
 use super::problem::{Problem, ProblemCode};
-use memhost_core::{Authentication, Caller, Service, ServiceError};
+use memhost_core::{ACT_AS_HEADERS, ActAs, Authentication, Caller, Service, ServiceError};
 
 const FILE: &str = "admin-token";
 /// The least length of a token that a person chose, in characters.
@@ -32,6 +35,9 @@ pub enum AuthError {
         /// Its length.
         found: usize,
     },
+    /// The system gives no random bytes.
+    #[error("no token can be made: the system gives no random bytes: {0}; try again")]
+    NoRandomness(String),
     /// The token's file could not be read or written.
     #[error("the token's file {path} could not be used: {message}")]
     Io {
@@ -42,9 +48,21 @@ pub enum AuthError {
     },
 }
 
-/// The digest of the operator's token.
+/// The digest of the operator's token, and a link that signs a person in once.
 #[derive(Clone)]
-pub struct AdminToken(blake3::Hash);
+pub struct AdminToken(blake3::Hash, Option<Arc<SignInLink>>);
+
+/// How long a link signs in.
+const LINK_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
+
+/// A link that signs in to the explorer once.
+struct SignInLink {
+    /// The digest of the code in the link, until it was used.
+    code: Mutex<Option<blake3::Hash>>,
+    until: Timestamp,
+    /// The token of the session that it begins. It is in this process only.
+    session: String,
+}
 
 impl AdminToken {
     /// A token that the operator chose.
@@ -60,7 +78,26 @@ impl AdminToken {
 
     /// The digest of a token.
     pub fn of(token: &str) -> Self {
-        Self(blake3::hash(token.as_bytes()))
+        Self(blake3::hash(token.as_bytes()), None)
+    }
+
+    /// The same with a link that signs in once, within ten minutes. Answers the link's code.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    pub fn with_link(self, now: Timestamp) -> Result<(Self, String), AuthError> {
+        let (code, session) = (secret()?, secret()?);
+        let until = now.checked_add(LINK_LIFETIME).unwrap_or(now);
+        let link = SignInLink { code: Mutex::new(Some(blake3::hash(code.as_bytes()))), until, session };
+        Ok((Self(self.0, Some(Arc::new(link))), code))
+    }
+
+    /// The token of the session that a link begins, the first time that its code is given.
+    pub fn use_link(&self, code: &str, now: Timestamp) -> Option<String> {
+        let link = self.1.as_ref().filter(|link| now < link.until)?;
+        let mut known = link.code.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = blake3::hash(code.as_bytes());
+        known.take_if(|known| *known == given).map(|_| link.session.clone())
     }
 
     /// The token of a data directory. If it has none, or with `renew`, a new token is made and returned in clear this
@@ -76,21 +113,28 @@ impl AdminToken {
             let digest = blake3::Hash::from_hex(text.trim()).map_err(|_| {
                 failed("it does not have a digest; start with --new-token to make another token".to_owned())
             })?;
-            return Ok((Self(digest), None));
+            return Ok((Self(digest, None), None));
         }
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|error| failed(error.to_string()))?;
-        let token = format!("mh_{}", URL_SAFE_NO_PAD.encode(bytes));
+        let token = format!("mh_{}", secret()?);
         let digest = blake3::hash(token.as_bytes());
-        memhost_durable::write(&path, format!("{digest}\n").as_bytes(), 0o600)
+        memhost_files::durable::write(&path, format!("{digest}\n").as_bytes(), 0o600)
             .map_err(|error| failed(error.to_string()))?;
-        Ok((Self(digest), Some(token)))
+        Ok((Self(digest, None), Some(token)))
     }
 
     /// Whether this is the token. The comparison takes constant time.
     fn accepts(&self, token: &str) -> bool {
-        blake3::hash(token.as_bytes()) == self.0
+        let is_session =
+            |link: &Arc<SignInLink>| blake3::hash(link.session.as_bytes()) == blake3::hash(token.as_bytes());
+        blake3::hash(token.as_bytes()) == self.0 || self.1.as_ref().is_some_and(is_session)
     }
+}
+
+/// 32 random bytes as text.
+fn secret() -> Result<String, AuthError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| AuthError::NoRandomness(error.to_string()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// The caller of a token. None: the token is unknown, expired or revoked.
@@ -127,7 +171,15 @@ pub async fn require_token(
     };
     let detail = match (caller, bearer) {
         (Some(caller), _) => {
-            request.extensions_mut().insert(caller);
+            let whom = act_as(request.headers());
+            let caller = match whom {
+                Ok(whom) => service.act_for(caller, whom).await.map_err(Problem::from),
+                Err(problem) => Err(problem),
+            };
+            match caller {
+                Ok(caller) => request.extensions_mut().insert(caller),
+                Err(problem) => return problem.into_response(),
+            };
             return next.run(request).await;
         }
         (None, Some(_)) => {
@@ -139,6 +191,34 @@ pub async fn require_token(
     let mut response = Problem::new(ProblemCode::Unauthenticated, detail).into_response();
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
+}
+
+/// For whom a request acts, as its headers say.
+fn act_as(headers: &HeaderMap) -> Result<ActAs, Problem> {
+    let [agent, run, person, role] = ACT_AS_HEADERS;
+    let text =
+        |name| header_text(headers, name).map_err(|message| Problem::invalid(format!("{name} {message}")).at(name));
+    Ok(ActAs {
+        agent_id: text(agent)?.map(|id| parse(agent, &id)).transpose()?,
+        run_id: text(run)?,
+        person_id: text(person)?,
+        role: text(role)?.map(|name| parse(role, &name)).transpose()?,
+    })
+}
+
+/// A header's text. Percent signs are decoded: a header carries ASCII only, an id any characters. Clients fill in their
+/// configuration from variables, and a variable that is not set leaves an empty text: that is no header.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn header_text(headers: &HeaderMap, name: &str) -> Result<Option<String>, &'static str> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    if headers.get_all(name).iter().count() > 1 {
+        return Err("is sent twice; send it once");
+    }
+    let decoded = percent_decode(value.as_bytes()).decode_utf8();
+    let text = decoded.map_err(|_| "is not UTF-8; percent-encode characters that are not ASCII")?;
+    Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
 #[cfg(test)]
@@ -161,6 +241,19 @@ mod tests {
         assert!(renewed.accepts(&other.unwrap()) && !renewed.accepts(&shown));
         fs::write(&file, "junk").unwrap();
         assert!(AdminToken::of_data_dir(directory.path(), false).is_err());
+    }
+
+    #[test]
+    fn a_link_signs_in_once_and_for_ten_minutes() {
+        let now = Timestamp::UNIX_EPOCH;
+        let (admin, code) = AdminToken::of("the-operators-token").with_link(now).unwrap();
+        assert!(admin.use_link("another", now).is_none());
+        let session = admin.use_link(&code, now).unwrap();
+        assert!(admin.accepts(&session) && admin.accepts("the-operators-token") && !admin.accepts(&code));
+        assert!(admin.use_link(&code, now).is_none(), "once");
+        let (late, code) = AdminToken::of("the-operators-token").with_link(now).unwrap();
+        assert!(late.use_link(&code, now + LINK_LIFETIME).is_none());
+        assert!(!late.accepts(&session), "that of another process");
     }
 
     #[test]

@@ -97,28 +97,29 @@ impl<P: Permission> OperationInput for AuthorizedByCore<P> {
     }
 }
 
-/// A caller who may manage the host itself.
-pub struct HostAuthorized {
+/// A caller who has a permission for the host itself.
+pub struct HostAuthorized<P = permission::Host> {
     /// The host.
     pub service: Arc<Service>,
     /// The caller.
     pub caller: Caller,
+    permission: PhantomData<P>,
 }
 
-impl FromRequestParts<Arc<Service>> for HostAuthorized {
+impl<P: Permission> FromRequestParts<Arc<Service>> for HostAuthorized<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Self, Problem> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, service).await?;
-        service.allow(&caller, permission::Host::ACT, None).await?;
-        Ok(Self { service: Arc::clone(service), caller })
+        service.allow(&caller, P::ACT, None).await?;
+        Ok(Self { service: Arc::clone(service), caller, permission: PhantomData })
     }
 }
 
-impl OperationInput for HostAuthorized {
+impl<P: Permission> OperationInput for HostAuthorized<P> {
     fn operation_input(ctx: &mut GenContext, operation: &mut Operation) {
         Authenticated::operation_input(ctx, operation);
-        document::roles(operation, permission::Host::ACT);
+        document::roles(operation, P::ACT);
         document::problems(operation, [ProblemCode::Forbidden]);
     }
 }

@@ -206,7 +206,7 @@ pub(crate) fn body(operation: &mut Operation, name: &str, media: MediaType) {
 
 /// Sets the roles that may do something.
 pub(crate) fn roles(operation: &mut Operation, act: Act) {
-    let roles: Vec<&str> = act.roles().map(|role| role.as_str()).collect();
+    let roles: Vec<&str> = memhost_core::roles(act).map(|role| role.as_str()).collect();
     operation.extensions.insert("x-roles".to_owned(), roles.into());
 }
 
@@ -284,7 +284,10 @@ pub fn idempotent(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
 /// What the token layer adds.
 pub fn behind_the_token(mut item: TransformPathItem<'_>) -> TransformPathItem<'_> {
     for (_, operation) in operations(item.inner_mut()) {
-        problems(operation, [ProblemCode::Unauthenticated, ProblemCode::Host]);
+        // The headers that say for whom an integration acts are checked before anything else.
+        let codes =
+            [ProblemCode::Unauthenticated, ProblemCode::Forbidden, ProblemCode::InvalidRequest, ProblemCode::Host];
+        problems(operation, codes);
     }
     item
 }

@@ -16,7 +16,7 @@ use super::document;
 use super::objects::Objects;
 use super::problem::{Problem, ProblemCode};
 use memhost_core::off_executor;
-use memhost_types::CompanyId;
+use memhost_types::{CompanyId, plain, plain_syntax};
 
 fn expect_media(request: &Request, expected: &[&str], what: &str) -> Result<(), Problem> {
     let media = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -67,14 +67,53 @@ pub fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 fn read_json_here<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
-        // One form of path everywhere, `records.0.text`, as in the contract's own errors.
-        let path = error.path().to_string().replace('[', ".").replace(']', "");
-        let problem = Problem::invalid(error.inner().to_string());
-        // The whole document is no field, and neither is what ended before it had a name.
-        if path == "." || path.ends_with('?') { problem } else { problem.at(path) }
+        let path = error.path().to_string();
+        match error.into_inner() {
+            error if error.is_data() => misread(&path, &error.to_string()),
+            error => no_json(&error),
+        }
     })?;
-    deserializer.end().map_err(|error| Problem::invalid(error.to_string()))?;
+    deserializer.end().map_err(|error| no_json(&error))?;
     Ok(value)
+}
+
+fn no_json(error: &serde_json::Error) -> Problem {
+    Problem::invalid(format!("the body is no valid JSON: {}", plain_syntax(&error.to_string())))
+}
+
+/// The problem of a value that a parser does not accept: where it is, and what the parser said, in plain words.
+pub(crate) fn misread(path: &str, message: &str) -> Problem {
+    // One form of path everywhere, `records.0.text`, as in the contract's own errors. The whole document is no field, and
+    // neither is what ended before it had a name.
+    let path = path.replace('[', ".").replace(']', "");
+    let path = path.trim_matches(['.', '?']);
+    let said = plain(message);
+    let field = match said.field {
+        None => path.to_owned(),
+        Some(field) if path.is_empty() || path == field => field,
+        Some(field) if path.ends_with(&format!(".{field}")) => path.to_owned(),
+        Some(field) => format!("{path}.{field}"),
+    };
+    if field.is_empty() {
+        return Problem::invalid(format!("the request {}", said.text));
+    }
+    Problem::invalid(format!("{field}: {}", without_name(&said.text))).at(field)
+}
+
+/// The message of an id without the id's own name at its beginning: the field says it.
+fn without_name(text: &str) -> &str {
+    let is_name = |word: &str| word.ends_with("Id") || word.ends_with("Key");
+    text.split_once(' ').filter(|(word, _)| is_name(word)).map_or(text, |(_, rest)| rest)
+}
+
+/// The problem of a query that a parser does not accept.
+pub fn misread_query(message: &str) -> Problem {
+    let message = message.strip_prefix("Failed to deserialize query string: ").unwrap_or(message);
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match message.split_once(": ").filter(|(name, _)| is_name(name)) {
+        Some((name, message)) => misread(name, message),
+        None => misread("", message),
+    }
 }
 
 /// A body of lines, each of which is JSON (NDJSON).
@@ -135,7 +174,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
         axum::extract::Query::<T>::try_from_uri(&parts.uri)
             .map(|query| Self(query.0))
-            .map_err(|rejection| Problem::invalid(rejection.body_text()))
+            .map_err(|rejection| misread_query(&rejection.body_text()))
     }
 }
 
@@ -148,5 +187,8 @@ impl<T: JsonSchema> OperationInput for Query<T> {
 
 /// An id from the address.
 pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Problem> {
-    text.parse().map_err(|error: T::Err| Problem::invalid(error.to_string()).at(field))
+    text.parse().map_err(|error: T::Err| {
+        let message = error.to_string();
+        Problem::invalid(format!("{field}: {}", without_name(&message))).at(field)
+    })
 }

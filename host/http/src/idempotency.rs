@@ -7,10 +7,12 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::header::{CONTENT_TYPE, IF_MATCH};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+
+use percent_encoding::percent_decode;
 
 use super::MAX_BODY_BYTES;
 use super::problem::{Problem, ProblemCode};
@@ -18,6 +20,8 @@ use memhost_core::{Caller, Idempotent, KeptAnswer, Service};
 use memhost_types::CompanyId;
 
 static KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Names the company of a request at `/mcp`.
+const COMPANY: &str = "memhost-company-id";
 static REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// The layer that does the request of an idempotency key once.
@@ -38,7 +42,13 @@ pub async fn idempotency(
     let named: Option<CompanyId> = names.ok().and_then(|Path(names)| names.get("company")?.parse().ok());
     let caller = request.extensions().get::<Caller>();
     // Integration routes have no company in their address. The token has it.
+    let is_mcp = request.uri().path() == "/mcp";
+    let named = if is_mcp { in_header(request.headers()) } else { named };
     let company = named.or_else(|| caller.and_then(|caller| caller.company().cloned()));
+    if company.is_none() && is_mcp {
+        // The request is refused: it names no company.
+        return next.run(request).await;
+    }
     if company.is_none() && request.uri().path().starts_with("/api/") {
         // A stored answer must be erased with its company.
         let detail = "is not taken here from the operator; send it with a token of the company, or send no key";
@@ -52,6 +62,11 @@ pub async fn idempotency(
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     }
+}
+
+/// The company that the scope of a request at `/mcp` names.
+fn in_header(headers: &HeaderMap) -> Option<CompanyId> {
+    percent_decode(headers.get(COMPANY)?.as_bytes()).decode_utf8().ok()?.trim().parse().ok()
 }
 
 async fn answer(
@@ -71,7 +86,8 @@ async fn answer(
     let (method, uri) = (parts.method.as_str().to_owned(), parts.uri.to_string());
     let is_token = is_token_path(parts.uri.path());
     let conflict = |code, detail: &str| Err(Problem::new(code, detail).at("idempotency-key"));
-    match service.idempotent(&caller, company, key, &[method.as_bytes(), uri.as_bytes(), &body]).await? {
+    let headers = meaning(&parts.headers);
+    match service.idempotent(&caller, company, key, &[method.as_bytes(), uri.as_bytes(), &headers, &body]).await? {
         Idempotent::New(ticket) => {
             let response = next.run(Request::from_parts(parts, Body::from(body))).await;
             let (parts, body) = response.into_parts();
@@ -79,7 +95,7 @@ async fn answer(
             let status = parts.status;
             // Refusals had no effect, so the key may try again. After a failed provider call the effect is unknown, so
             // the key must not repeat it.
-            let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503);
+            let is_final = !matches!(status.as_u16(), 401 | 402 | 403 | 429 | 503) && !is_refused_tool(&parts, &body);
             let media = parts.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
             let kept = is_final.then(|| KeptAnswer {
                 status: status.as_u16(),
@@ -113,6 +129,41 @@ async fn answer(
         ),
     }
 }
+
+/// The headers that make a request another one: the entity tag that it expects, and the scope that it names at `/mcp`.
+fn meaning(headers: &HeaderMap) -> Vec<u8> {
+    let mut all: Vec<(&str, &[u8])> = headers
+        .iter()
+        .filter(|(name, _)| **name == IF_MATCH || name.as_str().starts_with("memhost-"))
+        .map(|(name, value)| (name.as_str(), value.as_bytes()))
+        .collect();
+    all.sort_unstable();
+    all.iter().flat_map(|(name, value)| [name.as_bytes(), b"\0", value, b"\0"].concat()).collect()
+}
+
+/// Whether a tool was refused without an effect. The protocol answers with the status 200 then, and the text
+/// begins with the code.
+fn is_refused_tool(parts: &axum::http::response::Parts, body: &[u8]) -> bool {
+    parts.headers.get(CONTENT_TYPE).is_some_and(|media| media.as_bytes().starts_with(b"application/json"))
+        && serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|answer| {
+            let text = answer.pointer("/result/content/0/text").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let code = text.split(':').next().unwrap_or_default();
+            answer.pointer("/result/isError") == Some(&serde_json::Value::Bool(true)) && NO_EFFECT.contains(&code)
+        })
+}
+
+/// Codes with which a tool's error begins where the provider was not asked.
+const NO_EFFECT: [&str; 9] = [
+    "forbidden",
+    "budget_exceeded",
+    "rate_limited",
+    "busy",
+    "circuit_open",
+    "provider_loading",
+    "provider_missing",
+    "binding_disabled",
+    "disk_full",
+];
 
 /// Whether a path is below `/control/v1/tokens` or `/control/v1/companies/{company}/tokens`. A company may be named
 /// `tokens`.

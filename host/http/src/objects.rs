@@ -210,13 +210,13 @@ mod tests {
 
     #[test]
     fn a_list_of_values_is_no_object_at_any_depth() {
-        assert!(refused::<QueryRequest>(r#"["default",{"companyId":"a"},"q",1,"answer",{}]"#).contains("sequence"));
+        assert!(refused::<QueryRequest>(r#"["default",{"companyId":"a"},"q",1,"answer",{}]"#).contains("a list"));
         assert!(
             refused::<QueryRequest>(r#"{"scope":["a",null,null,null,null,null,null,null],"query":"q"}"#)
-                .contains("sequence")
+                .contains("a list")
         );
         let source = r#"{"scope":{"companyId":"a"},"source":{"kind":"run","companyId":"a"},"payload":["t"]}"#;
-        assert!(refused::<CaptureRequest>(source).contains("sequence"));
+        assert!(refused::<CaptureRequest>(source).contains("a list"));
     }
 
     #[test]
@@ -230,6 +230,6 @@ mod tests {
             read_json::<VersionChoice>(br#"{"follow":"^1"}"#).unwrap(),
             serde_json::from_str(r#"{"follow":"^1"}"#).unwrap()
         );
-        assert!(refused::<QueryRequest>(r#"{"scope":{"companyId":"a"},"query":7}"#).contains("string"));
+        assert!(refused::<QueryRequest>(r#"{"scope":{"companyId":"a"},"query":7}"#).contains("text"));
     }
 }

@@ -46,7 +46,8 @@ fn id(field: &str, text: &str) -> Result<Uuid, Problem> {
     let id = Uuid::try_parse(text).ok().filter(|_| text.len() == uuid::fmt::Hyphenated::LENGTH);
     id.ok_or_else(|| {
         let text: String = text.chars().take(64).flat_map(char::escape_debug).collect();
-        let detail = format!("{field} is not an id; `{text}` is no UUID as answers have them");
+        let detail =
+            format!("{field}: `{text}` is no id; an id is like 0199f0a0-0000-7000-8000-000000000000, as lists show it");
         Problem::invalid(detail).at(field)
     })
 }

@@ -58,6 +58,8 @@ permissions! {
     Resolve = Act::Resolve,
     /// Send events of sessions and tools.
     Emit = Act::Emit,
+    /// Read the host's health and metrics.
+    Monitor = Act::Monitor,
     /// Manage the host itself.
     Host = Act::Host,
 }

@@ -137,7 +137,7 @@ macro_rules! codes_of_operations {
 
 codes_of_operations! {
     InvalidRequest, NotFound, Unsupported, Unauthorized, RateLimited, Unavailable, QuotaExceeded, Internal, NoBinding,
-    Forbidden, CompanyErased, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing, ProviderLoading, Busy, TimedOut, Trapped,
+    Forbidden, CompanyErased, BudgetExceeded, ReviewRequired, BindingDisabled, ProviderMissing, ProviderLoading, Busy, CircuitOpen, TimedOut, Trapped,
     LimitExceeded, BadAnswer, Interrupted, DiskFull, Host
 }
 
@@ -160,8 +160,9 @@ fn code_of(error: &ServiceError) -> ProblemCode {
         ServiceError::NoSecret { .. } => Code::NoSecret,
         ServiceError::TooManyStreams { .. } => Code::TooManyStreams,
         ServiceError::Erased { .. } => Code::CompanyErased,
+        ServiceError::NotForgotten { .. } => Code::NotForgotten,
         ServiceError::Importing { .. } => Code::Importing,
-        ServiceError::Denied(_) => Code::Forbidden,
+        ServiceError::Denied(_) | ServiceError::Access(AccessError::Beyond(_)) => Code::Forbidden,
         ServiceError::Call(_) => Code::ProviderFailed,
         ServiceError::Binding(binding) => match binding {
             BindingError::Stale { .. } => Code::StaleRevision,

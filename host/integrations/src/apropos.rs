@@ -80,6 +80,8 @@ async fn add(Project(mut records): Project, Body(new): Body<NewItem>) -> Result<
         metadata: record.metadata,
         created_at: None,
         updated_at: None,
+        expires_at: None,
+        scope: None,
     };
     Ok((StatusCode::CREATED, Json(Item::of(&records, written))))
 }
@@ -130,6 +132,7 @@ async fn find(records: &OwnerRecords, query: String, limit: Option<u32>, intent:
         top_k: Some(limit.unwrap_or(TOP)),
         intent,
         metadata_filter: Some(records.filter()),
+        token_budget: None,
     };
     let found = records.service.query(&records.caller, request).await?;
     let own = found.snippets.into_iter().filter(|record| records.owns(record));

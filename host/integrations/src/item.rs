@@ -164,7 +164,12 @@ impl NewItem {
                 metadata.insert(name.to_owned(), value.into());
             }
         }
-        Ok(RecordWrite { id: record_id.parse().ok(), text: self.content, summary: None, metadata: Some(metadata) })
+        Ok(RecordWrite {
+            id: record_id.parse().ok(),
+            text: self.content,
+            metadata: Some(metadata),
+            ..RecordWrite::default()
+        })
     }
 }
 

@@ -75,11 +75,12 @@ struct Fact {
     source: Option<String>,
 }
 
-/// The user of the request. A caller with an agent's token is that agent.
+/// The user of the request. A caller with an agent's token is that agent; an integration says for whom it acts.
 fn user(options: &PageSpaceOptions, caller: &Caller, headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let given = headers.get(options.user_header.as_str()).map(|value| value.to_str().unwrap_or_default());
     let given = given.map(|user| id(&options.user_header, user)).transpose()?;
-    match (caller.agent().map(ToString::to_string), given) {
+    let own = caller.person().map(str::to_owned).or_else(|| caller.agent().map(ToString::to_string));
+    match (own, given) {
         (Some(own), Some(given)) if own != given => {
             let detail = format!("the token is for {own}; it cannot be used for another user");
             Err(Problem::new(ProblemCode::Forbidden, detail))
@@ -188,7 +189,7 @@ async fn add(records: &OwnerRecords, new: NewFact, by: Option<String>) -> Result
     if let Some(by) = by {
         metadata.insert("createdBy".to_owned(), by.into());
     }
-    let record = RecordWrite { id: None, text: sentence.to_owned(), summary: None, metadata: Some(metadata.clone()) };
+    let record = RecordWrite { text: sentence.to_owned(), metadata: Some(metadata.clone()), ..RecordWrite::default() };
     let source = SourceRef::new(SourceKind::ManualNote, records.scope.company_id.clone());
     let handle = records.write_one(Some(source), record).await?;
     Ok((StatusCode::CREATED, Json(row(records, &handle, sentence.to_owned(), Some(&metadata), None))))

@@ -18,10 +18,8 @@
 //!     let (caller, scope) = (Caller::operator(), Scope::company(CompanyId::parse("acme")?));
 //!
 //!     let note = RecordWrite {
-//!         id: None,
 //!         text: "Deploys are frozen on Fridays".to_owned(),
-//!         summary: None,
-//!         metadata: None,
+//!         ..RecordWrite::default()
 //!     };
 //!     let request = UpsertRequest { binding_key: None, scope: scope.clone(), source: None, records: vec![note] };
 //!     host.upsert(&caller, request).await?;
@@ -33,6 +31,7 @@
 //!         top_k: Some(3),
 //!         intent: Intent::Answer,
 //!         metadata_filter: None,
+//!         token_budget: None,
 //!     };
 //!     let answer = host.query(&caller, request).await?;
 //!     assert_eq!(answer.snippets[0].text, "Deploys are frozen on Fridays");

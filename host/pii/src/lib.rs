@@ -1,22 +1,29 @@
 //! Finds personal data and credentials in plain text, grades the risk and redacts what is raw.
 //!
-//! The detector knows shapes and checksums, not people. It finds no names and no dates of birth. It does not undo
-//! encodings (`%40`, Base64) or spelled-out forms (`joe at example dot com`), and it does not look through zero-width
-//! characters. National phone numbers without a country code are found only if they are North American or follow a
-//! word such as "phone". [`PiiRisk::None`] does not prove that a text is harmless.
+//! The detector knows shapes, checksums and words that announce something, not people. It finds no names. It does not
+//! undo encodings (`%40`, Base64), and it does not look through zero-width characters. Forms of Germany, Austria,
+//! Switzerland, France, the United Kingdom, the USA, mainland China, Japan and India are known; of other countries only
+//! what has an international form. [`PiiRisk::None`] does not prove that a text is harmless.
 //!
 //! Digits of the full-width and Arabic-Indic blocks, full-width Latin letters and punctuation, typographic spaces
 //! and typographic hyphens are read as their ASCII forms. Ranges always refer to the original text.
 //!
-//! Work and memory are linear in the length of the text. The patterns are in `rules.rs`. They only find anchors.
+//! Work and memory are linear in the length of the text. Patterns are beside their checks; they only find anchors.
 //! A check around an anchor reads a bounded stretch of text, or text that at most one other anchor of its rule reads.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
+mod announced;
+mod births;
+mod marks;
+mod national;
 mod people;
+mod phones;
+mod places;
 mod rules;
+mod spelled;
 mod systems;
 #[cfg(test)]
 mod tests;
@@ -62,12 +69,15 @@ impl PiiRisk {
 /// What a [`Finding`] is. The limits named here are deliberate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PiiKind {
-    /// An e-mail address as in RFC 5321, without quoted local parts. Latin, Greek and Cyrillic letters are accepted,
+    /// An e-mail address as in RFC 5321, without quoted local parts, or one in words such as `joe at example dot com`.
+    /// Latin, Greek and Cyrillic letters are accepted,
     /// other scripts are not. The length limits of the RFC are not enforced. `git@` remotes, asset names such as
     /// `icon@2x.png` and package versions such as `name@1.2.3` are not addresses.
     Email,
     /// A phone number: international with `+` or `00` (ITU-T E.164, 8 to 15 digits), North American with separators
-    /// (NANP, fictional 555 numbers included), or 7 to 15 digits after a word such as "phone", "tel" or "fax".
+    /// (NANP, fictional 555 numbers included), with a trunk zero and separators, a mobile number of Germany, France,
+    /// the United Kingdom, Japan or mainland China, or 7 to 15 digits after a word such as "phone", "tel" or "fax". A
+    /// number behind a word such as "order" is none.
     Phone,
     /// A payment card number of 13 to 19 digits with a known issuer prefix and a valid Luhn digit (ISO/IEC 7812-1).
     /// One in ten random numbers with such a prefix passes, so long numeric ids can be false hits.
@@ -84,10 +94,16 @@ pub enum PiiKind {
     /// values of 8 or more characters assigned to a name such as `password` or `api_key`. A value of letters only is
     /// no more than [`PiiRisk::Possible`], because most of them are words or type names.
     Secret,
-    /// A passport number (ICAO Doc 9303, up to 9 letters and digits), only right behind the word "passport".
+    /// A passport number (6 to 12 letters and digits, at least five of them digits), only behind the word "passport".
     Passport,
-    /// A street with a house number, in the English, German or Dutch form: `12 Baker Street`, `Hauptstraße 5`. A street
-    /// needs a word such as "Street", "Ave" or "straße" and a capital letter.
+    /// A number that a state gives to a person, such as an AHV number, a tax number or a driving licence: by its check
+    /// digits or letters, or behind a word that announces it.
+    NationalId,
+    /// The number of a bank account that is no IBAN, behind a word that announces it, or an Indian payment address.
+    BankAccount,
+    /// A date with its year behind a word such as "born".
+    BirthDate,
+    /// A street with a house number, or a town with its postal code, in the forms of the countries named above.
     PostalAddress,
     /// Data that was redacted or masked before, such as `[EMAIL]` or `****1234`. Always [`PiiRisk::Possible`].
     Redacted,
@@ -108,6 +124,9 @@ impl PiiKind {
             Self::IpAddress => "[IP_ADDRESS]",
             Self::Secret => "[SECRET]",
             Self::Passport => "[PASSPORT]",
+            Self::NationalId => "[NATIONAL_ID]",
+            Self::BankAccount => "[ACCOUNT]",
+            Self::BirthDate => "[BIRTH_DATE]",
             Self::PostalAddress => "[ADDRESS]",
             Self::Redacted | Self::Hint => WITHHELD,
         }

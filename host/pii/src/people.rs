@@ -41,6 +41,13 @@ pub(super) fn email(text: &str, at: Range<usize>) -> Option<Finding> {
     }
 }
 
+/// An address of the Indian payment interface, such as `name@upi`: a bank's handle in the place of a domain.
+pub(super) fn payment_address(text: &str, at: Range<usize>) -> Option<Finding> {
+    let local = text[..at.start].rsplit(|c: char| !c.is_ascii_alphanumeric() && !".-_".contains(c)).next()?;
+    let ends = !matches!(byte(text, at.end), Some(b'.' | b'/')) || !is_word(byte(text, at.end + 1));
+    (local.len() > 2 && ends).then(|| Finding::high(PiiKind::BankAccount, at.start - local.len()..at.end))
+}
+
 /// The longest start of `domain` that can be a mail domain. Without a list of all top-level domains this accepts
 /// any two or more letters, apart from endings that are common in code and are no top-level domains.
 pub(super) fn valid_domain(domain: &str) -> Option<&str> {
@@ -132,7 +139,7 @@ pub(super) fn phone_international(text: &str, at: Range<usize>) -> Option<Findin
         !arithmetic && !bare && !values.starts_with(&[9, 9, 9])
     } else {
         // Without this, lists such as `0031 0032 0033` would be phone numbers.
-        number.find(' ').is_some_and(|gap| gap < 4 && !number[gap + 1..].starts_with('0'))
+        number.find([' ', '-']).is_some_and(|gap| gap < 4 && !number[gap + 1..].starts_with('0'))
     };
     // Numbers that lost the space between them still are two numbers. Sums have no spaces inside of a term.
     let glued = plus && !separators.is_empty() && is_digit(before(text, at.start, 1));
@@ -190,7 +197,7 @@ pub(super) fn dial(text: &str, start: usize, min: usize) -> Option<Range<usize>>
     })
 }
 
-// Bank accounts and passports
+// Bank accounts
 
 /// The longest account number of the registry: two letters and 32 more characters, with a separator between them.
 const MAX_IBAN: usize = 34;
@@ -212,14 +219,3 @@ pub(super) fn iban(text: &str, at: Range<usize>) -> Option<Finding> {
     }
     found
 }
-
-pub(super) fn passport(text: &str, at: Range<usize>) -> Option<Finding> {
-    let number: Vec<u8> = text.bytes().skip(at.end).take(10).take_while(u8::is_ascii_alphanumeric).collect();
-    let values: Vec<u8> = number.iter().filter(|b| b.is_ascii_digit()).map(|b| b - b'0').collect();
-    let date = values.len() == number.len() && is_compact_date(&values);
-    let plausible = (6..=9).contains(&number.len()) && values.len() > 4 && !date;
-    let end = at.end + number.len();
-    (plausible && ends_clean(text, end)).then(|| Finding::high(PiiKind::Passport, at.end..end))
-}
-
-// Addresses

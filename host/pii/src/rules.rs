@@ -9,16 +9,17 @@
 //! published issuer ranges (cards), the SWIFT IBAN registry (lengths), the SSA rules of 2011 (SSN), the IANA special
 //! purpose address registries, and the token formats that GitHub, AWS, Slack, Google, Stripe and `OpenAI` document.
 
-use super::people::{card, email, iban, passport, phone_announced, phone_international, phone_north_american, ssn};
-use super::systems::{assignment, ip_v4, ip_v6, pin, private_key, token, token_with_digit};
-use super::text::{before, is_word};
-use super::{Finding, PiiKind};
+use super::people::{
+    card, email, iban, payment_address, phone_announced, phone_international, phone_north_american, ssn,
+};
+use super::systems::{assignment, ip_v4, ip_v6, pin, private_key, token, token_with_digit, url_password};
+use super::{Finding, PiiKind, announced, births, marks, national, phones, places, spelled};
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Looks at the surroundings of an anchor in a text.
-type Check = fn(&str, Range<usize>) -> Option<Finding>;
+pub(super) type Check = fn(&str, Range<usize>) -> Option<Finding>;
 
 /// A compiled pattern with its check.
 pub(super) struct Rule {
@@ -26,14 +27,30 @@ pub(super) struct Rule {
     pub(super) check: Check,
 }
 
-/// All rules. A test proves that this list is as long as [`SPECS`], so no pattern is dropped here.
+/// All rules. A test proves that this list is as long as [`specs`], so no pattern is dropped here.
 pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let compile = |&(pattern, check): &(&str, Check)| Regex::new(pattern).ok().map(|regex| Rule { regex, check });
-    SPECS.iter().filter_map(compile).collect()
+    specs().filter_map(compile).collect()
 });
 
+/// Every pattern with its check.
+pub(super) fn specs() -> impl Iterator<Item = &'static (&'static str, Check)> {
+    [
+        SPECS,
+        announced::SPECS,
+        births::SPECS,
+        marks::SPECS,
+        national::SPECS,
+        phones::SPECS,
+        places::SPECS,
+        spelled::SPECS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
 /// Patterns use ASCII word boundaries, because Unicode ones are slow and treat `電話090` as one word.
-pub(super) const SPECS: &[(&str, Check)] = &[
+const SPECS: &[(&str, Check)] = &[
     (r"@", email),
     (r"[0-9]{4,}", card),
     (r"(?-u:\b)[0-9]{3}-[0-9]{2}-[0-9]{4}(?-u:\b)", ssn),
@@ -70,33 +87,8 @@ pub(super) const SPECS: &[(&str, Check)] = &[
         assignment,
     ),
     (r"(?i)(?-u:\b)pin(?: code| number)?(?: is(?: now)?|[ ]?[:=])[ ]{1,2}", pin),
-    (r#"(?i)passport(?:[ _-]?(?:number|num|no|nr|id))?["']?\.?(?: is)?[ :=#"'(]{1,4}"#, passport),
-    (
-        concat!(
-            r"(?-u:\b)[0-9]{1,5}[a-zA-Z]?,? (?:[NSEW]\.? )?(?:[A-Z][A-Za-z0-9'.-]{0,30},? ){1,4}",
-            r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Boulevard|Blvd|Drive|Dr|Court|Ct|Square|Sq|Terrace|Place|Pl|Way|",
-            r"Crescent|Close|Highway|Hwy)(?-u:\b)",
-        ),
-        street,
-    ),
-    (
-        r"[A-ZÄÖÜ][A-Za-zäöüß-]{0,40}(?:stra(?:ß|ss)e|str\.|weg|platz|gasse|allee|straat|laan) [0-9]{1,4}[a-z]?(?-u:\b)",
-        street,
-    ),
-    (r"(?i)[\[<]{1,2}(?:masked|redacted(?:[ :_-][^\[\]<>\n]{0,40})?)[\]>]{1,2}|[({]{1,2}redacted[)}]{1,2}", redacted),
-    (
-        concat!(
-            r"(?i)[\[<](?:e-?mail|phone|mobile|(?:credit[ _-]?)?card|iban|(?:us[ _-])?ssn|",
-            r"ip[ _-]address|secret|password|token|api[ _-]?key|(?:us[ _-])?passport|date[ _-]of[ _-]birth|dob|person)",
-            r"(?:[ _-]?(?:address|number|no|name|redacted|removed|masked|hidden|key|[0-9]{1,3})){0,3}[\]>]",
-        ),
-        placeholder,
-    ),
-    (r"\[(?:(?:FULL_|FIRST_|LAST_|USER_?)?NAME|ADDRESS|LOCATION|PII|IP)(?:_[0-9]{1,3})?\]", placeholder),
-    (r"\{\{(?:EMAIL|PHONE|NAME|SSN|CREDIT_CARD|IBAN|IP|ADDRESS)(?:_[A-Z0-9]{1,10})?\}\}", redacted),
-    (r"(?i)[x*•#]{3}[- ][x*•#]{2}[- ][0-9]{4}(?-u:\b)", redacted),
-    (r"(?i)\(?[x*•]{3}\)?[-. ]{1,2}[x*•]{3}[-. ][0-9]{4}(?-u:\b)", redacted),
-    (r"(?i)(?:[x*•]{4}[- ]){2,4}[0-9]{3,4}(?-u:\b)|[*•]{3,}-?[0-9]{3,4}(?-u:\b)", redacted),
+    (r"(?i)[a-z][a-z0-9+.-]{1,20}://[^ \t\r\n/:@]{1,64}:[^ \t\r\n/@:]{1,128}@", url_password),
+    (r"(?i)@(?:ok(?:hdfcbank|icici|sbi|axis)|ybl|ibl|axl|paytm|upi|apl|yapl|barodampay)(?-u:\b)", payment_address),
     (
         concat!(
             r"(?i)(?-u:\b)my (?:home |work |cell |mobile |personal |private )?",
@@ -116,30 +108,6 @@ pub(super) const SPECS: &[(&str, Check)] = &[
 ];
 
 #[allow(clippy::unnecessary_wraps, reason = "it is a `Check`")]
-fn redacted(_: &str, at: Range<usize>) -> Option<Finding> {
-    Some(Finding::possible(PiiKind::Redacted, at))
-}
-
-/// Words in brackets, unless they are code: `row[phone]`, `&[Token]` or `Vec::<Email>`.
-fn placeholder(text: &str, at: Range<usize>) -> Option<Finding> {
-    let [bracket, first, second, ..] = *text[at.clone()].as_bytes() else { return None };
-    let type_name = bracket == b'<' && first.is_ascii_uppercase() && second.is_ascii_lowercase();
-    let code = match before(text, at.start, 1) {
-        Some(b':') => before(text, at.start, 2) == Some(b':'),
-        other => other == Some(b'&') || is_word(other),
-    };
-    (!code && !type_name).then(|| Finding::possible(PiiKind::Redacted, at))
-}
-
-/// A street that begins where no word or number goes on.
-fn street(text: &str, at: Range<usize>) -> Option<Finding> {
-    let starts = text[..at.start].chars().next_back().is_none_or(|c| !c.is_alphanumeric());
-    starts.then(|| Finding::high(PiiKind::PostalAddress, at))
-}
-
-#[allow(clippy::unnecessary_wraps, reason = "it is a `Check`")]
 fn hint(_: &str, at: Range<usize>) -> Option<Finding> {
     Some(Finding::possible(PiiKind::Hint, at))
 }
-
-// Surroundings

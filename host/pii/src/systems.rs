@@ -121,6 +121,16 @@ pub(super) fn pin(text: &str, at: Range<usize>) -> Option<Finding> {
     ((4..=8).contains(&len) && !is_word(byte(text, end))).then(|| Finding::high(PiiKind::Secret, at.end..end))
 }
 
+/// The password in `scheme://user:password@host`.
+pub(super) fn url_password(text: &str, at: Range<usize>) -> Option<Finding> {
+    let start = at.start + text[at.clone()].rfind(':')? + 1;
+    let value = start..at.end - 1;
+    match judge("password:", &text[value.clone()], true)? {
+        PiiKind::Secret => Some(Finding::high(PiiKind::Secret, value)),
+        weak => Some(Finding::possible(weak, value)),
+    }
+}
+
 /// `name = value` with a name that promises a credential. The finding is the value alone.
 pub(super) fn assignment(text: &str, at: Range<usize>) -> Option<Finding> {
     // A rejected value may be read again by the next anchor, so only this much of it decides.

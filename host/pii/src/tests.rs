@@ -41,11 +41,11 @@ fn check_promises(text: &str) {
 
 #[test]
 fn every_pattern_compiles_and_none_matches_nothing() {
-    for (pattern, _) in rules::SPECS {
+    for (pattern, _) in rules::specs() {
         let regex = Regex::new(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
         assert!(!regex.is_match(""), "{pattern}");
     }
-    assert_eq!(rules::RULES.len(), rules::SPECS.len());
+    assert_eq!(rules::RULES.len(), rules::specs().count());
 }
 
 #[test]
@@ -269,6 +269,19 @@ fn other_hostile_texts_are_scanned() {
         "xxx-xx-",
         "ghp_a",
         "\\n",
+        "call ",
+        "phone is ",
+        "born ",
+        " at a dot ",
+        " (at) a",
+        "[redacted ",
+        "[[EMAIL",
+        "0171 ",
+        "路1",
+        "Am A",
+        "756.",
+        "12 rue ",
+        "** ",
     ];
     for part in parts {
         let text = part.repeat((1 << 17) / part.len());

@@ -38,9 +38,7 @@ pub(super) fn ends_clean(text: &str, end: usize) -> bool {
 
 /// The ASCII words on the same line just before `start`, nearest first. Looks back 40 bytes at most.
 pub(super) fn words_before(text: &str, start: usize) -> impl Iterator<Item = &str> {
-    let from = (start.saturating_sub(40)..start).find(|&at| text.is_char_boundary(at)).unwrap_or(start);
-    let line = text.get(from..start).and_then(|window| window.rsplit('\n').next()).unwrap_or_default();
-    line.rsplit(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty())
+    behind(text, start, 40).rsplit(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty())
 }
 
 /// Whether `list`, words with single spaces between them, has `word` in any case.
@@ -88,4 +86,32 @@ pub(super) fn is_compact_date(digits: &[u8]) -> bool {
     }
 }
 
-// E-mail
+/// The rest of the line behind `start`: at most `max` bytes of it.
+pub(super) fn ahead(text: &str, start: usize, max: usize) -> &str {
+    let most = start.saturating_add(max).min(text.len());
+    let end = (start..=most).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(start);
+    text.get(start..end).and_then(|window| window.split('\n').next()).unwrap_or_default()
+}
+
+/// What is on the same line in front of `end`: at most `max` bytes of it.
+pub(super) fn behind(text: &str, end: usize, max: usize) -> &str {
+    let start = (end.saturating_sub(max)..=end).find(|&start| text.is_char_boundary(start)).unwrap_or(end);
+    text.get(start..end).and_then(|window| window.rsplit('\n').next()).unwrap_or_default()
+}
+
+/// Whether the number at `start` follows a word that names a thing rather than a person: an order, a build, a book.
+pub(super) fn numbers_a_thing(text: &str, start: usize) -> bool {
+    const WORDS: &str = "order orders isbn sku invoice ticket tickets bug issue pr part serial build run hash offset \
+        commit epoch timestamp tracking row rows id ids bestellung bestellnummer rechnung artikel artikelnummer \
+        sendung sendungsnummer auftrag seriennummer commande facture colis lot version release model item product";
+    const CJK: &str = "订单 单号 编号 编码 时间戳 工单 注文 型番 伝票 品番 追跡 代码";
+    let near = behind(text, start, 24);
+    words_before(text, start).take(2).any(|word| is_one_of(word, WORDS))
+        || CJK.split(' ').any(|word| near.contains(word))
+}
+
+/// Whether a run of digits goes on at either side of `at` behind a single space, as in a row of a table.
+pub(super) fn is_in_table(text: &str, at: &Range<usize>) -> bool {
+    (before(text, at.start, 1) == Some(b' ') && is_digit(before(text, at.start, 2)))
+        || (byte(text, at.end) == Some(b' ') && is_digit(byte(text, at.end + 1)))
+}

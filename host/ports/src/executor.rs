@@ -73,7 +73,7 @@ pub async fn in_turn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
 /// # Errors
 /// Where the value has no JSON form, such as a map with keys that are no strings.
 pub fn to_json(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-    let mut short = Short(Vec::new());
+    let mut short = Short(Vec::with_capacity(1_024));
     match serde_json::to_writer(&mut short, value) {
         Ok(()) => Ok(short.0),
         // Its length is known only once it is written: it turned out to be long, or it has no JSON form.

@@ -11,8 +11,8 @@ pub struct Answer<T> {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider, instantiation included.
     pub provider_us: u64,
-    /// What the host's own imports used for the call.
-    pub embedded: Vec<Usage>,
+    /// What the host's own imports used for the call, and what the provider reported beside its answer.
+    pub metered: Vec<Usage>,
 }
 
 /// What `capture` answered.

@@ -62,11 +62,9 @@ impl Instances {
     ///
     /// # Errors
     /// As [`Instances::capture`].
-    pub async fn forget(&self, request: &ForgetRequest) -> Result<Answer<ForgetAnswer>, Failure> {
-        let ids: Vec<String> =
-            request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect();
-        let scope = convert::scope(&request.scope);
-        call!(self, wire.call_forget(&ids, &scope), |checks, answer| checks.forget(answer, &ids)).await
+    pub async fn forget(&self, id: OperationId, request: &ForgetRequest) -> Result<Answer<ForgetAnswer>, Failure> {
+        let request = convert::forget(id, request);
+        call!(self, wire.call_forget(&request), |checks, answer| checks.forget(answer, &request.ids)).await
     }
 
     /// The provider's errors about a configuration, each with a JSON Pointer; none where it accepts the configuration.

@@ -20,7 +20,7 @@ pub(crate) use required::MemoryProvider;
 pub(crate) use required::exports::paperclip::memory::provider;
 #[allow(unreachable_pub, reason = "the generated modules re-export it")]
 pub use required::paperclip::memory::types;
-pub(crate) use required::paperclip::memory::{binding, embeddings, storage};
+pub(crate) use required::paperclip::memory::{binding, embeddings, meter, storage};
 
 /// The package whose interfaces make the contract.
 pub(crate) const PACKAGE: &str = "paperclip:memory";

@@ -2,9 +2,9 @@
 
 use super::contract::{provider as wire, types as wit};
 use memhost_types::{
-    AttributionMode, BillingType, CaptureMode, CaptureRequest, HookContext, HookKind, Intent, JsonObject, ListRequest,
-    OperationId, ProviderError, QueryRequest, RecordWrite, Scope, SourceKind, SourceRef, UpsertRequest, Usage,
-    cut_message, limits,
+    AttributionMode, BillingType, CaptureMode, CaptureRequest, ForgetRequest, HookContext, HookKind, Intent,
+    JsonObject, ListRequest, OperationId, ProviderError, QueryRequest, RecordWrite, Scope, SourceKind, SourceRef,
+    UpsertRequest, Usage, cut_message, limits,
 };
 
 /// What the host's own imports used, as a guest reads it.
@@ -66,6 +66,9 @@ pub(super) fn record_write(record: &RecordWrite) -> wit::RecordWrite {
         text: record.text.clone(),
         summary: record.summary.clone(),
         metadata: json(record.metadata.as_ref()),
+        source: record.source.as_ref().map(source),
+        created_at: record.created_at.map(|time| time.to_string()),
+        expires_at: record.expires_at.map(|time| time.to_string()),
     }
 }
 
@@ -80,6 +83,15 @@ pub(super) fn query(request: &QueryRequest) -> wit::QueryRequest {
             Intent::Browse => wit::Intent::Browse,
         },
         metadata_filter: json(request.metadata_filter.as_ref()),
+        token_budget: request.token_budget,
+    }
+}
+
+pub(super) fn forget(id: OperationId, request: &ForgetRequest) -> wire::ForgetRequest {
+    wire::ForgetRequest {
+        operation_id: id.to_string(),
+        scope: scope(&request.scope),
+        ids: request.handles.iter().map(|handle| handle.provider_record_id.as_str().to_owned()).collect(),
     }
 }
 
@@ -96,6 +108,7 @@ pub(super) fn scope(scope: &Scope) -> wit::Scope {
     wit::Scope {
         company_id: scope.company_id.as_str().to_owned(),
         agent_id: scope.agent_id.as_ref().map(|id| id.as_str().to_owned()),
+        actor_agent_id: scope.actor_agent_id.as_ref().map(|id| id.as_str().to_owned()),
         project_id: scope.project_id.clone(),
         issue_id: scope.issue_id.clone(),
         run_id: scope.run_id.clone(),
@@ -148,7 +161,6 @@ fn hook(hook: &HookContext) -> wit::HookContext {
             HookKind::ManualCapture => wit::HookKind::ManualCapture,
             HookKind::Other(name) => wit::HookKind::Other(name.clone()),
         },
-        hook_id: hook.hook_id.clone(),
         triggered_at: hook.triggered_at.to_string(),
         actor_agent_id: hook.actor_agent_id.as_ref().map(|id| id.as_str().to_owned()),
         heartbeat_run_id: hook.heartbeat_run_id.clone(),

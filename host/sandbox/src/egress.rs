@@ -81,8 +81,8 @@ impl Granted {
     }
 }
 
-/// Does what takes more than a millisecond, as its length says, on a thread for such work.
-async fn off_executor<T, E>(
+/// Does work on a blocking thread if its length is at least `slow`, where it takes about a millisecond.
+async fn on_blocking_thread<T, E>(
     length: usize,
     slow: usize,
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
@@ -119,7 +119,7 @@ impl Egress {
     /// Where two of them have the same name, or they are too long together.
     pub async fn set_secrets(&self, each: Vec<GrantedSecret>) -> Result<(), SecretError> {
         let length = each.iter().map(|granted| granted.secret.len()).sum();
-        let granted = off_executor(length, SLOW_SECRETS, move || {
+        let granted = on_blocking_thread(length, SLOW_SECRETS, move || {
             let origins = each.iter().map(|granted| granted.origins.clone()).collect();
             let all = Secrets::new(each.into_iter().map(|granted| (granted.secret, granted.used_as)).collect())?;
             Ok::<_, SecretError>(Granted { origins, all })
@@ -163,7 +163,7 @@ impl Egress {
         let sent = body.len() as u64;
         let granted = Arc::clone(&self.secrets.read());
         let (secrets, outgoing) = (granted.for_target(&target), Outgoing { target: target.clone(), parts, body });
-        let request = off_executor(outgoing.body.len(), SLOW_BODY, move || rewrite(outgoing, &secrets)).await?;
+        let request = on_blocking_thread(outgoing.body.len(), SLOW_BODY, move || rewrite(outgoing, &secrets)).await?;
         let client = &self.network.client;
         let mut connection =
             client.connect(&target, &grant.private_ranges, clamped(options.connect_timeout, CONNECT_TIMEOUT)).await?;
@@ -174,7 +174,7 @@ impl Egress {
         self.network.counters.request(sent, body.len() as u64);
         // The call's limits go on: a call that has ended does not wait for this.
         let length = body.len() + head.headers.values().map(http::HeaderValue::len).sum::<usize>();
-        let response = off_executor(length, SLOW_BODY, move || read_response(&head, body, &granted.all)).await?;
+        let response = on_blocking_thread(length, SLOW_BODY, move || read_response(&head, body, &granted.all)).await?;
         Ok(response.map(|body: Bytes| Full::new(body).map_err(|never| match never {}).boxed_unsync()))
     }
 

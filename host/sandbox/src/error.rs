@@ -154,6 +154,6 @@ pub struct Failure {
     pub log: Vec<LogLine>,
     /// Microseconds in the provider.
     pub provider_us: u64,
-    /// What the host's own imports used before.
-    pub embedded: Vec<Usage>,
+    /// What the host's own imports used before, and what the provider reported.
+    pub metered: Vec<Usage>,
 }

@@ -12,18 +12,20 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::computing::Computing;
-use super::contract::{MemoryProvider, binding, embeddings, storage, types};
+use super::contract::{MemoryProvider, binding, embeddings, meter, storage, types};
 use super::convert;
 use super::egress::GuestHttp;
+use super::error::CallError;
 use super::limiter::Limiter;
 use super::log::GuestLog;
+use super::normalize;
 use super::open_files::OpenFiles;
 use super::quota::DirectoryQuota;
 use memhost_ports::{
     BindingStorage, Embedder, EmbeddingError, MAX_EMBEDDING_TEXT_BYTES, MAX_EMBEDDING_TEXTS, StorageEntry,
     StorageError, StorageWrite,
 };
-use memhost_types::{Microcents, Usage};
+use memhost_types::{Microcents, Usage, limits};
 
 /// The host's state of one instance.
 pub(super) struct State {
@@ -39,8 +41,12 @@ pub(super) struct State {
     pub(super) config: Arc<str>,
     pub(super) storage: Option<Arc<dyn BindingStorage>>,
     pub(super) embedder: Option<Arc<dyn Embedder>>,
-    /// What the present call used of it, one entry for each model.
-    pub(super) embedded: Vec<Usage>,
+    /// What the present call used: of the embedder, one entry for each model, and what the guest reported.
+    pub(super) metered: Vec<Usage>,
+    /// How often the guest has reported in the present call.
+    pub(super) reports: usize,
+    /// The bytes of the details in these reports.
+    pub(super) report_bytes: usize,
     /// What the present call has computed.
     pub(super) computing: Computing,
 }
@@ -160,6 +166,21 @@ impl storage::Host for State {
     }
 }
 
+impl meter::Host for State {
+    /// Ends the call where the report is not acceptable: nothing that a provider says it used is dropped silently.
+    fn report(&mut self, usage: types::Usage) -> wasmtime::Result<()> {
+        self.reports += 1;
+        self.report_bytes += usage.details.as_ref().map_or(0, String::len);
+        if self.reports > limits::MAX_ITEMS || self.report_bytes > limits::MAX_JSON_BYTES {
+            let (reports, bytes) = (limits::MAX_ITEMS, limits::MAX_JSON_BYTES);
+            let message = format!("it reported usage more than {reports} times or with {bytes} bytes of `details`");
+            return Err(CallError::BadAnswer(message).into());
+        }
+        self.metered.push(normalize::usage(usage)?);
+        Ok(())
+    }
+}
+
 impl From<EmbeddingError> for embeddings::Error {
     fn from(error: EmbeddingError) -> Self {
         match error {
@@ -196,8 +217,8 @@ impl State {
     /// A call may embed often; its record has one entry for each model.
     fn count(&mut self, usage: &Usage) {
         let known =
-            self.embedded.iter_mut().find(|known| (&known.provider, &known.model) == (&usage.provider, &usage.model));
-        let Some(known) = known else { return self.embedded.push(usage.clone()) };
+            self.metered.iter_mut().find(|known| (&known.provider, &known.model) == (&usage.provider, &usage.model));
+        let Some(known) = known else { return self.metered.push(usage.clone()) };
         let sum = |sum: &mut Option<u64>, more: Option<u64>| *sum = Some(sum.unwrap_or(0) + more.unwrap_or(0));
         sum(&mut known.embedding_tokens, usage.embedding_tokens);
         sum(&mut known.latency_ms, usage.latency_ms);

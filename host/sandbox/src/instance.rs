@@ -144,7 +144,9 @@ impl Instance {
             config: Arc::clone(&setup.config),
             storage: setup.storage.clone(),
             embedder: setup.embeddings.clone(),
-            embedded: Vec::new(),
+            metered: Vec::new(),
+            reports: 0,
+            report_bytes: 0,
             computing: computing.clone(),
         };
         let mut store = GuestStore::new(&sandbox.0.engine, state);
@@ -178,7 +180,8 @@ impl Instance {
         let state = self.store.data_mut();
         state.computing.begin();
         state.limiter.forget_hit();
-        state.embedded.clear();
+        state.metered.clear();
+        (state.reports, state.report_bytes) = (0, 0);
         state.outgoing.begin();
         self.store.set_epoch_deadline(1);
     }

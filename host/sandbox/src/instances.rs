@@ -205,7 +205,7 @@ impl Instances {
         check: impl FnOnce(&Normalize, T) -> Result<U, CallError>,
     ) -> Result<Answer<U>, Failure> {
         let provider_us = micros(call.started);
-        let embedded = std::mem::take(&mut call.instance.store.data_mut().embedded);
+        let metered = std::mem::take(&mut call.instance.store.data_mut().metered);
         let state = call.instance.store.data();
         state.outgoing.end();
         let log = state.log.take();
@@ -215,10 +215,10 @@ impl Instances {
             meter.note(Metered { instructions: call.instance.spent(), memory_bytes, provider_us });
         }
         let full = state.quota.as_ref().and_then(|quota| quota.take_refusal());
-        let failed = |error, log, embedded| Err(Failure { error, log, provider_us, embedded });
+        let failed = |error, log, metered| Err(Failure { error, log, provider_us, metered });
         match called {
-            Err(_) => failed(self.timed_out(), log, embedded),
-            Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log, embedded),
+            Err(_) => failed(self.timed_out(), log, metered),
+            Ok(Err(error)) => failed(self.classify(&error, call.instance.store.data().limiter.hit()), log, metered),
             Ok(Ok(answer)) => {
                 if call.instance.is_sound() {
                     self.idle.push(call.instance);
@@ -231,11 +231,11 @@ impl Instances {
                             }
                             (error, _) => error,
                         };
-                        failed(CallError::Provider(error), log, embedded)
+                        failed(CallError::Provider(error), log, metered)
                     }
                     Ok(answer) => match check(&self.normalize, answer) {
-                        Ok(value) => Ok(Answer { value, log, provider_us, embedded }),
-                        Err(error) => failed(error, log, embedded),
+                        Ok(value) => Ok(Answer { value, log, provider_us, metered }),
+                        Err(error) => failed(error, log, metered),
                     },
                 }
             }
@@ -254,6 +254,9 @@ impl Instances {
 
     fn classify(&self, error: &wasmtime::Error, hit: Option<LimitKind>) -> CallError {
         let limits = &self.setup.limits;
+        if let Some(CallError::BadAnswer(message)) = error.downcast_ref::<CallError>() {
+            return CallError::BadAnswer(message.clone());
+        }
         if error.downcast_ref::<CpuBudgetSpent>().is_some() {
             return CallError::TimedOut { limit: "callCpuMs", ms: limits.call_cpu_ms };
         }
@@ -275,7 +278,7 @@ impl Instances {
 
 impl Failure {
     fn before(started: Instant, error: CallError) -> Self {
-        Self { error, log: Vec::new(), provider_us: micros(started), embedded: Vec::new() }
+        Self { error, log: Vec::new(), provider_us: micros(started), metered: Vec::new() }
     }
 }
 

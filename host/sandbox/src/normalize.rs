@@ -8,8 +8,8 @@ use super::contract::{provider as wire, types as wit};
 use super::convert;
 use super::error::CallError;
 use memhost_types::{
-    CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject, Microcents, ProviderKey,
-    RecordHandle, RecordId, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
+    AgentId, CompanyId, ExtractionJob, ForgetEffect, ForgetOutcome, JobStatus, JsonObject, Microcents, ProviderKey,
+    RecordHandle, RecordId, Scope, ScoreKind, Snippet, SourceRef, TextId, Usage, cut_message, limits,
 };
 
 /// A million cents, in microcents: no call costs more.
@@ -145,6 +145,8 @@ impl Normalize {
             metadata: json("metadata", snippet.metadata)?,
             created_at: time("createdAt", snippet.created_at)?,
             updated_at: time("updatedAt", snippet.updated_at)?,
+            expires_at: time("expiresAt", snippet.expires_at)?,
+            scope: snippet.scope.map(|found| scope(found, company)).transpose()?,
         })
     }
 }
@@ -183,6 +185,29 @@ fn source(source: wit::SourceRef, company: &CompanyId) -> Checked<SourceRef> {
         run_id: optional_name("source.runId", source.run_id)?,
         activity_id: optional_name("source.activityId", source.activity_id)?,
         external_ref: optional_name("source.externalRef", source.external_ref)?,
+        // The contract has no such field: a provider cannot say it.
+        asserted_by: None,
+    })
+}
+
+fn scope(scope: wit::Scope, company: &CompanyId) -> Checked<Scope> {
+    if scope.company_id != company.as_str() {
+        return bad("the scope of a record belongs to another company");
+    }
+    let agent = |field: &str, id: Option<String>| match id.map(|id| AgentId::parse(&id)).transpose() {
+        Ok(id) => Ok(id),
+        Err(error) => bad(format!("`{field}` {}", error.problem)),
+    };
+    Ok(Scope {
+        company_id: company.clone(),
+        agent_id: agent("scope.agentId", scope.agent_id)?,
+        actor_agent_id: agent("scope.actorAgentId", scope.actor_agent_id)?,
+        project_id: optional_name("scope.projectId", scope.project_id)?,
+        issue_id: optional_name("scope.issueId", scope.issue_id)?,
+        run_id: optional_name("scope.runId", scope.run_id)?,
+        subject_id: optional_name("scope.subjectId", scope.subject_id)?,
+        session_key: optional_name("scope.sessionKey", scope.session_key)?,
+        namespace: optional_name("scope.namespace", scope.namespace)?,
     })
 }
 
@@ -218,6 +243,7 @@ pub(super) fn job(job: wit::ExtractionJob) -> Checked<ExtractionJob> {
         source: None,
         record_count: job.record_count,
         error: job.error.map(cut_message),
+        is_retryable: job.is_retryable && matches!(job.status, wit::JobStatus::Failed | wit::JobStatus::Cancelled),
         submitted_at: time("submittedAt", job.submitted_at)?,
         started_at: time("startedAt", job.started_at)?,
         finished_at: time("finishedAt", job.finished_at)?,
@@ -226,26 +252,25 @@ pub(super) fn job(job: wit::ExtractionJob) -> Checked<ExtractionJob> {
 
 pub(super) fn usages(usage: Vec<wit::Usage>) -> Checked<Vec<Usage>> {
     count("usage", usage.len(), limits::MAX_ITEMS)?;
-    usage
-        .into_iter()
-        .map(|usage| {
-            if let Some(cost) = usage.cost_microcents.filter(|cost| *cost > MAX_COST) {
-                return bad(format!("a cost is {cost} microcents; at most {MAX_COST} are allowed"));
-            }
-            Ok(Usage {
-                provider: name("usage.provider", usage.provider)?,
-                biller: optional_name("usage.biller", usage.biller)?,
-                model: optional_name("usage.model", usage.model)?,
-                billing_type: usage.billing_type.map(convert::billing_type),
-                attribution_mode: usage.attribution_mode.map(convert::attribution_mode),
-                input_tokens: usage.input_tokens,
-                cached_input_tokens: usage.cached_input_tokens,
-                output_tokens: usage.output_tokens,
-                embedding_tokens: usage.embedding_tokens,
-                cost: usage.cost_microcents.map(Microcents),
-                latency_ms: usage.latency_ms,
-                details: json("usage.details", usage.details)?,
-            })
-        })
-        .collect()
+    usage.into_iter().map(self::usage).collect()
+}
+
+pub(super) fn usage(usage: wit::Usage) -> Checked<Usage> {
+    if let Some(cost) = usage.cost_microcents.filter(|cost| *cost > MAX_COST) {
+        return bad(format!("a cost is {cost} microcents; at most {MAX_COST} are allowed"));
+    }
+    Ok(Usage {
+        provider: name("usage.provider", usage.provider)?,
+        biller: optional_name("usage.biller", usage.biller)?,
+        model: optional_name("usage.model", usage.model)?,
+        billing_type: usage.billing_type.map(convert::billing_type),
+        attribution_mode: usage.attribution_mode.map(convert::attribution_mode),
+        input_tokens: usage.input_tokens,
+        cached_input_tokens: usage.cached_input_tokens,
+        output_tokens: usage.output_tokens,
+        embedding_tokens: usage.embedding_tokens,
+        cost: usage.cost_microcents.map(Microcents),
+        latency_ms: usage.latency_ms,
+        details: json("usage.details", usage.details)?,
+    })
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 /// Files and listings that the guests of one binding may have open at once.
 pub(super) const MAX_OPEN_FILES: usize = 256;
-/// All guests together have at most one half of the files that this process may open, and one binding this part of them.
+/// All guests together have at most a quarter of the files that this process may open, and one binding this part of them.
 const SHARE_OF_ONE: usize = 8;
 /// What is assumed where the system has no such limit.
 const UNLIMITED: u64 = 1 << 20;
@@ -75,7 +75,7 @@ fn forget_closed(open: &mut Vec<Weak<dyn Any + Send + Sync>>) {
 
 fn most_of_all() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(UNLIMITED);
-    usize::try_from(limit / 2).unwrap_or(usize::MAX)
+    usize::try_from(limit / 4).unwrap_or(usize::MAX)
 }
 
 /// Whether closing a file frees so much of the disk that it takes long: nothing names it any more.

@@ -24,6 +24,7 @@ use memhost_core::{Health, Service, off_executor};
 use memhost_explorer::{REFERENCE_STYLE, reference_page};
 use memhost_http::{
     AdminToken, HostAuthorized, MAX_BODY_BYTES, Problem, ProblemCode, Responses, api, document, mcp, media_answer,
+    permission,
 };
 use serde_json::Value;
 
@@ -155,7 +156,9 @@ pub(super) fn router_of(
         .layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token));
     let mut surface = Router::new().merge(planes).merge(open);
     if surfaces != Surfaces::Control {
-        let mcp = mcp::routes(&service).layer(from_fn(memhost_http::detach_from_client));
+        let mcp = mcp::routes(&service)
+            .layer(from_fn_with_state(Arc::clone(&service), memhost_http::idempotency))
+            .layer(from_fn(memhost_http::detach_from_client));
         surface = surface
             .merge(mcp.layer(from_fn_with_state((token.clone(), Arc::clone(&service)), memhost_http::require_token)));
     }
@@ -188,7 +191,7 @@ pub(super) fn router_of(
 }
 
 /// Metrics for Prometheus, which needs an operator's token: they show the usage of every company.
-async fn metrics(allowed: HostAuthorized) -> Result<Metrics, Problem> {
+async fn metrics(allowed: HostAuthorized<permission::Monitor>) -> Result<Metrics, Problem> {
     Ok(Metrics(allowed.service.metrics()?))
 }
 

@@ -26,7 +26,7 @@ pub use self::commit::Commit;
 pub use self::coordination::{ChangeFeed, Coordination, Lease, Leases, LocalLeases, LocalLocks, LockKind};
 pub use self::disk::{DiskLevel, DiskSeam, DiskState, DiskStep, OnFatal};
 pub use self::error::StoreError;
-pub use self::maintenance::{BackupReport, Maintenance};
+pub use self::maintenance::{BackupReport, Compacted, Maintenance};
 pub use self::operations::{LogPage, OperationLog, next_sequence};
 pub use self::partitions::Partitions;
 pub use self::scan::{Found, FoundPage, OperationScan, Scan, matching, scan_all, scan_operations};

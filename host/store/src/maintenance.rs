@@ -22,6 +22,16 @@ pub struct BackupReport {
     pub bytes: u64,
 }
 
+/// What a compaction has freed: the bytes of the store's files before and after.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Compacted {
+    /// Bytes before.
+    pub bytes_before: u64,
+    /// Bytes after.
+    pub bytes_after: u64,
+}
+
 /// Maintenance of a store.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
@@ -44,6 +54,13 @@ pub trait Maintenance: Send + Sync {
     /// # Errors
     /// Where the file cannot be written.
     async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError>;
+
+    /// Removes from the disk what was removed or overwritten, while the store is in use. `stop` is asked now and then
+    /// whether to give up; then the answer is none and nothing has changed.
+    ///
+    /// # Errors
+    /// Where the disk has no room for a second copy, or fails. Nothing has changed then.
+    async fn compact(&self, stop: Box<dyn Fn() -> bool + Send>) -> Result<Option<Compacted>, StoreError>;
 
     /// How much room the disk has. This never waits.
     fn disk(&self) -> DiskState;

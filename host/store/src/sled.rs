@@ -4,6 +4,7 @@
 //! derived and written a little later (`sled/index.rs`), because eight index keys cost several times as much as a record.
 
 mod backup;
+mod compaction;
 mod directory;
 mod disk;
 mod gate;
@@ -23,12 +24,13 @@ mod sums;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod trees;
 mod watch;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -83,6 +85,8 @@ pub struct SledStore {
     jobs: Arc<LocalLeases>,
     deliveries: Arc<LocalLeases>,
     locks: LocalLocks,
+    data_dir: PathBuf,
+    cache_bytes: u64,
     /// Also held by each call on a blocking thread: the directory stays ours until it has ended.
     lock: Arc<File>,
     /// Last: it ends the process where the last flush does not end.
@@ -133,6 +137,8 @@ impl SledStore {
             jobs: Arc::default(),
             deliveries: Arc::default(),
             locks: LocalLocks::default(),
+            data_dir: path.to_owned(),
+            cache_bytes: options.cache_bytes,
             lock,
             _watch: watch,
         })
@@ -186,7 +192,10 @@ impl SledStore {
         self.trees.disk.alive()?;
         let (trees, companies, lock) = (self.trees.clone(), Arc::clone(&self.companies), Arc::clone(&self.lock));
         let done = tokio::task::spawn_blocking(move || {
+            let long_reads = Arc::clone(&trees.long_reads);
+            let reading = long_reads.read();
             let done = call(&trees, &companies);
+            drop(reading);
             drop((trees, lock));
             done
         });

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::named::named;
-use super::{AgentId, CompanyId, OperationKind};
+use super::{Act, AgentId, CompanyId};
 
 named!(
     /// What somebody is to the host. `host/docs/roles.md` has the table of what each may do.
@@ -19,6 +19,10 @@ named!(
         Agent = "agent",
         /// Looks at one company: everything that changes nothing.
         Auditor = "auditor",
+        /// Watches the host: its health and metrics, and nothing of a company.
+        Monitor = "monitor",
+        /// A gateway in front of one company: memory traffic for the agent, run or person that each request names.
+        Integration = "integration",
     }
 );
 
@@ -37,7 +41,7 @@ pub struct Token {
     pub name: String,
     /// What its bearer is.
     pub role: Role,
-    /// Whose; absent for an operator.
+    /// Whose; absent for an operator and a monitor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company_id: Option<CompanyId>,
     /// Which agent its bearer is; for agents only.
@@ -46,9 +50,9 @@ pub struct Token {
     /// The only run that its bearer may act in; for agents only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// The only memory operations that it is good for; absent: those of its role.
+    /// All that it may do, on both planes; absent: what its role may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operations: Option<Vec<OperationKind>>,
+    pub operations: Option<Vec<Act>>,
     /// From when on it is good for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -59,6 +63,12 @@ pub struct Token {
     /// When it last got a new value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Timestamp>,
+    /// Until when the value before the last rotation works, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_value_until: Option<Timestamp>,
+    /// The hour in which it was last used; absent where it never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
     /// When it was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,

@@ -48,6 +48,8 @@ pub enum ActivityAction {
     JobChanged,
     /// A dead delivery was queued again by hand.
     DeliveryReplayed,
+    /// A delivery was given up by hand.
+    DeliveryDiscarded,
     /// A flat charge was entered.
     FinanceEventAdded,
     /// A company was imported from another host.

@@ -44,7 +44,9 @@ impl SourceRef {
         check_context_id("source.activityId", self.activity_id.as_deref())?;
         // A document's key and an external reference may be paths or addresses.
         check_reference("source.documentKey", self.document_key.as_deref())?;
-        check_reference("source.externalRef", self.external_ref.as_deref())
+        check_reference("source.externalRef", self.external_ref.as_deref())?;
+        // Refused where a caller sets it, and until then not longer than what the host sets.
+        check_reference("source.assertedBy", self.asserted_by.as_deref())
     }
 }
 
@@ -56,7 +58,8 @@ impl HookContext {
     pub fn check(&self) -> Checked {
         check_context_id("hook.hookId", Some(&self.hook_id))?;
         check_context_id("hook.hookKind", Some(self.hook_kind.as_str()))?;
-        check_context_id("hook.heartbeatRunId", self.heartbeat_run_id.as_deref())
+        check_context_id("hook.heartbeatRunId", self.heartbeat_run_id.as_deref())?;
+        check_reference("hook.assertedBy", self.asserted_by.as_deref())
     }
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::named::named;
 use super::{
     AgentId, AttributionMode, BillingType, BindingKey, CompanyId, FieldError, JsonObject, Microcents, Operation,
-    OperationId,
+    OperationId, TextId as _,
 };
 
 named!(
@@ -36,8 +36,8 @@ pub struct CostEvent {
     pub operation_id: OperationId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding_key: Option<BindingKey>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<AgentId>,
+    /// The agent that it is for, or else who asked, such as `operator`.
+    pub agent_id: AgentId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,8 +49,8 @@ pub struct CostEvent {
     pub biller: Option<String>,
     pub billing_type: BillingType,
     pub cost_status: CostStatus,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    /// `unknown` where the provider names none.
+    pub model: String,
     pub input_tokens: u64,
     pub cached_input_tokens: u64,
     pub output_tokens: u64,
@@ -73,15 +73,15 @@ impl CostEvent {
                 company_id: operation.company_id.clone(),
                 operation_id: operation.id,
                 binding_key: operation.binding_key.clone(),
-                agent_id: scope.agent_id.clone(),
+                agent_id: agent_of(operation),
                 issue_id: scope.issue_id.clone(),
                 project_id: scope.project_id.clone(),
-                heartbeat_run_id: scope.run_id.clone(),
+                heartbeat_run_id: operation.run().map(str::to_owned),
                 provider: usage.provider.clone(),
                 biller: usage.biller.clone(),
                 billing_type: usage.billing_type.unwrap_or(BillingType::Unknown),
                 cost_status: if usage.cost.is_some() { CostStatus::Reported } else { CostStatus::Unpriced },
-                model: usage.model.clone(),
+                model: usage.model.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
                 input_tokens: usage.input_tokens.unwrap_or(0),
                 cached_input_tokens: usage.cached_input_tokens.unwrap_or(0),
                 output_tokens: usage.output_tokens.unwrap_or(0),
@@ -90,6 +90,18 @@ impl CostEvent {
                 occurred_at: operation.started_at,
             })
             .collect()
+    }
+}
+
+/// What a cost event says where something is not known.
+const UNKNOWN: &str = "unknown";
+
+/// The agent that an operation is for, or else who asked: the ledger has no row without one.
+fn agent_of(operation: &Operation) -> AgentId {
+    let asked = || AgentId::parse(&operation.principal).or_else(|_| AgentId::parse(UNKNOWN));
+    match operation.agent() {
+        Some(agent) => agent.clone(),
+        None => asked().unwrap_or_else(|_| unreachable!("`{UNKNOWN}` is an id")),
     }
 }
 
@@ -138,7 +150,28 @@ pub struct NewFinanceEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>")]
     pub billing_code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub issue_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub project_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub heartbeat_run_id: Option<String>,
+    /// The cost event that it belongs to, such as one that it corrects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_event_id: Option<Uuid>,
+    /// How many units were charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantity: Option<u64>,
+    /// What is counted, such as `gb_month`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::OutsideId>")]
+    pub unit: Option<String>,
+    /// Whole cents.
     #[serde(rename = "amountCents")]
+    #[schemars(with = "u64")]
     pub amount: Microcents,
     /// Three capital letters; `USD` where absent.
     #[serde(default = "usd")]
@@ -166,6 +199,21 @@ impl NewFinanceEvent {
     /// The first field at fault.
     pub fn check(&self) -> Result<(), FieldError> {
         super::check_id("eventKind", &self.event_kind)?;
+        for (field, id) in [
+            ("issueId", &self.issue_id),
+            ("projectId", &self.project_id),
+            ("heartbeatRunId", &self.heartbeat_run_id),
+            ("unit", &self.unit),
+        ] {
+            id.as_ref().map_or(Ok(()), |id| super::check_id(field, id))?;
+        }
+        if self.unit.is_some() != self.quantity.is_some() {
+            let (field, other) = if self.unit.is_some() { ("quantity", "unit") } else { ("unit", "quantity") };
+            return Err(FieldError::new(field, format!("is missing; `{other}` needs it")));
+        }
+        if !self.amount.0.is_multiple_of(1_000_000) {
+            return Err(FieldError::new("amountCents", "is a fraction of a cent; an invoice has whole cents"));
+        }
         for (field, text) in [
             ("biller", Some(&self.biller)),
             ("provider", self.provider.as_ref()),

@@ -122,6 +122,7 @@ impl HookEvent {
             triggered_at: self.triggered_at,
             actor_agent_id: self.actor_agent_id.clone(),
             heartbeat_run_id: self.heartbeat_run_id.clone(),
+            asserted_by: None,
         }
     }
 }
@@ -163,7 +164,7 @@ pub struct Delivery {
     /// Where the material comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
-    /// The material; removed once it is delivered, since the provider has it then.
+    /// The material; removed with the metadata once it is delivered, since the provider has it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<SourcePayload>,
     /// What the provider is to do with it.
@@ -196,27 +197,52 @@ pub struct Delivery {
     /// Extraction that goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<ExtractionJob>,
-    /// What recall found.
+    /// Which records recall found, without their text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recall: Option<Recall>,
+    pub recall: Option<Recalled>,
     /// Why the last attempt did not succeed, or why it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<OperationError>,
 }
 
 /// What `pre_run_hydrate` found at one binding. Recall never fails a run: where something went wrong, there are no
-/// snippets, and `degraded` says why.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+/// snippets, and `degraded` says why. It is answered and not kept.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recall {
     /// Best first.
     pub snippets: Vec<Snippet>,
     /// What is known about the scope as a whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_summary: Option<String>,
+    /// Why there is nothing.
+    pub degraded: Option<String>,
+}
+
+/// What is kept of recall: which records, and not what they say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Recalled {
+    /// The first of them, at most 100, best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<RecordHandle>,
+    /// How many there were.
+    pub record_count: u32,
+    /// Whether the provider's summary of the scope was included.
+    pub has_profile_summary: bool,
     /// Why there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded: Option<String>,
+}
+
+impl From<&Recall> for Recalled {
+    fn from(recall: &Recall) -> Self {
+        let handles = recall.snippets.iter().map(|snippet| snippet.handle.clone());
+        Self {
+            records: handles.take(limits::MAX_RECORDED_HANDLES).collect(),
+            record_count: u32::try_from(recall.snippets.len()).unwrap_or(u32::MAX),
+            has_profile_summary: recall.profile_summary.is_some(),
+            degraded: recall.degraded.clone(),
+        }
+    }
 }
 
 /// The block of text for the start of a run.
@@ -246,11 +272,24 @@ pub struct HookReceipt {
     pub hook_id: String,
     /// Whether it had been delivered before: then this is what became of it.
     pub is_duplicate: bool,
-    /// One for each binding that takes it, the one that the scope resolves to first. None: nobody subscribes.
+    /// One for each binding that takes it, the one that the scope resolves to first.
     pub deliveries: Vec<Delivery>,
+    /// Set where no binding takes it: the event is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_taken: Option<NotTaken>,
     /// For `pre_run_hydrate`: what to put before the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextBlock>,
+}
+
+/// Why an event was not kept.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotTaken {
+    /// The operation that has the reason.
+    pub operation_id: OperationId,
+    /// A sentence: which bindings there are, and why each does not take it.
+    pub reason: String,
 }
 
 /// Which deliveries to show. Every field that is set must match.
@@ -260,11 +299,22 @@ pub struct HookReceipt {
 pub struct DeliveryFilter {
     pub status: Option<DeliveryStatus>,
     pub binding_key: Option<BindingKey>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub hook_kind: Option<HookKind>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub hook_id: Option<String>,
 }
 
 impl DeliveryFilter {
+    /// Checks the length of ids.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Result<(), FieldError> {
+        self.hook_kind.as_ref().map_or(Ok(()), |kind| super::check_id("hookKind", kind.as_str()))?;
+        self.hook_id.as_ref().map_or(Ok(()), |id| super::check_id("hookId", id))
+    }
+
     /// Whether a delivery matches.
     pub fn matches(&self, delivery: &Delivery) -> bool {
         self.status.is_none_or(|wanted| delivery.status == wanted)

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::named::named;
 use super::{
-    BindingId, BindingKey, CompanyId, HookKind, JobStatus, OperationId, ProviderKey, RecordHandle, Scope, SourceKind,
-    SourceRef,
+    BindingId, BindingKey, CompanyId, FieldError, HookContext, HookKind, JobStatus, OperationId, ProviderKey,
+    RecordHandle, Scope, SourceKind, SourceRef,
 };
 
 /// A job's identity. The provider's own name for it is another one.
@@ -50,6 +50,9 @@ pub struct Job {
     /// What triggered the capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook_kind: Option<HookKind>,
+    /// The event that triggered the capture, with its actor and time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<HookContext>,
     /// Where the material came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRef>,
@@ -89,6 +92,19 @@ pub struct Job {
     /// Why the last attempt did not succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether the provider says that it can be tried again; absent where it has not said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_retryable: Option<bool>,
+    /// Whether somebody has asked for another try, and the provider was not told yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_retry: bool,
+}
+
+impl Job {
+    /// Whether it can be queued again.
+    pub fn can_retry(&self) -> bool {
+        matches!(self.status, JobStatus::Failed | JobStatus::Cancelled) && self.is_retryable != Some(false)
+    }
 }
 
 impl JobStatus {
@@ -105,6 +121,7 @@ impl JobStatus {
 pub struct JobFilter {
     pub status: Option<JobStatus>,
     pub binding_key: Option<BindingKey>,
+    #[schemars(with = "Option<super::schema::OutsideId>")]
     pub hook_kind: Option<HookKind>,
     pub source_kind: Option<SourceKind>,
     /// Submitted at this moment or later.
@@ -114,6 +131,14 @@ pub struct JobFilter {
 }
 
 impl JobFilter {
+    /// Checks the length of ids.
+    ///
+    /// # Errors
+    /// The first field at fault.
+    pub fn check(&self) -> Result<(), FieldError> {
+        self.hook_kind.as_ref().map_or(Ok(()), |kind| super::check_id("hookKind", kind.as_str()))
+    }
+
     /// Whether a job matches.
     pub fn matches(&self, job: &Job) -> bool {
         self.status.is_none_or(|wanted| job.status == wanted)

@@ -3,6 +3,7 @@
 //! JSON is camelCase with the plan's field names. Requests refuse unknown fields; answers leave absent fields out.
 
 mod access;
+mod act;
 mod activity;
 mod binding;
 mod bounds;
@@ -30,8 +31,10 @@ pub mod schema;
 mod secret;
 mod usage;
 mod version;
+mod words;
 
 pub use access::{NewToken, Role, Token, TokenId};
+pub use act::Act;
 pub use activity::{Activity, ActivityAction, ActivityPage};
 pub use binding::{Binding, BindingLimits, Limit, LimitUnit, RequestedGrants, Target};
 pub use bounds::check_json;
@@ -41,7 +44,7 @@ pub use cost::{
 pub use cursor::{CursorError, CursorKey, QueryDigest};
 pub use delivery::{
     ContextBlock, DEFAULT_HYDRATE_MS, DEFAULT_TOKEN_BUDGET, Delivery, DeliveryFilter, DeliveryStatus, HookEvent,
-    HookReceipt, Recall,
+    HookReceipt, NotTaken, Recall, Recalled,
 };
 pub use event::{Event, EventFilter, EventType, NewEvent};
 pub use failure::cut_message;
@@ -50,6 +53,7 @@ pub use ids::{
     AgentId, BindingId, BindingKey, CompanyId, DeliveryId, IdError, OperationId, ProviderKey, RecordId, TextId,
     check_id,
 };
+pub use ipnet::IpNet;
 pub use job::{Job, JobFilter, JobId, JobRunner};
 pub use operation::{
     LogLine, Operation, OperationError, OperationErrorCode, OperationFilter, OperationKind, OperationPage, Outcome,
@@ -62,8 +66,8 @@ pub use permission::{
     unreviewed,
 };
 pub use policy::{
-    BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy, ReviewPolicy, Snapshots,
-    SubscribedWhen, default_hooks,
+    BindingPolicy, BindingRetention, HookSubscription, McpPolicy, OnBudget, PiiPolicy, ReviewPolicy, Sharing,
+    Snapshots, SubscribedWhen, default_hooks,
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use record::{JsonObject, RecordHandle};
@@ -83,3 +87,4 @@ pub use rollup::{Latencies, Rollup, RollupKey};
 pub use secret::{SecretUse, SecretUseError};
 pub use usage::{AttributionMode, BillingType, Microcents, Usage};
 pub use version::{Digest, DigestError, RejectedVersion, ServingVersion, VersionChoice};
+pub use words::{Plain, nearest, plain, plain_syntax};

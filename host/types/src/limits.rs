@@ -37,6 +37,8 @@ pub const MAX_EVENT_DETAILS_BYTES: usize = 16 * 1024;
 /// Where a page of a list ends although it has fewer records than asked for, in bytes as they are stored. The record that
 /// passes it is the last one of the page.
 pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
+/// The most tokens that a caller may ask an answer to fit in.
+pub const MAX_TOKEN_BUDGET: u32 = 100_000;
 /// The longest path of a node in a provider's own tree, in bytes.
 pub const MAX_NODE_PATH_BYTES: usize = 4 * 1024;
 /// The most parts of one hit's score.

@@ -25,7 +25,9 @@ macro_rules! named {
             fn from_str(text: &str) -> Result<Self, $crate::IdError> {
                 Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
                     let all: Vec<_> = Self::ALL.iter().map(|value| value.as_str()).collect();
-                    $crate::IdError { what: $json, problem: format!("is none of {}", all.join(", ")) }
+                    let near = $crate::nearest(text, all.iter().copied());
+                    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                    $crate::IdError { what: $json, problem: format!("is none of {}{near}", all.join(", ")) }
                 })
             }
         }

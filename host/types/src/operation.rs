@@ -1,5 +1,7 @@
 //! The operation record: what memory work happened, for whom, why, and how it ended.
 
+mod derived;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,6 +157,8 @@ named!(
         ProviderLoading = "provider_loading",
         /// Too many calls run or wait.
         Busy = "busy",
+        /// The provider failed several times in a row, and gets no calls for a while.
+        CircuitOpen = "circuit_open",
         /// The call's time was up.
         TimedOut = "timed_out",
         /// The provider crashed.
@@ -325,19 +329,22 @@ pub struct OperationFilter {
     /// Began before this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// Only those whose record has text of a request or of a guest, or had it. For the host itself.
+    #[serde(skip)]
+    pub keeps_text: bool,
 }
 
 impl OperationFilter {
     /// Whether an operation matches.
     pub fn matches(&self, operation: &Operation) -> bool {
-        fn same<T: PartialEq>(wanted: Option<&T>, found: Option<&T>) -> bool {
+        fn same<T: PartialEq + ?Sized>(wanted: Option<&T>, found: Option<&T>) -> bool {
             wanted.is_none_or(|wanted| found == Some(wanted))
         }
         let scope = &operation.scope;
-        self.agent_id.as_deref().is_none_or(|wanted| scope.agent_id.as_ref().is_some_and(|id| id.as_str() == wanted))
+        self.agent_id.as_deref().is_none_or(|wanted| operation.agent().is_some_and(|id| id.as_str() == wanted))
             && same(self.issue_id.as_ref(), scope.issue_id.as_ref())
             && same(self.project_id.as_ref(), scope.project_id.as_ref())
-            && same(self.run_id.as_ref(), scope.run_id.as_ref())
+            && same(self.run_id.as_deref(), operation.run())
             && same(self.session_key.as_ref(), scope.session_key.as_ref())
             && same(self.hook_kind.as_ref(), operation.hook.as_ref().map(|hook| &hook.hook_kind))
             && same(self.source_kind.as_ref(), operation.source.as_ref().map(|source| &source.kind))
@@ -346,6 +353,7 @@ impl OperationFilter {
             && same(self.binding_key.as_ref(), operation.binding_key.as_ref())
             && self.since.is_none_or(|since| operation.started_at >= since)
             && self.until.is_none_or(|until| operation.started_at < until)
+            && (!self.keeps_text || operation.keeps_text())
     }
 }
 
@@ -363,7 +371,7 @@ pub struct OperationPage {
 impl OperationErrorCode {
     /// Whether the provider was not even asked, for a reason that passes: that is no failed attempt.
     pub fn is_a_wait(self) -> bool {
-        matches!(self, Self::BindingDisabled | Self::Busy | Self::DiskFull | Self::ProviderLoading)
+        matches!(self, Self::BindingDisabled | Self::Busy | Self::CircuitOpen | Self::DiskFull | Self::ProviderLoading)
     }
 
     /// Whether the same request may succeed later, as `error` in `wit/types.wit` says it of a provider's.

@@ -210,6 +210,12 @@ impl Grants {
             && self.secrets.iter().all(|name| other.secrets.contains(name))
     }
 
+    /// What a provider cannot do without, and of which nothing is granted.
+    pub fn missing<'a>(&'a self, requests: &'a [PermissionRequest]) -> impl Iterator<Item = &'a PermissionRequest> {
+        let is_granted = |request: &PermissionRequest| self.effective(std::slice::from_ref(request)) != Self::default();
+        requests.iter().filter(move |request| !request.optional && !is_granted(request))
+    }
+
     /// What is both granted and asked for: a provider gets nothing that it did not ask for.
     #[must_use]
     pub fn effective(&self, requests: &[PermissionRequest]) -> Self {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
-use super::{FieldError, HookKind};
+use super::{AttributionMode, FieldError, HookKind};
 
 /// A kind of hook that a binding takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -118,6 +118,17 @@ named!(
     }
 );
 
+/// Whom what is written belongs to, where a write does not say it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Sharing {
+    /// The company: all its agents read it.
+    #[default]
+    Shared,
+    /// The agent that writes it.
+    PerAgent,
+}
+
 /// What a binding keeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -152,6 +163,10 @@ pub struct BindingPolicy {
     pub retention: BindingRetention,
     /// How it is shown to agents.
     pub mcp: McpPolicy,
+    /// Where the cost of its calls is counted, whatever the provider says; null: where the provider says.
+    pub attribution: Option<AttributionMode>,
+    /// Whom records belong to.
+    pub sharing: Sharing,
 }
 
 impl Default for BindingPolicy {
@@ -163,6 +178,8 @@ impl Default for BindingPolicy {
             on_budget: OnBudget::default(),
             retention: BindingRetention::default(),
             mcp: McpPolicy::default(),
+            attribution: None,
+            sharing: Sharing::default(),
         }
     }
 }

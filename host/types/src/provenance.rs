@@ -17,6 +17,10 @@ pub struct Scope {
     /// The agent that acts or is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    /// Who acts, in the scope that a provider sees: there `agent_id` is the partition. The host sets it for a call; it
+    /// is not in JSON.
+    #[serde(skip)]
+    pub actor_agent_id: Option<AgentId>,
     /// The project, as context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
@@ -49,6 +53,7 @@ impl Scope {
         Self {
             company_id,
             agent_id: None,
+            actor_agent_id: None,
             project_id: None,
             issue_id: None,
             run_id: None,
@@ -130,6 +135,10 @@ pub struct SourceRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::Reference>")]
     pub external_ref: Option<String>,
+    /// Who says so, where the host does not know it by itself. Only the host sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>", transform = super::schema::read_only)]
+    pub asserted_by: Option<String>,
 }
 
 impl SourceRef {
@@ -144,6 +153,7 @@ impl SourceRef {
             run_id: None,
             activity_id: None,
             external_ref: None,
+            asserted_by: None,
         }
     }
 }
@@ -215,6 +225,10 @@ pub struct HookContext {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<super::schema::OutsideId>")]
     pub heartbeat_run_id: Option<String>,
+    /// Who says whose action and which run it was, where the host does not know it by itself. Only the host sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::schema::Reference>", transform = super::schema::read_only)]
+    pub asserted_by: Option<String>,
 }
 
 /// The captured thing itself: text, or a structured object, or both.

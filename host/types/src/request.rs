@@ -1,5 +1,6 @@
 //! What callers ask.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,7 @@ pub struct CaptureRequest {
 }
 
 /// One record to write. `id` is ours: the plan's write has none, and is valid as it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the plan's names say it")]
 pub struct RecordWrite {
@@ -66,6 +67,22 @@ pub struct RecordWrite {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::free_json)]
     pub metadata: Option<JsonObject>,
+    /// Absent: the request's source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRef>,
+    /// When what it says became known; absent: now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// From then on the record is in no answer; absent: it does not expire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+impl RecordWrite {
+    /// A new record of this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
 }
 
 /// `upsertRecords`: curated writes.
@@ -101,6 +118,10 @@ pub struct QueryRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = super::schema::free_json)]
     pub metadata_filter: Option<JsonObject>,
+    /// How many tokens of the answer the caller can use, 1 to 100,000: the provider may answer less because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100000))]
+    pub token_budget: Option<u32>,
 }
 
 /// `list`: everything, page by page.

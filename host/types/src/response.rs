@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
-use super::{DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, SourceRef, Usage};
+use super::{DeliveryId, HookKind, JsonObject, OperationId, RecordHandle, Scope, SourceRef, Usage};
 
 /// What a score means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +39,12 @@ pub struct Snippet {
     pub created_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
+    /// From then on it is in no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Who and what it was written for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
 }
 
 named!(
@@ -69,6 +75,9 @@ pub struct ExtractionJob {
     pub record_count: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether a job that failed or was cancelled may be tried again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_retryable: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -79,7 +79,7 @@ pub struct ReviewItem {
     pub pii_risk: u8,
     /// Why it waits, a sentence each.
     pub reasons: Vec<String>,
-    /// The text, at most 16 KiB of it.
+    /// The text, at most 16 KiB of it. Empty once it was rejected, or the record was forgotten or replaced.
     pub text: String,
     /// BLAKE3 of the whole text, in hex: a record whose text changes is reviewed again.
     pub digest: String,
@@ -93,6 +93,19 @@ pub struct ReviewItem {
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<Timestamp>,
+}
+
+impl ReviewItem {
+    /// The item without the record's text: once it was rejected, forgotten or replaced.
+    #[must_use]
+    pub fn without_text(self) -> Self {
+        Self { text: String::new(), metadata: None, ..self }
+    }
+
+    /// Whether it has no text of the record.
+    pub fn is_without_text(&self) -> bool {
+        self.text.is_empty() && self.metadata.is_none()
+    }
 }
 
 impl ReviewSubject {

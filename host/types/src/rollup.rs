@@ -115,7 +115,7 @@ impl Rollup {
         let key = |provider: &str, model: Option<&String>| RollupKey {
             day: TimeZone::UTC.to_datetime(operation.started_at).date(),
             binding_key: operation.binding_key.clone(),
-            agent_id: operation.scope.agent_id.clone(),
+            agent_id: operation.agent().cloned(),
             provider: provider.to_owned(),
             model: model.cloned(),
         };

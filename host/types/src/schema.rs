@@ -148,6 +148,11 @@ pub fn few(schema: &mut Schema) {
     set(schema, json!({ word: limits::MAX_FEW }));
 }
 
+/// What only answers have.
+pub fn read_only(schema: &mut Schema) {
+    set(schema, json!({ "readOnly": true }));
+}
+
 /// The kinds of hooks that the plan names. Others are carried by name.
 pub fn hook_kind(schema: &mut Schema) {
     let known =

@@ -44,7 +44,8 @@ pub enum SecretUse {
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SecretUseError {
     #[error(
-        "`{0}` does not say where a secret goes; write `header:NAME`, `header:NAME:WORD` for a word before it such as `Bearer`, `query:PARAMETER` or `body:/JSON/POINTER`"
+        "`{0}` does not say where a secret goes; write `header:NAME`, `header:NAME:WORD` for a word before it \
+         such as `Bearer`, `query:PARAMETER` or `body:/JSON/POINTER`"
     )]
     Kind(String),
     #[error("`{0}` is no name of a header; use 1 to 128 letters, digits and `-`")]

@@ -17,9 +17,6 @@ const MAX_LEG: f64 = 100.0;
 pub struct Config {
     /// The stemmer: an English name such as `english` or `german`, or `none`.
     pub language: String,
-    /// Whether agents of the company see what was written in another agent's scope. README.md explains when this is
-    /// needed.
-    pub shared_across_agents: bool,
     /// Days after which an item's recency is half of what it was.
     pub half_life_days: f64,
     /// The weights of the ranking.
@@ -28,12 +25,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            language: "english".to_owned(),
-            shared_across_agents: false,
-            half_life_days: 30.0,
-            weights: Weights::default(),
-        }
+        Self { language: "english".to_owned(), half_life_days: 30.0, weights: Weights::default() }
     }
 }
 
@@ -108,8 +100,6 @@ pub(crate) fn schema() -> String {
         "properties": {
             "language": {"enum": names, "default": default.language,
                 "description": "The stemmer: the language whose word forms count as one word"},
-            "sharedAcrossAgents": {"type": "boolean", "default": default.shared_across_agents,
-                "description": "Whether agents of the company see what was written in another agent's scope"},
             "halfLifeDays": {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_HALF_LIFE,
                 "default": default.half_life_days,
                 "description": "Days after which an item's recency is half of what it was"},

@@ -31,11 +31,12 @@ pub(crate) struct Item {
     /// RFC 3339: when it was written first, and last.
     pub(crate) created_at: String,
     pub(crate) updated_at: String,
-    /// The operation that wrote it last, and the event that it was captured for.
+    /// RFC 3339: from when on it is in no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<String>,
+    /// The operation that made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) operation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) hook_id: Option<String>,
     /// The other parts of a captured payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mime_type: Option<String>,
@@ -50,6 +51,8 @@ pub(crate) struct Item {
 pub(crate) struct Place {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) actor_agent_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) project_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,6 +72,7 @@ impl From<&Scope> for Place {
         let scope = scope.clone();
         Self {
             agent_id: scope.agent_id,
+            actor_agent_id: scope.actor_agent_id,
             project_id: scope.project_id,
             issue_id: scope.issue_id,
             run_id: scope.run_id,
@@ -93,6 +97,7 @@ impl Item {
             metadata: self.metadata.map(|metadata| Value::Object(metadata).to_string()),
             created_at: Some(self.created_at),
             updated_at: Some(self.updated_at),
+            expires_at: self.expires_at,
             ..Snippet::new(self.id, self.content)
         }
     }

@@ -82,7 +82,7 @@ impl Provider for CrossAgent {
         self.store.refresh()?;
         let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
         let wanted = members(filter.as_ref());
-        let seen = self.store.index.places.seen(&self.looking(&request.scope));
+        let seen = self.store.index.places.seen(&Asked::looking(&request.scope));
         let index = &self.store.index;
         let admitted = index
             .behind(request.cursor.as_deref())
@@ -108,8 +108,9 @@ impl Provider for CrossAgent {
         Ok(found.map(|item| item.into_snippet(&scope.company_id)).into())
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
         self.store.refresh()?;
+        let ForgetRequest { ids, scope, .. } = request;
         let (mut gone, mut outcomes): (Vec<Item>, _) = (Vec::new(), Vec::with_capacity(ids.len()));
         for id in ids {
             let is_new = !gone.iter().any(|item| item.id == id);
@@ -138,13 +139,16 @@ impl Correction for CrossAgent {
             return Err(Error::NotFound(format!("there is no record `{}` in this scope", request.id)));
         };
         item.content = write.text;
-        item.summary = write.summary.or(item.summary);
+        // A summary of the text before would keep what was corrected.
+        item.summary = write.summary;
         if let Some(metadata) = object("patch.record.metadata", write.metadata.as_deref())? {
             check("patch.record.metadata", &metadata)?;
             item.metadata = Some(metadata);
         }
+        item.source_ref = write.source.map(Into::into).or(item.source_ref);
+        item.created_at = write.created_at.unwrap_or(item.created_at);
+        item.expires_at = write.expires_at.or(item.expires_at);
         item.updated_at = now().to_string();
-        item.operation_id = Some(request.operation_id.clone());
         // The time of the last change is replaced.
         if let Some(said) = item.metadata.as_mut().and_then(|metadata| metadata.get_mut("updatedAt")) {
             *said = Value::String(item.updated_at.clone());
@@ -182,15 +186,11 @@ impl Explain for CrossAgent {
 }
 
 impl CrossAgent {
-    fn looking<'a>(&self, scope: &'a Scope) -> Asked<'a> {
-        Asked::looking(scope, self.config.shared_across_agents)
-    }
-
     /// An item that a scope may see.
     fn visible(&self, id: &str, scope: &Scope) -> Result<Option<Item>, Error> {
         let index = &self.store.index;
         match index.find(id) {
-            Some((_, known)) if index.places.sees(known.place, &self.looking(scope)) => self.store.item(id),
+            Some((_, known)) if index.places.sees(known.place, &Asked::looking(scope)) => self.store.item(id),
             _ => Ok(None),
         }
     }

@@ -4,7 +4,6 @@
 //! | --- | --- |
 //! | `i` 0 id | the item, JSON |
 //! | `p` 0 number | a page of the index |
-//! | `h` 0 hook id | the id of the item that was captured for that event |
 //! | `v` 0 id | the item's vector (`meaning.rs`) |
 //! | `j` 0 id | a job (`provider/jobs.rs`) |
 //! | `m` | the generation: a number that every change makes larger |
@@ -25,7 +24,7 @@ const GENERATION: &[u8] = b"m";
 const UNFINISHED: &[u8] = b"d";
 /// Bytes of one batch of items. The contract's limit is 16 MiB; pages and keys need the rest.
 const BATCH_BYTES: usize = 9 << 20;
-/// Items of one change, so that its writes fit one batch: each has at most three.
+/// Items of one change, so that its writes fit one batch: each has at most two.
 pub(crate) const CHANGE_ITEMS: usize = 1_000;
 /// Pages that are in memory at once while they are rewritten.
 const PAGES_AT_ONCE: usize = 48;
@@ -100,12 +99,6 @@ impl Store {
         serde_json::from_slice(&value).map(Some).map_err(|error| corrupt("an item", &error))
     }
 
-    /// The id of the item that was captured for an event.
-    pub(crate) fn captured_for(&self, hook_id: &str) -> Result<Option<String>, Error> {
-        let found = storage::get(key(b'h', hook_id))?;
-        found.map(|id| String::from_utf8(id).map_err(|error| corrupt("an event's item", &error))).transpose()
-    }
-
     /// Writes items and removes others, all or none; at most [`CHANGE_ITEMS`] in all, each id once.
     ///
     /// # Errors
@@ -132,9 +125,6 @@ impl Store {
             let value = serde_json::to_vec(item).map_err(|error| Error::internal(error.to_string()))?;
             bytes += value.len();
             batch.put_raw(key(b'i', &item.id), value);
-            if let Some(hook) = &item.hook_id {
-                batch.put_raw(key(b'h', hook), item.id.clone().into_bytes());
-            }
             // Its text may have changed.
             if self.index.find(&item.id).is_some() {
                 batch.delete_raw(key(b'v', &item.id));
@@ -147,9 +137,6 @@ impl Store {
         for item in gone {
             batch.delete_raw(key(b'i', &item.id));
             batch.delete_raw(key(b'v', &item.id));
-            if let Some(hook) = &item.hook_id {
-                batch.delete_raw(key(b'h', hook));
-            }
         }
         let entries = puts.iter().map(|item| Entry::of(item, &mut self.analyzer)).collect();
         let gone: Vec<&str> = gone.iter().map(|item| item.id.as_str()).collect();

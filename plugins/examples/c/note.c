@@ -69,6 +69,8 @@ snippet_t note_snippet(const note_t *note, text_t id, score_t score) {
   snippet.created_at.is_some = snippet.updated_at.is_some = true;
   snippet.created_at.val = field[NOTE_CREATED].val;
   snippet.updated_at.val = field[NOTE_UPDATED].val;
+  snippet.expires_at.is_some = field[NOTE_EXPIRES].is_some;
+  snippet.expires_at.val = field[NOTE_EXPIRES].val;
   snippet.source.is_some = note->source != NO_SOURCE;
   snippet.source.val = (source_t){
       .kind = note->source,

@@ -10,7 +10,6 @@
 #include "note.h"
 
 #define MARK "o/"
-#define HOOK "h/"
 #define RECORD "r/"
 #define UNSCORED ((score_t){.tag = PAPERCLIP_MEMORY_TYPES_SCORE_NONE})
 
@@ -65,7 +64,7 @@ static bytes_t marked(ids_t ids) {
   return (bytes_t){out.ptr, out.len};
 }
 
-// The answer to an earlier delivery of this operation or event; `ids->ptr` is NULL if there was none.
+// The answer to an earlier delivery of this operation; `ids->ptr` is NULL if there was none.
 static bool answered(bytes_t mark, ids_t *ids, error_t *error) {
   maybe_t value;
   if (!store_get(mark, &value, error)) return false;
@@ -89,20 +88,7 @@ static text_t new_id(text_t operation, uint32_t number) {
   return (text_t){out.ptr, out.len};
 }
 
-// The key of an event. It has the kind and the agent as well, because several events may use one run's id.
-static bytes_t hook_mark(const paperclip_memory_types_hook_context_t *hook, const scope_t *scope) {
-  buffer_t out = {0};
-  put(&out, HOOK, sizeof HOOK - 1);
-  put_number(&out, hook->hook_kind.tag, 1);
-  if (hook->hook_kind.tag == PAPERCLIP_MEMORY_TYPES_HOOK_KIND_OTHER) put_text(&out, hook->hook_kind.val.other);
-  put(&out, "", 1);
-  if (scope->agent_id.is_some) put_text(&out, scope->agent_id.val);
-  put(&out, "", 1);
-  put_text(&out, hook->hook_id);
-  return (bytes_t){out.ptr, out.len};
-}
-
-static bool keep(exports_paperclip_memory_provider_capture_request_t *request, bytes_t *marks, size_t count, ids_t *ids,
+static bool keep(exports_paperclip_memory_provider_capture_request_t *request, bytes_t mark, ids_t *ids,
                  error_t *error) {
   maybe_t text = request->payload.text.is_some ? request->payload.text : MAYBE(request->payload.object);
   maybe_t own = MAYBE(request->metadata), of_payload = MAYBE(request->payload.metadata);
@@ -117,11 +103,10 @@ static bool keep(exports_paperclip_memory_provider_capture_request_t *request, b
   note.field[NOTE_CREATED] = note.field[NOTE_UPDATED] = SOME(time);
   *ids = (ids_t){take(sizeof(text_t)), 1};
   ids->ptr[0] = new_id(request->operation_id, 0);
-  // One batch, so that after a crash either the note and its marks exist or neither.
-  write_t writes[3] = {writing(key(RECORD, ids->ptr[0]), note_encode(&note))};
+  // One batch, so that after a crash either the note and its mark exist or neither.
   bytes_t value = marked(*ids);
-  for (size_t n = 0; n < count; n++) writes[n + 1] = writing(marks[n], value);
-  bool is_kept = store_apply(writes, count + 1, error);
+  write_t writes[2] = {writing(key(RECORD, ids->ptr[0]), note_encode(&note)), writing(mark, value)};
+  bool is_kept = store_apply(writes, 2, error);
   paperclip_memory_storage_write_free(&writes[0]);
   free(value.ptr);
   free(merged.ptr);
@@ -133,15 +118,10 @@ bool exports_paperclip_memory_provider_capture(exports_paperclip_memory_provider
                                                exports_paperclip_memory_provider_capture_response_t *ret,
                                                exports_paperclip_memory_provider_error_t *err) {
   *ret = (exports_paperclip_memory_provider_capture_response_t){0};
-  bytes_t marks[2] = {key(MARK, request->operation_id)};
-  size_t count = 1;
-  if (request->hook.is_some) marks[count++] = hook_mark(&request->hook.val, &request->scope);
-  bool is_well = true;
-  for (size_t n = 0; n < count && is_well && ret->records.ptr == NULL; n++) {
-    is_well = answered(marks[n], &ret->records, err);
-  }
-  if (is_well && ret->records.ptr == NULL) is_well = keep(request, marks, count, &ret->records, err);
-  for (size_t n = 0; n < count; n++) free(marks[n].ptr);
+  bytes_t mark = key(MARK, request->operation_id);
+  bool is_well = answered(mark, &ret->records, err);
+  if (is_well && ret->records.ptr == NULL) is_well = keep(request, mark, &ret->records, err);
+  free(mark.ptr);
   exports_paperclip_memory_provider_capture_request_free(request);
   return is_well;
 }
@@ -153,7 +133,8 @@ static bool prepare(exports_paperclip_memory_provider_upsert_request_t *request,
   bytes_t place = key(RECORD, id);
   maybe_t old;
   if (!store_get(place, &old, error)) return free(place.ptr), false;
-  note_t note = note_of(&request->scope, request->source.is_some ? &request->source.val : NULL), before;
+  source_t *source = record->source.is_some ? &record->source.val : request->source.is_some ? &request->source.val : NULL;
+  note_t note = note_of(&request->scope, source), before;
   note.field[NOTE_TEXT] = SOME(record->text);
   note.field[NOTE_SUMMARY] = record->summary;
   note.field[NOTE_METADATA] = MAYBE(record->metadata);
@@ -164,6 +145,8 @@ static bool prepare(exports_paperclip_memory_provider_upsert_request_t *request,
     note.field[NOTE_CREATED] = before.field[NOTE_CREATED];
     is_well = note_is_visible(&before, &request->scope);
   }
+  if (record->created_at.is_some) note.field[NOTE_CREATED] = MAYBE(record->created_at);
+  if (record->expires_at.is_some) note.field[NOTE_EXPIRES] = MAYBE(record->expires_at);
   if (is_well) {
     *write = writing(place, note_encode(&note));
   } else {
@@ -228,11 +211,11 @@ bool exports_paperclip_memory_provider_get_record(exports_paperclip_memory_provi
   return is_well;
 }
 
-bool exports_paperclip_memory_provider_forget(exports_paperclip_memory_provider_list_record_id_t *ids,
-                                              exports_paperclip_memory_provider_scope_t *scope,
+bool exports_paperclip_memory_provider_forget(exports_paperclip_memory_provider_forget_request_t *request,
                                               exports_paperclip_memory_provider_forget_response_t *ret,
                                               exports_paperclip_memory_provider_error_t *err) {
   *ret = (exports_paperclip_memory_provider_forget_response_t){0};
+  const ids_t *ids = &request->ids;
   ret->outcomes.ptr = take(ids->len * sizeof *ret->outcomes.ptr);
   write_t *writes = take(ids->len * sizeof *writes);
   size_t count = 0;
@@ -244,7 +227,7 @@ bool exports_paperclip_memory_provider_forget(exports_paperclip_memory_provider_
     bool is_there = is_well && value.is_some;
     if (is_there) {
       note_t note = note_decode((bytes_t){value.val.ptr, value.val.len});
-      is_there = note_is_visible(&note, scope);
+      is_there = note_is_visible(&note, &request->scope);
       free(value.val.ptr);
     }
     // An id that occurs twice in one call is gone the second time.
@@ -266,7 +249,6 @@ bool exports_paperclip_memory_provider_forget(exports_paperclip_memory_provider_
   if (is_well) is_well = store_apply(writes, count, err);
   for (size_t n = 0; n < count; n++) free(writes[n].val.delete_.ptr);
   free(writes);
-  exports_paperclip_memory_provider_list_record_id_free(ids);
-  exports_paperclip_memory_provider_scope_free(scope);
+  exports_paperclip_memory_provider_forget_request_free(request);
   return is_well;
 }

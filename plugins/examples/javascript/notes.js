@@ -57,8 +57,8 @@ function partitionOf({ agentId, subjectId, namespace }) {
 }
 
 function snippet(id, note, score) {
-  const { text, summary, source, metadata, createdAt, updatedAt } = note;
-  return { id, text, score, summary, source, metadata, createdAt, updatedAt };
+  const { text, summary, source, metadata, createdAt, updatedAt, expiresAt } = note;
+  return { id, text, score, summary, source, metadata, createdAt, updatedAt, expiresAt, scope: undefined };
 }
 
 // Storage. Everything that lasts is in it: an instance may be dropped after any call.
@@ -109,20 +109,6 @@ function isAfter(id, last) {
 
 const operationMark = (operationId) => bytes(`o/${operationId}`);
 
-/** The key of an event. It has the kind and the agent as well, because several events may use one run's id. */
-function hookMark({ hookKind, hookId }, scope) {
-  return bytes(`h/${[hookKind.tag, hookKind.val ?? '', scope.agentId ?? '', hookId].join('\0')}`);
-}
-
-/** The answer to an earlier delivery of this operation or event. */
-function answered(marks) {
-  for (const mark of marks) {
-    const ids = read(mark);
-    if (ids !== undefined) return ids;
-  }
-  return undefined;
-}
-
 // The exported functions.
 
 function describe() {
@@ -148,8 +134,9 @@ function validateConfig(config) {
 }
 
 function capture({ operationId, scope, source, payload, hook, metadata }) {
-  const marks = [operationMark(operationId), ...(hook === undefined ? [] : [hookMark(hook, scope)])];
-  let ids = answered(marks);
+  // The answer to an earlier delivery of this operation.
+  const mark = operationMark(operationId);
+  let ids = read(mark);
   if (ids === undefined) {
     const text = payload.text ?? payload.object;
     if (text === undefined) {
@@ -166,26 +153,26 @@ function capture({ operationId, scope, source, payload, hook, metadata }) {
       updatedAt: time,
     };
     ids = [`${operationId}.0`];
-    // One batch, so that after a crash either the note and its marks exist or neither.
-    stored(storage.apply, [put(recordKey(ids[0]), note), ...marks.map((mark) => put(mark, ids))]);
+    // One batch, so that after a crash either the note and its mark exist or neither.
+    stored(storage.apply, [put(recordKey(ids[0]), note), put(mark, ids)]);
   }
   return { records: ids, jobs: [], usage: [] };
 }
 
 function upsertRecords({ operationId, scope, source, records }) {
   const mark = operationMark(operationId);
-  let ids = answered([mark]);
+  let ids = read(mark);
   if (ids === undefined) {
     const time = now();
     ids = records.map(({ id }, n) => id ?? `${operationId}.${n}`);
-    const writes = records.map(({ text, summary, metadata }, n) => {
+    const writes = records.map(({ text, summary, metadata, source: own, createdAt: since, expiresAt }, n) => {
       const old = read(recordKey(ids[n]));
       if (old !== undefined && !isVisible(old, scope)) {
         invalid(`records.${n}.id`, 'another agent, subject or namespace has this id; choose another one');
       }
-      const partition = partitionOf(scope);
-      const createdAt = old?.createdAt ?? time;
-      return put(recordKey(ids[n]), { text, summary, metadata, source, partition, createdAt, updatedAt: time });
+      const times = { createdAt: since ?? old?.createdAt ?? time, updatedAt: time, expiresAt };
+      const note = { text, summary, metadata, source: own ?? source, partition: partitionOf(scope), ...times };
+      return put(recordKey(ids[n]), note);
     });
     stored(storage.apply, [...writes, put(mark, ids)]);
   }
@@ -225,7 +212,7 @@ function getRecord(id, scope) {
   return { snippet: note && snippet(id, note, { tag: 'none' }), usage: [] };
 }
 
-function forget(ids, scope) {
+function forget({ ids, scope }) {
   const gone = new Set();
   const outcomes = ids.map((id) => {
     const isThere = !gone.has(id) && visible(id, scope) !== undefined;

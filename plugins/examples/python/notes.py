@@ -28,6 +28,7 @@ class Note:
     partition: list
     created_at: str
     updated_at: str
+    expires_at: Optional[str] = None
 
     def is_visible_in(self, scope: types.Scope) -> bool:
         """Whether a scope may see a note: it has no other value in a field that the note has set."""
@@ -37,7 +38,16 @@ class Note:
     def snippet(self, id: str, score: types.Score) -> types.Snippet:
         source = self.source and types.SourceRef(**{**self.source, "kind": types.SourceKind[self.source["kind"]]})
         return types.Snippet(
-            id, self.text, score, self.summary, source, self.metadata, self.created_at, self.updated_at
+            id=id,
+            text=self.text,
+            score=score,
+            summary=self.summary,
+            source=source,
+            metadata=self.metadata,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            expires_at=self.expires_at,
+            scope=None,
         )
 
 
@@ -126,23 +136,14 @@ def notes_of(scope: types.Scope) -> Iterator[tuple[str, Note]]:
             return
 
 
-def answered(marks: list[bytes]) -> Optional[list[str]]:
-    """The answer to an earlier delivery of this operation or event."""
-    for mark in marks:
-        value = stored(storage.get, mark)
-        if value is not None:
-            return json.loads(value)
-    return None
+def answered(mark: bytes) -> Optional[list[str]]:
+    """The answer to an earlier delivery of this operation."""
+    value = stored(storage.get, mark)
+    return None if value is None else json.loads(value)
 
 
 def operation_mark(operation_id: str) -> bytes:
     return b"o/" + operation_id.encode()
-
-
-def hook_mark(hook: types.HookContext, scope: types.Scope) -> bytes:
-    """The key of an event. It has the kind and the agent as well, because several events may use one run's id."""
-    kind = type(hook.hook_kind).__name__ + getattr(hook.hook_kind, "value", "")
-    return b"h/" + "\0".join([kind, scope.agent_id or "", hook.hook_id]).encode()
 
 
 class Provider(exports.Provider):
@@ -171,10 +172,8 @@ class Provider(exports.Provider):
             raise Err([provider.ConfigError("", complaint)])
 
     def capture(self, request: provider.CaptureRequest) -> provider.CaptureResponse:
-        marks = [operation_mark(request.operation_id)]
-        if request.hook:
-            marks.append(hook_mark(request.hook, request.scope))
-        ids = answered(marks)
+        mark = operation_mark(request.operation_id)
+        ids = answered(mark)
         if ids is None:
             text = request.payload.text if request.payload.text is not None else request.payload.object
             if text is None:
@@ -194,14 +193,13 @@ class Provider(exports.Provider):
                 updated_at=time,
             )
             ids = [f"{request.operation_id}.0"]
-            # One batch, so that after a crash either the note and its marks exist or neither.
-            writes = [put(record_key(ids[0]), vars(note)), *(put(mark, ids) for mark in marks)]
-            stored(storage.apply, writes)
+            # One batch, so that after a crash either the note and its mark exist or neither.
+            stored(storage.apply, [put(record_key(ids[0]), vars(note)), put(mark, ids)])
         return provider.CaptureResponse(ids, [], [])
 
     def upsert_records(self, request: provider.UpsertRequest) -> provider.UpsertResponse:
         mark = operation_mark(request.operation_id)
-        ids = answered([mark])
+        ids = answered(mark)
         if ids is None:
             ids, writes, time = [], [], now()
             for n, record in enumerate(request.records):
@@ -213,10 +211,11 @@ class Provider(exports.Provider):
                     text=record.text,
                     summary=record.summary,
                     metadata=record.metadata,
-                    source=source_of(request.source),
+                    source=source_of(record.source or request.source),
                     partition=partition_of(request.scope),
-                    created_at=old.created_at if old else time,
+                    created_at=record.created_at or (old.created_at if old else time),
                     updated_at=time,
+                    expires_at=record.expires_at,
                 )
                 writes.append(put(record_key(id), vars(note)))
                 ids.append(id)
@@ -253,10 +252,10 @@ class Provider(exports.Provider):
         note = get(id, scope)
         return provider.GetResponse(note.snippet(id, types.Score_None_()) if note else None, [])
 
-    def forget(self, ids: list[str], scope: types.Scope) -> provider.ForgetResponse:
+    def forget(self, request: provider.ForgetRequest) -> provider.ForgetResponse:
         gone, outcomes = set(), []
-        for id in ids:
-            is_there = id not in gone and get(id, scope) is not None
+        for id in request.ids:
+            is_there = id not in gone and get(id, request.scope) is not None
             effect = provider.ForgetEffect.HARD if is_there else provider.ForgetEffect.NOT_FOUND
             outcomes.append(provider.ForgetOutcome(id, effect))
             if is_there:

@@ -22,21 +22,13 @@ pub struct Config {
     pub max_characters: u32,
     /// The most tokens of a preamble's lists.
     pub token_budget: u32,
-    /// Whether a fact that one agent saved is visible to every agent that works for that user or in that workspace.
-    pub shared_across_agents: bool,
     /// Whether a fact that exists already is not written again.
     pub detect_duplicates: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            max_facts: 50,
-            max_characters: 200,
-            token_budget: 500,
-            shared_across_agents: false,
-            detect_duplicates: false,
-        }
+        Self { max_facts: 50, max_characters: 200, token_budget: 500, detect_duplicates: false }
     }
 }
 
@@ -75,10 +67,6 @@ pub(crate) fn schema() -> String {
             "maxFacts": number(default.max_facts, (1, MOST_FACTS), "The most facts of one user or one workspace"),
             "maxCharacters": number(default.max_characters, (1, MOST_CHARACTERS), "The longest fact, in characters"),
             "tokenBudget": number(default.token_budget, BUDGETS, "The most tokens of a preamble's lists"),
-            "sharedAcrossAgents": choice(
-                default.shared_across_agents,
-                "Whether a fact that one agent saved is visible to every agent that works for that user or in that workspace"
-            ),
             "detectDuplicates":
                 choice(default.detect_duplicates, "Whether a fact that exists already is not written again")
         }

@@ -32,7 +32,8 @@ pub(crate) struct Fact {
     pub(crate) updated: i64,
     /// Whether this provider made the id. Then a write with the same id is the same operation.
     pub(crate) has_own_id: bool,
-    pub(crate) hook: Option<String>,
+    /// From then on it is in no answer.
+    pub(crate) expires: Option<i64>,
     pub(crate) tokens: Tokens,
 }
 
@@ -98,6 +99,7 @@ impl Fact {
             metadata: self.metadata,
             created_at: time(self.created),
             updated_at: time(self.updated),
+            expires_at: self.expires.and_then(time),
             ..Snippet::new(self.id, self.text)
         }
     }
@@ -106,6 +108,11 @@ impl Fact {
 /// Microseconds since 1970, now.
 pub(crate) fn now() -> i64 {
     Timestamp::now().as_microsecond()
+}
+
+/// Microseconds since 1970, of a time in RFC 3339.
+pub(crate) fn micros(time: &str) -> Option<i64> {
+    time.parse().ok().map(Timestamp::as_microsecond)
 }
 
 fn time(micros: i64) -> Option<String> {

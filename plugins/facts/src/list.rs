@@ -170,7 +170,7 @@ mod tests {
             created: 0,
             updated: 0,
             has_own_id: true,
-            hook: None,
+            expires: None,
             tokens: Tokens { within: 1, last: 1 },
         }
     }
@@ -179,7 +179,7 @@ mod tests {
     fn a_concurrent_write_is_retried_on_the_new_value() {
         testing::reset(serde_json::json!({}));
         let scope = Scope { subject_id: Some("u".to_owned()), ..Scope::company("acme") };
-        let place = Place::of_write(&scope, None, false).unwrap();
+        let place = Place::of_write(&scope, None).unwrap();
         let key = place.key();
         let mut tries = 0;
         update(&key, &place, |list| {

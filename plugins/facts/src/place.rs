@@ -48,6 +48,8 @@ pub(crate) enum Owner {
     Project(String),
     /// A workspace: the scope's `namespace`, if it names no project.
     Namespace(String),
+    /// The company itself, if the scope names neither a user nor a workspace.
+    Company,
 }
 
 impl Owner {
@@ -86,28 +88,31 @@ pub(crate) struct Place {
 impl Place {
     /// The list that a write of this scope goes to. If the caller names a `kind`, as `save_memory` does, only that part
     /// of the scope counts. Otherwise the fact is the user's if the scope names a user, with all partitions of the
-    /// scope.
+    /// scope, and the company's if it names nobody.
     ///
     /// # Errors
-    /// If the scope names no owner.
-    pub(crate) fn of_write(scope: &Scope, kind: Option<Kind>, is_shared: bool) -> Result<Self, Error> {
-        let has_user = scope.subject_id.is_some() || scope.project_id.is_none() && scope.namespace.is_none();
-        let owner = match kind.unwrap_or(if has_user { Kind::User } else { Kind::Drive }) {
-            Kind::User => Owner::user(scope).ok_or_else(|| {
+    /// If the scope names no owner of the kind.
+    pub(crate) fn of_write(scope: &Scope, kind: Option<Kind>) -> Result<Self, Error> {
+        let named = kind.or(match () {
+            () if scope.subject_id.is_some() => Some(Kind::User),
+            () if scope.project_id.is_some() || scope.namespace.is_some() => Some(Kind::Drive),
+            () => scope.agent_id.as_ref().map(|_| Kind::User),
+        });
+        let owner = match named {
+            None => Ok(Owner::Company),
+            Some(Kind::User) => Owner::user(scope).ok_or_else(|| {
                 Error::invalid(
                     "scope.subjectId",
                     "is missing: a fact is about a user or of a workspace; name the one in `scope.subjectId` or the other \
                      in `scope.projectId`",
                 )
             }),
-            Kind::Drive => Owner::drive(scope).ok_or_else(|| {
+            Some(Kind::Drive) => Owner::drive(scope).ok_or_else(|| {
                 Error::invalid("scope.projectId", "is missing: it names the workspace of a fact with the scope `drive`")
             }),
         }?;
-        let is_own = matches!(owner, Owner::Agent(_));
-        let agent = scope.agent_id.clone().filter(|_| is_own || !is_shared);
         let namespace = scope.namespace.clone().filter(|_| kind != Some(Kind::User));
-        Ok(Self { owner, agent, namespace })
+        Ok(Self { owner, agent: scope.agent_id.clone(), namespace })
     }
 
     /// The storage key of the list.
@@ -119,17 +124,16 @@ impl Place {
     pub(crate) fn kind(&self) -> Kind {
         match self.owner {
             Owner::Subject(_) | Owner::Agent(_) => Kind::User,
-            Owner::Project(_) | Owner::Namespace(_) => Kind::Drive,
+            Owner::Project(_) | Owner::Namespace(_) | Owner::Company => Kind::Drive,
         }
     }
 
     /// Whether a scope sees the facts: it names their owner, or no owner at all, and has no other value in a partition.
-    pub(crate) fn is_seen_by(&self, scope: &Scope, is_shared: bool) -> bool {
+    pub(crate) fn is_seen_by(&self, scope: &Scope) -> bool {
         let named = Owner::named(scope);
         let fits = |own: &Option<String>, asked: &Option<String>| own.is_none() || asked.is_none() || own == asked;
-        let is_open = is_shared && !matches!(self.owner, Owner::Agent(_));
-        (named.is_empty() || named.contains(&self.owner))
-            && (is_open || fits(&self.agent, &scope.agent_id))
+        (named.is_empty() || self.owner == Owner::Company || named.contains(&self.owner))
+            && fits(&self.agent, &scope.agent_id)
             && fits(&self.namespace, &scope.namespace)
     }
 }
@@ -156,7 +160,7 @@ mod tests {
     }
 
     fn owner(scope: &Scope, kind: Option<Kind>) -> Owner {
-        Place::of_write(scope, kind, false).unwrap().owner
+        Place::of_write(scope, kind).unwrap().owner
     }
 
     #[test]
@@ -169,12 +173,13 @@ mod tests {
         assert_eq!(owner(&scope("a", "", "", "n"), None), Owner::Namespace("n".to_owned()));
         assert_eq!(owner(&scope("a", "", "p", ""), user), Owner::Agent("a".to_owned()));
         assert_eq!(owner(&scope("a", "", "", ""), None), Owner::Agent("a".to_owned()));
+        assert_eq!(owner(&scope("", "", "", ""), None), Owner::Company);
         for (scope, kind, field) in [
-            (scope("", "", "", ""), None, "scope.subjectId"),
+            (scope("", "", "", ""), user, "scope.subjectId"),
             (scope("", "", "p", ""), user, "scope.subjectId"),
             (scope("a", "u", "", ""), drive, "scope.projectId"),
         ] {
-            let error = Place::of_write(&scope, kind, false).unwrap_err();
+            let error = Place::of_write(&scope, kind).unwrap_err();
             assert!(
                 matches!(&error, Error::InvalidRequest(wrong) if wrong.field.as_deref() == Some(field)),
                 "{error:?}"
@@ -184,33 +189,35 @@ mod tests {
 
     #[test]
     fn scopes_that_name_the_owner_see_the_facts() {
-        let sees = |written: &Scope, kind, asked: &Scope, is_shared| {
-            Place::of_write(written, kind, is_shared).unwrap().is_seen_by(asked, is_shared)
-        };
-        let drive = Some(Kind::Drive);
+        let sees = |written: &Scope, kind, asked: &Scope| Place::of_write(written, kind).unwrap().is_seen_by(asked);
+        let (user, drive) = (Some(Kind::User), Some(Kind::Drive));
         let mine = scope("a", "u", "p", "");
-        assert!(sees(&mine, None, &mine, false) && sees(&mine, drive, &mine, false));
-        assert!(sees(&mine, None, &scope("a", "u", "other", ""), false), "a user's facts follow the user");
-        assert!(!sees(&mine, drive, &scope("a", "u", "other", ""), false), "and a workspace's do not");
-        assert!(!sees(&mine, drive, &scope("a", "u", "", ""), false));
-        assert!(!sees(&mine, None, &scope("a", "other", "p", ""), false));
-        assert!(sees(&mine, drive, &scope("a", "other", "p", ""), false), "members share the workspace's");
-        assert!(!sees(&mine, drive, &scope("b", "u", "p", ""), false), "agents are kept apart");
-        assert!(sees(&mine, drive, &scope("b", "u", "p", ""), true), "unless the binding says otherwise");
-        assert!(sees(&mine, None, &scope("", "", "", ""), false), "who names nobody sees all");
+        assert!(sees(&mine, None, &mine) && sees(&mine, drive, &mine));
+        assert!(sees(&mine, None, &scope("a", "u", "other", "")), "a user's facts follow the user");
+        assert!(!sees(&mine, drive, &scope("a", "u", "other", "")), "and a workspace's do not");
+        assert!(!sees(&mine, drive, &scope("a", "u", "", "")));
+        assert!(!sees(&mine, None, &scope("a", "other", "p", "")));
+        assert!(sees(&mine, drive, &scope("a", "other", "p", "")), "members share the workspace's");
+        assert!(!sees(&mine, drive, &scope("b", "u", "p", "")), "what is one agent's is that agent's");
+        let everybodys = scope("", "u", "p", "");
+        assert!(sees(&everybodys, drive, &scope("b", "u", "p", "")), "and the rest is everybody's");
+        assert!(sees(&mine, None, &scope("", "", "", "")), "who names nobody sees all");
         let own = scope("a", "", "", "");
-        assert!(sees(&own, None, &own, true));
-        assert!(sees(&own, None, &scope("a", "a", "", ""), false), "under whichever name");
-        assert!(!sees(&own, None, &scope("b", "", "", ""), true), "an agent's own facts are not shared");
+        assert!(sees(&own, None, &own));
+        assert!(sees(&own, None, &scope("a", "a", "", "")), "under whichever name");
+        assert!(!sees(&own, None, &scope("b", "", "", "")), "an agent's own facts are not shared");
+        for anybody in [&own, &mine, &scope("", "u", "", "n")] {
+            assert!(sees(&scope("", "", "", ""), None, anybody), "the company's facts are everybody's");
+        }
         let partitioned = scope("", "u", "", "n");
-        assert!(!sees(&partitioned, None, &scope("", "u", "", "m"), true));
-        assert!(sees(&partitioned, Some(Kind::User), &scope("", "u", "", "m"), true), "save_memory narrows");
-        assert!(sees(&scope("", "", "", "n"), None, &scope("", "", "p", "n"), true), "beside a project's");
+        assert!(!sees(&partitioned, None, &scope("", "u", "", "m")));
+        assert!(sees(&partitioned, user, &scope("", "u", "", "m")), "save_memory narrows");
+        assert!(sees(&scope("", "", "", "n"), None, &scope("", "", "p", "n")), "beside a project's");
     }
 
     #[test]
     fn lists_of_other_owners_have_other_keys() {
-        let key = |scope: &Scope| Place::of_write(scope, None, false).unwrap().key();
+        let key = |scope: &Scope| Place::of_write(scope, None).unwrap().key();
         let scopes = [
             scope("", "x", "", ""),
             scope("x", "", "", ""),

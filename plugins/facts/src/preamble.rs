@@ -132,7 +132,7 @@ mod tests {
             created: 0,
             updated: 0,
             has_own_id: true,
-            hook: None,
+            expires: None,
             tokens: Tokens::of(&line(text)),
         }
     }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use memhost_sdk::types::{
     CaptureRequest, CaptureResponse, ConfigError, ContextBundle, Continuation, CorrectRequest, CorrectResponse,
-    Description, Error, ForgetEffect, ForgetOutcome, ForgetResponse, GetResponse, Intent, ListPage, ListRequest,
-    Permission, ProfileResponse, QueryRequest, RecordId, Scope, Score, Snippet, UpsertRequest, UpsertResponse,
+    Description, Error, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, GetResponse, Intent, ListPage,
+    ListRequest, Permission, ProfileResponse, QueryRequest, RecordId, Scope, Score, Snippet, UpsertRequest,
+    UpsertResponse,
 };
 use memhost_sdk::{Correction, Profile, Provider};
 use serde_json::{Map, Value};
@@ -70,7 +71,7 @@ impl Provider for Facts {
             return Ok(ContextBundle { snippets, profile_summary: text, usage: Vec::new() });
         }
         let mut found: Vec<(f64, Fact)> = Vec::new();
-        for (_, list) in self.lists(&request.scope)? {
+        for (_, list) in Self::lists(&request.scope)? {
             let facts = list.facts.into_iter().filter(|fact| matches(fact.metadata.as_deref(), &filter));
             found.extend(facts.filter_map(|fact| Some((share(&request.query, &fact.text)?, fact))));
         }
@@ -85,7 +86,7 @@ impl Provider for Facts {
         let after = request.cursor.as_deref().map(read_cursor).transpose()?;
         let mut items = Vec::new();
         let mut last = None;
-        for (key, list) in self.lists(&request.scope)? {
+        for (key, list) in Self::lists(&request.scope)? {
             for fact in list.facts {
                 let place = (key.clone(), fact.number);
                 if after.as_ref().is_some_and(|after| place <= *after) || !matches(fact.metadata.as_deref(), &filter) {
@@ -103,15 +104,16 @@ impl Provider for Facts {
     }
 
     fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        let facts = self.find(&id, &scope)?.map(|(_, list)| list.facts).unwrap_or_default();
+        let facts = Self::find(&id, &scope)?.map(|(_, list)| list.facts).unwrap_or_default();
         let found = facts.into_iter().find(|fact| fact.id == id);
         Ok(found.map(|fact| fact.into_snippet(&scope.company_id)).into())
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
+        let ForgetRequest { ids, scope, .. } = request;
         let mut asked: BTreeMap<Vec<u8>, (Place, HashSet<&str>)> = BTreeMap::new();
         for id in &ids {
-            if let Some((key, list)) = self.find(id, &scope)? {
+            if let Some((key, list)) = Self::find(id, &scope)? {
                 asked.entry(key).or_insert_with(|| (list.place, HashSet::new())).1.insert(id);
             }
         }
@@ -148,14 +150,18 @@ impl Profile for Facts {
 
 impl Facts {
     /// The lists that a scope sees, in the order of their keys.
-    fn lists(&self, scope: &Scope) -> Result<Vec<(Vec<u8>, List)>, Error> {
+    fn lists(scope: &Scope) -> Result<Vec<(Vec<u8>, List)>, Error> {
         let named = Owner::named(scope);
-        let prefixes = if named.is_empty() { vec![LISTS.to_vec()] } else { named.iter().map(Owner::prefix).collect() };
+        let company = Owner::Company;
+        let prefixes = match named.is_empty() {
+            true => vec![LISTS.to_vec()],
+            false => named.iter().chain([&company]).map(Owner::prefix).collect(),
+        };
         let mut found = Vec::new();
         for prefix in prefixes {
             for entry in below(prefix) {
                 let (key, list) = entry?;
-                if list.place.is_seen_by(scope, self.config.shared_across_agents) {
+                if list.place.is_seen_by(scope) {
                     found.push((key, list));
                 }
             }
@@ -164,14 +170,15 @@ impl Facts {
         Ok(found)
     }
 
-    /// All facts of the owners that the scope names, as far as they fit. A scope that names no owner has no preamble,
-    /// because it would mix the facts of all users and workspaces.
+    /// All facts of the owners that the scope names, as far as they fit; of a scope that names no owner, those of the
+    /// whole company, because all facts would mix those of all users and workspaces.
     fn preamble(&self, scope: &Scope, filter: &Map<String, Value>) -> Result<Preamble, Error> {
-        if Owner::named(scope).is_empty() {
-            return Ok(Preamble::default());
-        }
+        let is_open = Owner::named(scope).is_empty();
         let mut facts = Vec::new();
-        for (_, list) in self.lists(scope)? {
+        for (_, list) in Self::lists(scope)? {
+            if is_open && list.place.owner != Owner::Company {
+                continue;
+            }
             let kind = list.place.kind();
             let own = list.facts.into_iter().filter(|fact| matches(fact.metadata.as_deref(), filter));
             facts.extend(own.map(|fact| (kind, fact)));
@@ -188,8 +195,8 @@ impl Facts {
     }
 
     /// The list of a fact that a scope sees.
-    pub(crate) fn find(&self, id: &str, scope: &Scope) -> Result<Option<(Vec<u8>, List)>, Error> {
-        Ok(holder(id)?.filter(|(_, list)| list.place.is_seen_by(scope, self.config.shared_across_agents)))
+    pub(crate) fn find(id: &str, scope: &Scope) -> Result<Option<(Vec<u8>, List)>, Error> {
+        Ok(holder(id)?.filter(|(_, list)| list.place.is_seen_by(scope)))
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::config::Config;
-use crate::fact::{By, line};
+use crate::fact::{By, Source, line, micros};
 use crate::place::Kind;
 use crate::tokens::Tokens;
 
@@ -24,6 +24,10 @@ pub(crate) struct Draft {
     /// The kind of list that it goes to, if the request says so.
     pub(crate) kind: Option<Kind>,
     pub(crate) tokens: Tokens,
+    pub(crate) source: Option<Source>,
+    /// Microseconds since 1970.
+    pub(crate) created: Option<i64>,
+    pub(crate) expires: Option<i64>,
 }
 
 impl Draft {
@@ -61,7 +65,7 @@ impl Draft {
             },
         };
         let by = match members.get("source") {
-            None | Some(Value::Null) if scope.agent_id.is_some() => By::Ai,
+            None | Some(Value::Null) if scope.agent_id.is_some() || scope.actor_agent_id.is_some() => By::Ai,
             None | Some(Value::Null) => By::User,
             Some(Value::String(source)) if source == "ai" => By::Ai,
             Some(Value::String(source)) if source == "user" => By::User,
@@ -70,7 +74,17 @@ impl Draft {
             }
         };
         let tokens = Tokens::of(&line(&write.text));
-        Ok(Self { text: write.text, summary: write.summary, metadata: write.metadata, by, kind, tokens })
+        Ok(Self {
+            text: write.text,
+            summary: write.summary,
+            metadata: write.metadata,
+            by,
+            kind,
+            tokens,
+            source: write.source.map(Source::from),
+            created: write.created_at.as_deref().and_then(micros),
+            expires: write.expires_at.as_deref().and_then(micros),
+        })
     }
 
     /// Whether another text is the same, except for case, blanks and a full stop.

@@ -40,13 +40,12 @@ impl Facts {
             return Err(Error::invalid("payload.text", "is missing; a fact is one sentence"));
         };
         let metadata = merged(request.payload.metadata, request.metadata)?;
-        let write = RecordWrite { id: None, text, summary: None, metadata };
+        let write = RecordWrite { text, metadata, ..RecordWrite::default() };
         let draft = Draft::of(&self.config, &request.scope, "payload.", write)?;
-        let target = self.target(&request.scope, &draft)?;
-        let hook = request.hook.map(|hook| hook.hook_id);
+        let target = Self::target(&request.scope, &draft)?;
         let writes = with_ids(&target, &request.operation_id, vec![(None, draft)], |_| None)?;
         let source = Source::from(request.source);
-        Ok(self.write(&target, &writes, Some(&source), hook.as_deref())?.into())
+        Ok(self.write(&target, &writes, Some(&source))?.into())
     }
 
     /// Writes facts unchanged, all of them to one list.
@@ -58,8 +57,8 @@ impl Facts {
             let id = record.id.take();
             let draft = Draft::of(&self.config, &request.scope, &at, record)?;
             let own = match &id {
-                Some(id) => self.target_of(&request.scope, &draft, &at, id)?,
-                None => self.target(&request.scope, &draft)?,
+                Some(id) => Self::target_of(&request.scope, &draft, &at, id)?,
+                None => Self::target(&request.scope, &draft)?,
             };
             match &target {
                 Some(target) if target.key != own.key => {
@@ -77,7 +76,7 @@ impl Facts {
         let Some(target) = target else { return Ok(Vec::new().into()) };
         let writes = with_ids(&target, &request.operation_id, drafts, Some)?;
         let source = request.source.map(Source::from);
-        Ok(self.write(&target, &writes, source.as_ref(), None)?.into())
+        Ok(self.write(&target, &writes, source.as_ref())?.into())
     }
 
     /// Replaces the text of a fact.
@@ -88,7 +87,7 @@ impl Facts {
         let gone = || Error::NotFound(format!("there is no fact `{}` in this scope", request.id));
         let has_metadata = record.metadata.is_some();
         let draft = Draft::of(&self.config, &request.scope, "patch.record.", record)?;
-        let (key, List { place, .. }) = self.find(&request.id, &request.scope)?.ok_or_else(gone)?;
+        let (key, List { place, .. }) = Self::find(&request.id, &request.scope)?.ok_or_else(gone)?;
         same_kind(&draft, &place, "patch.record.")?;
         let updated = now();
         update(&key, &place, |list| {
@@ -96,9 +95,13 @@ impl Facts {
             fact.text.clone_from(&draft.text);
             fact.tokens = draft.tokens;
             fact.updated = updated;
-            if draft.summary.is_some() {
-                fact.summary.clone_from(&draft.summary);
+            fact.created = draft.created.unwrap_or(fact.created);
+            fact.expires = draft.expires.or(fact.expires);
+            if draft.source.is_some() {
+                fact.source.clone_from(&draft.source);
             }
+            // A summary of the text before would keep what was corrected.
+            fact.summary.clone_from(&draft.summary);
             if has_metadata {
                 fact.metadata.clone_from(&draft.metadata);
                 fact.by = draft.by;
@@ -108,15 +111,15 @@ impl Facts {
         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
     }
 
-    fn target(&self, scope: &Scope, draft: &Draft) -> Result<Target, Error> {
-        let place = Place::of_write(scope, draft.kind, self.config.shared_across_agents)?;
+    fn target(scope: &Scope, draft: &Draft) -> Result<Target, Error> {
+        let place = Place::of_write(scope, draft.kind)?;
         Ok(Target { key: place.key(), place })
     }
 
     /// The list of an existing fact, else the one where it would be created.
-    fn target_of(&self, scope: &Scope, draft: &Draft, at: &str, id: &str) -> Result<Target, Error> {
-        let Some((key, list)) = holder(id)? else { return self.target(scope, draft) };
-        if !list.place.is_seen_by(scope, self.config.shared_across_agents) {
+    fn target_of(scope: &Scope, draft: &Draft, at: &str, id: &str) -> Result<Target, Error> {
+        let Some((key, list)) = holder(id)? else { return Self::target(scope, draft) };
+        if !list.place.is_seen_by(scope) {
             return Err(taken(at, id));
         }
         same_kind(draft, &list.place, at)?;
@@ -124,13 +127,7 @@ impl Facts {
     }
 
     /// Writes to one list, all or nothing.
-    fn write(
-        &self,
-        target: &Target,
-        writes: &[Write],
-        source: Option<&Source>,
-        hook: Option<&str>,
-    ) -> Result<Vec<RecordId>, Error> {
+    fn write(&self, target: &Target, writes: &[Write], source: Option<&Source>) -> Result<Vec<RecordId>, Error> {
         let mut claimed = HashSet::new();
         let mut refused = None;
         for (number, write) in writes.iter().enumerate() {
@@ -142,29 +139,18 @@ impl Facts {
         }
         let written = match refused {
             Some(error) => Err(error),
-            None => update(&target.key, &target.place, |list| self.put(list, writes, source, hook)),
+            None => update(&target.key, &target.place, |list| self.put(list, writes, source)),
         };
-        // Ids that were not needed: the event or the fact was known, or nothing was written.
+        // Ids that were not needed: the fact was known, or nothing was written.
         let kept: HashSet<&RecordId> = written.iter().flatten().collect();
         release(claimed.iter().filter(|id| !kept.contains(id)).map(String::as_str))?;
         written
     }
 
-    fn put(
-        &self,
-        list: &mut List,
-        writes: &[Write],
-        source: Option<&Source>,
-        hook: Option<&str>,
-    ) -> Result<Vec<RecordId>, Error> {
+    fn put(&self, list: &mut List, writes: &[Write], source: Option<&Source>) -> Result<Vec<RecordId>, Error> {
         let (before, at) = (list.facts.len(), now());
         let mut ids = Vec::with_capacity(writes.len());
         for Write { id, has_own_id, draft } in writes {
-            let known = hook.and_then(|hook| list.facts.iter().find(|fact| fact.hook.as_deref() == Some(hook)));
-            if let Some(known) = known {
-                ids.push(known.id.clone());
-                continue;
-            }
             let present = list.fact(id);
             if *has_own_id && present.is_some() {
                 ids.push(id.clone());
@@ -182,12 +168,12 @@ impl Facts {
                 text: draft.text.clone(),
                 summary: draft.summary.clone(),
                 metadata: draft.metadata.clone(),
-                source: source.cloned(),
+                source: draft.source.as_ref().or(source).cloned(),
                 by: draft.by,
-                created: present.map_or(at, |fact| fact.created),
+                created: draft.created.or_else(|| Some(present?.created)).unwrap_or(at),
                 updated: at,
                 has_own_id: *has_own_id,
-                hook: hook.map(str::to_owned).or_else(|| present?.hook.clone()),
+                expires: draft.expires,
                 tokens: draft.tokens,
             };
             match list.fact_mut(id) {

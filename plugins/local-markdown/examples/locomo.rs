@@ -77,6 +77,7 @@ fn measure(conversation: &Value, ranking: &Value, sums: &mut BTreeMap<u64, Sums>
                 top_k: TOP as u32,
                 intent: Intent::Answer,
                 metadata_filter: None,
+                token_budget: None,
             })
             .unwrap();
         let is_hit: Vec<bool> = found.snippets.iter().map(|hit| evidence.contains(&turns[&hit.id])).collect();
@@ -125,7 +126,6 @@ fn load(provider: &mut LocalMarkdown, conversation: &Value) -> HashMap<String, S
                 },
                 hook: Some(HookContext {
                     hook_kind: HookKind::ManualCapture,
-                    hook_id: name.to_owned(),
                     triggered_at: at.clone(),
                     actor_agent_id: None,
                     heartbeat_run_id: None,

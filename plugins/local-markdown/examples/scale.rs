@@ -50,8 +50,8 @@ fn main() {
         let write = |n: usize, random: &mut SplitMix| RecordWrite {
             id: Some(format!("record-{batch}-{n}")),
             text: random.text(WORDS),
-            summary: None,
             metadata: Some(json!({"speaker": format!("name{}", n % 7)}).to_string()),
+            ..RecordWrite::default()
         };
         let records = (0..BATCH).map(|n| write(n, &mut random)).collect();
         let scope = Scope { session_key: Some(format!("session-{}", batch * 10)), ..testing::scope() };

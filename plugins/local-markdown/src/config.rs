@@ -10,8 +10,6 @@ use serde_json::{Map, Value, json};
 pub struct Config {
     /// The stemmer: an English name such as `english` or `german`, or `none`.
     pub language: Language,
-    /// Whether agents of the company see each other's records.
-    pub shared_across_agents: bool,
     /// Whether a write waits until its file is on the disk. Without it a power failure may lose the last writes; a
     /// crash of the host never does.
     pub durable: bool,
@@ -21,7 +19,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { language: Language::English, shared_across_agents: false, durable: true, ranking: Ranking::default() }
+        Self { language: Language::English, durable: true, ranking: Ranking::default() }
     }
 }
 
@@ -153,11 +151,6 @@ pub(crate) fn schema() -> String {
                 "enum": LANGUAGES,
                 "default": default.language,
                 "description": "Which stemmer finds other forms of a word; a change rebuilds the index"
-            },
-            "sharedAcrossAgents": {
-                "type": "boolean",
-                "default": default.shared_across_agents,
-                "description": "Whether agents of the company see each other's records"
             },
             "durable": {
                 "type": "boolean",

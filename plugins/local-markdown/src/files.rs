@@ -4,6 +4,6 @@ mod names;
 mod transaction;
 mod tree;
 
-pub(crate) use names::new_path;
+pub(crate) use names::{new_path, renamed};
 pub(crate) use transaction::Write;
 pub(crate) use tree::{Files, Stamp, folder};

@@ -16,7 +16,7 @@ use crate::config::{Config, schema};
 use crate::index::{Partition, matches, partition};
 use crate::library::Library;
 use crate::rank::Scratch;
-use crate::record::Record;
+use crate::record::{Record, source_fields};
 use request::object;
 use snippet::snippet;
 
@@ -117,8 +117,9 @@ impl Provider for LocalMarkdown {
         Ok(record.map(|record| snippet(&id, record, &scope.company_id)).into())
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
         self.library.refresh()?;
+        let ForgetRequest { ids, scope, .. } = request;
         let mut docs = Vec::new();
         let mut outcomes = Vec::with_capacity(ids.len());
         for id in ids {
@@ -149,7 +150,13 @@ impl Correction for LocalMarkdown {
         record.text = write.text;
         record.front.id = Some(request.id.clone());
         record.front.updated_at = Some(self.library.now().to_string());
-        record.front.summary = write.summary.or(record.front.summary);
+        // A summary of the text before would keep what was corrected.
+        record.front.summary = write.summary;
+        record.front.created_at = write.created_at.or(record.front.created_at);
+        record.front.expires_at = write.expires_at.or(record.front.expires_at);
+        if let Some(source) = &write.source {
+            record.front.source = source_fields(source);
+        }
         if write.metadata.is_some() {
             record.front.metadata = object("patch.record.metadata", write.metadata.as_deref())?;
         }
@@ -205,8 +212,6 @@ impl LocalMarkdown {
         let fits = |of_record: &Option<String>, of_scope: &Option<String>| {
             of_record.is_none() || of_scope.is_none() || of_record == of_scope
         };
-        (self.config.shared_across_agents || fits(agent, &scope.agent_id))
-            && fits(subject, &scope.subject_id)
-            && fits(namespace, &scope.namespace)
+        fits(agent, &scope.agent_id) && fits(subject, &scope.subject_id) && fits(namespace, &scope.namespace)
     }
 }

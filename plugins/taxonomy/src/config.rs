@@ -19,8 +19,6 @@ pub struct Config {
     pub reject_below: f64,
     /// What happens to raw personal data.
     pub pii: Pii,
-    /// Whether user memory that has a `subjectId` is seen by all agents that work for that subject.
-    pub share_user_memory: bool,
     /// How long a `todo` lives.
     pub todo: TodoLife,
     /// How a `fact` ages.
@@ -35,7 +33,6 @@ impl Default for Config {
             thresholds: BTreeMap::new(),
             reject_below: 0.5,
             pii: Pii::Pending,
-            share_user_memory: false,
             todo: TodoLife::default(),
             fact: FactLife::default(),
             hypothesis: HypothesisLife::default(),
@@ -156,8 +153,6 @@ pub(crate) fn schema() -> String {
                 "description": "Extracted candidates below this confidence are dropped"},
             "pii": {"enum": ["pending", "redact"], "default": default.pii,
                 "description": "Whether an item with raw personal data waits for a person or is redacted at once"},
-            "shareUserMemory": {"type": "boolean", "default": default.share_user_memory,
-                "description": "Whether user memory with a subject is seen by all agents that work for that subject"},
             "todo": object("How long a todo lives", json!({
                 "defaultDays": days(1, default.todo.default_days, "Days that one without a date lives"),
                 "graceDays": days(0, default.todo.grace_days, "Days that one is shown behind its date")})),

@@ -4,7 +4,7 @@ use memhost_sdk::types::CaptureRequest;
 use sha2::{Digest, Sha256};
 
 use crate::kind::Kind;
-use crate::place::{Place, hook_name};
+use crate::place::Place;
 
 /// 128 bits of a hash over the parts. Each part is preceded by its length, so that no two lists of parts are one.
 fn hash(parts: &[&str]) -> String {
@@ -14,18 +14,6 @@ fn hash(parts: &[&str]) -> String {
         hasher.update(part.as_bytes());
     }
     hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The identity of a captured event: its hook, or else its operation. Several kinds of events and several agents may
-/// use one hook id, so kind and agent are included.
-pub(crate) fn event(request: &CaptureRequest) -> String {
-    match &request.hook {
-        Some(hook) => {
-            let agent = request.scope.agent_id.as_deref().unwrap_or_default();
-            hash(&["hook", &hook.hook_id, &hook_name(&hook.hook_kind), agent])
-        }
-        None => hash(&["operation", &request.operation_id]),
-    }
 }
 
 /// The id of a record that an operation writes without one.
@@ -62,7 +50,7 @@ pub(crate) fn decision(parts: &[&str]) -> String {
 
 /// The id of the job of a capture.
 pub(crate) fn job(request: &CaptureRequest) -> String {
-    format!("job-{}", event(request))
+    format!("job-{}", hash(&["operation", &request.operation_id]))
 }
 
 #[cfg(test)]

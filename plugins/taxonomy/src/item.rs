@@ -5,7 +5,7 @@ use memhost_sdk::types::{Scope, Score, Snippet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kind::{Group, Kind};
+use crate::kind::Kind;
 use crate::pii;
 use crate::place::{Place, Source};
 
@@ -136,18 +136,17 @@ impl Item {
             metadata: Some(Value::Object(self.shown()).to_string()),
             created_at: Some(self.created_at.to_string()),
             updated_at: Some(self.updated_at.to_string()),
+            expires_at: self.expires_at.map(|end| end.to_string()),
             ..Snippet::new(self.id.clone(), self.text.clone())
         }
     }
 
-    /// Whether a scope may see it: by the contract's partitions, and for project-scoped kinds by the project. With
-    /// `shareUserMemory`, user memory with a subject is visible to all agents for that subject.
-    pub(crate) fn is_visible(&self, scope: &Scope, share_user_memory: bool) -> bool {
+    /// Whether a scope may see it: by the contract's partitions, and for project-scoped kinds by the project.
+    pub(crate) fn is_visible(&self, scope: &Scope) -> bool {
         let fits = |of_item: &Option<String>, of_scope: &Option<String>| {
             of_item.is_none() || of_scope.is_none() || of_item == of_scope
         };
-        let follows_subject = share_user_memory && self.kind.group() == Group::User && self.place.subject.is_some();
-        (follows_subject || fits(&self.place.agent, &scope.agent_id))
+        fits(&self.place.agent, &scope.agent_id)
             && fits(&self.place.subject, &scope.subject_id)
             && fits(&self.place.namespace, &scope.namespace)
             && (!self.kind.is_project_scoped() || fits(&self.place.project, &scope.project_id))

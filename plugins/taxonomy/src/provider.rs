@@ -101,7 +101,7 @@ impl Provider for Taxonomy {
         let now = now();
         let fits = |held: &&Held| {
             held.item.counts(now)
-                && held.item.is_visible(&request.scope, self.config.share_user_memory)
+                && held.item.is_visible(&request.scope)
                 && filter.as_ref().is_none_or(|filter| matches(&held.item, filter))
         };
         self.page(&request.scope, request.cursor.as_deref(), request.limit, fits)
@@ -114,8 +114,9 @@ impl Provider for Taxonomy {
         Ok(item.map(|item| item.snippet(Score::None, &scope.company_id)).into())
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
         self.store.refresh()?;
+        let ForgetRequest { ids, scope, .. } = request;
         let (mut gone, mut outcomes) = (Vec::new(), Vec::with_capacity(ids.len()));
         for id in ids {
             let effect = match self.visible(&id, &scope).filter(|_| !gone.contains(&id)) {
@@ -155,7 +156,8 @@ impl Correction for Taxonomy {
                     Some(Value::Object(kept).to_string())
                 }
             };
-            let write = RecordWrite { metadata, summary: write.summary.or(before.summary), ..write };
+            // A summary of the text before would keep what was corrected.
+            let write = RecordWrite { metadata, ..write };
             let writing = Writing {
                 config: &self.config,
                 operation: &request.operation_id,
@@ -163,8 +165,11 @@ impl Correction for Taxonomy {
                 source: before.source.as_ref(),
                 now,
             };
+            let has_time = write.created_at.is_some();
             let mut item = write::item(&writing, request.id.clone(), write, "patch.record")?;
-            item.created_at = before.created_at;
+            if !has_time {
+                item.created_at = before.created_at;
+            }
             self.store.write(Batch::new(), vec![item], &[])?;
         }
         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
@@ -192,9 +197,7 @@ impl Profile for Taxonomy {
 impl Taxonomy {
     /// An item that a scope may see, whatever its status.
     fn visible(&self, id: &str, scope: &Scope) -> Option<&Item> {
-        self.store
-            .get(id)
-            .filter(|item| item.status != Status::Rejected && item.is_visible(scope, self.config.share_user_memory))
+        self.store.get(id).filter(|item| item.status != Status::Rejected && item.is_visible(scope))
     }
 
     /// Writes records, all or none, and answers their ids. `field` is their place in the request.
@@ -210,10 +213,11 @@ impl Taxonomy {
         let writing = Writing { config: &self.config, operation, place: &place, source, now };
         let (mut items, mut ids): (Vec<Item>, Vec<RecordId>) = (Vec::new(), Vec::new());
         for (number, record) in records.into_iter().enumerate() {
+            let (is_own, has_time) = (record.id.is_none(), record.created_at.is_some());
             let id = record.id.clone().unwrap_or_else(|| id::written(operation, number));
             let field = format!("{field}.{number}");
             let before = self.store.get(&id);
-            if before.is_some_and(|item| !item.is_visible(scope, self.config.share_user_memory)) {
+            if before.is_some_and(|item| !item.is_visible(scope)) {
                 return Err(Error::invalid(
                     &format!("{field}.id"),
                     format!("`{id}` is the id of a record that this scope may not see; choose another id"),
@@ -222,10 +226,12 @@ impl Taxonomy {
             let mut item = write::item(&writing, id.clone(), record, &field)?;
             ids.push(id);
             // The same operation again: later changes of its records stay, such as a person's decision.
-            if before.is_some_and(|item| item.operation == operation) {
+            if before.is_some_and(|item| is_own || item.operation == operation) {
                 continue;
             }
-            item.created_at = before.map_or(now, |item| item.created_at);
+            if !has_time {
+                item.created_at = before.map_or(now, |item| item.created_at);
+            }
             // If an id occurs twice, the later record wins.
             match items.iter_mut().find(|other| other.id == item.id) {
                 Some(other) => *other = item,

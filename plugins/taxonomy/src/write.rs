@@ -52,6 +52,10 @@ pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &st
     if let Some((row, at)) = excluded(&offered) {
         return Err(Error::invalid(&format!("{field}.{at}"), row.message()));
     }
+    let time = |member: &str, text: Option<String>| -> Result<Option<Timestamp>, Error> {
+        let parsed = text.map(|text| text.parse()).transpose();
+        parsed.map_err(|error| Error::invalid(&format!("{field}.{member}"), format!("is not a time: {error}")))
+    };
     let item = Item {
         id,
         kind: Kind::Note,
@@ -63,12 +67,12 @@ pub(crate) fn item(writing: &Writing, id: String, write: RecordWrite, field: &st
         tags: Vec::new(),
         extracted: None,
         place: writing.place.clone(),
-        source: writing.source.cloned(),
+        source: write.source.as_ref().map(Source::from).or_else(|| writing.source.cloned()),
         metadata: None,
         operation: writing.operation.to_owned(),
-        created_at: writing.now,
+        created_at: time("createdAt", write.created_at)?.unwrap_or(writing.now),
         updated_at: writing.now,
-        expires_at: None,
+        expires_at: time("expiresAt", write.expires_at)?,
         decision: None,
     };
     let mut item = match metadata {

@@ -5,7 +5,7 @@ use memhost_sdk::{Provider, types::*};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A note as it is stored, under its partition and its id.
+/// A note as it is stored, under its id.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Note {
@@ -13,12 +13,27 @@ pub struct Note {
     pub text: String,
     /// It waits for a person and is not found.
     pub pending: bool,
+    /// The agent, the subject and the namespace that it was written for.
+    partition: [Option<String>; 3],
     summary: Option<String>,
     metadata: Option<String>,
     source: Option<SourceRef>,
 }
 
 impl Note {
+    /// A note of a scope.
+    pub fn of(scope: &Scope, text: impl Into<String>) -> Self {
+        let partition = [scope.agent_id.clone(), scope.subject_id.clone(), scope.namespace.clone()];
+        Self { text: text.into(), partition, ..Self::default() }
+    }
+
+    /// Whether the scope has no other agent, subject or namespace than the note was written for.
+    pub fn is_visible_in(&self, scope: &Scope) -> bool {
+        let asked = [&scope.agent_id, &scope.subject_id, &scope.namespace];
+        let fits = |(own, asked): (&Option<String>, &Option<String>)| own.is_none() || asked.is_none() || own == asked;
+        self.partition.iter().zip(asked).all(fits)
+    }
+
     fn snippet(self, id: RecordId) -> Snippet {
         let Self { text, summary, metadata, source, .. } = self;
         Snippet { summary, metadata, source, ..Snippet::new(id, text) }
@@ -42,27 +57,24 @@ fn filter(json: Option<String>) -> Result<Option<Map<String, Value>>, Error> {
 pub struct Notes {
     /// All notes of the binding.
     pub notes: Collection<Note>,
-    /// The note that each event became: hooks are delivered again after a crash.
-    pub events: Collection<RecordId>,
 }
 
 impl Notes {
-    /// Agents, subjects and namespaces do not see each other's notes; companies never share a binding.
-    pub fn key(scope: &Scope, id: &str) -> String {
-        let parts = [&scope.agent_id, &scope.subject_id, &scope.namespace];
-        let parts = parts.map(|part| part.as_deref().unwrap_or_default());
-        format!("{}/{id}", parts.join("/"))
-    }
-
-    /// The notes of a scope, by id.
+    /// The notes that a scope sees, by id. Companies never share a binding.
     pub fn all(&self, scope: &Scope) -> Result<Vec<(RecordId, Note)>, Error> {
-        let prefix = Self::key(scope, "");
         let mut all = Vec::new();
-        for entry in self.notes.iter(&prefix) {
-            let (key, note) = entry?;
-            all.push((String::from_utf8_lossy(&key[prefix.len()..]).into_owned(), note));
+        for entry in self.notes.iter("") {
+            let (id, note) = entry?;
+            if note.is_visible_in(scope) {
+                all.push((String::from_utf8_lossy(&id).into_owned(), note));
+            }
         }
         Ok(all)
+    }
+
+    /// A note that a scope sees.
+    pub fn find(&self, id: &str, scope: &Scope) -> Result<Option<Note>, Error> {
+        Ok(self.notes.get(id)?.filter(|note| note.is_visible_in(scope)))
     }
 }
 
@@ -75,37 +87,32 @@ impl Provider for Notes {
     }
 
     fn open(_: Self::Config) -> Result<Self, Error> {
-        Ok(Self { notes: Collection::new("notes"), events: Collection::new("events") })
+        Ok(Self { notes: Collection::new("notes") })
     }
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         let CaptureRequest { payload, scope, source, .. } = request;
         let text = payload.text.ok_or_else(|| Error::unsupported("notes takes text only; send payload.text"))?;
-        let event = request.hook.map(|hook| Self::key(&scope, &format!("{:?} {}", hook.hook_kind, hook.hook_id)));
-        if let Some(event) = &event
-            && let Some(id) = self.events.get(event)?
-        {
-            return Ok(vec![id].into());
+        // The same event comes with the same id, and becomes the same note. What was changed meanwhile stays.
+        let id = request.operation_id;
+        if self.notes.get(&id)?.is_none() {
+            let metadata = request.metadata.or(payload.metadata);
+            self.notes.put(&id, &Note { metadata, source: Some(source), ..Note::of(&scope, text) })?;
         }
-        // The same operation gives the same id, and so the same note.
-        let (mut batch, id) = (Batch::new(), request.operation_id);
-        let metadata = request.metadata.or(payload.metadata);
-        let note = Note { text, metadata, source: Some(source), ..Note::default() };
-        batch.put(&self.notes, Self::key(&scope, &id), &note)?;
-        if let Some(event) = event {
-            batch.put(&self.events, event, &id)?;
-        }
-        batch.apply()?;
         Ok(vec![id].into())
     }
 
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
         let (mut batch, mut ids) = (Batch::new(), Vec::new());
         for (n, record) in request.records.into_iter().enumerate() {
-            let RecordWrite { id, text, summary, metadata } = record;
+            let RecordWrite { id, text, summary, metadata, source, .. } = record;
+            let source = source.or_else(|| request.source.clone());
             let id = id.unwrap_or_else(|| format!("{}-{n}", request.operation_id));
-            let note = Note { text, summary, metadata, source: request.source.clone(), pending: false };
-            batch.put(&self.notes, Self::key(&request.scope, &id), &note)?;
+            if self.notes.get(&id)?.is_some_and(|old| !old.is_visible_in(&request.scope)) {
+                return Err(Error::invalid(&format!("records.{n}.id"), "is taken; choose another id"));
+            }
+            let note = Note { summary, metadata, source, ..Note::of(&request.scope, text) };
+            batch.put(&self.notes, &id, &note)?;
             ids.push(id);
         }
         batch.apply()?;
@@ -151,19 +158,21 @@ impl Provider for Notes {
     }
 
     fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
-        let note = self.notes.get(Self::key(&scope, &id))?.filter(|note| !note.pending);
+        let note = self.find(&id, &scope)?.filter(|note| !note.pending);
         Ok(note.map(|note| note.snippet(id)).into())
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, ForgetRequest { scope, ids, .. }: ForgetRequest) -> Result<ForgetResponse, Error> {
         let (mut batch, mut outcomes) = (Batch::new(), Vec::new());
         for id in ids {
-            let key = Self::key(&scope, &id);
-            let effect = match self.notes.get(&key)? {
-                Some(_) => ForgetEffect::Hard,
-                None => ForgetEffect::NotFound,
+            let is_named_before = outcomes.iter().any(|outcome: &ForgetOutcome| outcome.id == id);
+            let effect = match self.find(&id, &scope)? {
+                Some(_) if !is_named_before => {
+                    batch.delete(&self.notes, &id);
+                    ForgetEffect::Hard
+                }
+                _ => ForgetEffect::NotFound,
             };
-            batch.delete(&self.notes, key);
             outcomes.push(ForgetOutcome { id, effect });
         }
         batch.apply()?;

@@ -36,6 +36,12 @@ fn a_job_ends_once_and_has_its_records() {
     failed.fail("the text is gone", at(2));
     let shown = failed.shown();
     assert_eq!((shown.status, shown.error.as_deref()), (JobStatus::Failed, Some("the text is gone")));
+    assert!(shown.is_retryable && !result.job.is_retryable);
+    jobs.put(&failed).unwrap();
+    let again = jobs.retry("b").unwrap().shown();
+    assert_eq!((again.status, again.error, again.is_retryable), (JobStatus::Queued, None, false));
+    jobs.put(&job).unwrap();
+    assert_eq!(jobs.retry("a").unwrap().state, State::Succeeded, "there is nothing to try again");
 }
 
 #[test]

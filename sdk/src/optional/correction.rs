@@ -13,11 +13,10 @@ use crate::types::{CorrectRequest, CorrectResponse, Error};
 ///         let Patch::Replacement(record) = request.patch else {
 ///             return Err(Error::unsupported("notes cannot read instructions; send the record as it should be"));
 ///         };
-///         let key = Self::key(&request.scope, &request.id);
-///         if self.notes.get(&key)?.is_none() {
+///         let Some(note) = self.find(&request.id, &request.scope)? else {
 ///             return Err(Error::NotFound(format!("there is no note {}", request.id)));
-///         }
-///         self.notes.put(key, &Note { text: record.text, ..Note::default() })?;
+///         };
+///         self.notes.put(&request.id, &Note { text: record.text, ..note })?;
 ///         Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
 ///     }
 /// }
@@ -27,7 +26,7 @@ use crate::types::{CorrectRequest, CorrectResponse, Error};
 /// use memhost_sdk::{Correction, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
 /// let id = notes.capture(testing::capture("op-1", "the gate code is 17")).unwrap().records.remove(0);
-/// let right = RecordWrite { id: None, text: "the gate code is 18".into(), summary: None, metadata: None };
+/// let right = RecordWrite { text: "the gate code is 18".into(), ..RecordWrite::default() };
 /// let patch = Patch::Replacement(right);
 /// let request = CorrectRequest { operation_id: "op-2".into(), id, scope: testing::scope(), patch };
 /// notes.correct(request).unwrap();

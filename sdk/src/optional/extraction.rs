@@ -11,9 +11,9 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 /// use memhost_sdk::jobs::{Job, Jobs};
 /// use std::time::SystemTime;
 ///
-/// /// The work of a job: where its notes go, and the text to split.
+/// /// The work of a job: a note whose sentences become notes of their own.
 /// #[derive(serde::Serialize, serde::Deserialize)]
-/// struct Reading { place: String, text: String }
+/// struct Reading(Note);
 ///
 /// /// They are stored, so that they outlive the instance, and stay when they have ended, so that nothing is done twice.
 /// fn jobs() -> Jobs<Reading> {
@@ -25,11 +25,11 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 ///         let mut job = jobs().get(&id)?;
 ///         if !job.has_ended() {
 ///             let mut batch = Batch::new();
-///             for (number, sentence) in job.work.text.split(". ").enumerate() {
+///             for (number, sentence) in job.work.0.text.split(". ").enumerate() {
 ///                 // Ids come from the job: running it again after a crash makes the same notes.
 ///                 job.records.push(format!("{id}-{number}"));
-///                 let note = Note { text: sentence.to_owned(), ..Note::default() };
-///                 batch.put(&self.notes, format!("{}{id}-{number}", job.work.place), &note)?;
+///                 let note = Note { text: sentence.to_owned(), ..job.work.0.clone() };
+///                 batch.put(&self.notes, format!("{id}-{number}"), &note)?;
 ///             }
 ///             job.succeed(SystemTime::now());
 ///             // Its notes and its end, in one batch.
@@ -42,11 +42,13 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 ///         Ok(jobs().find(&id)?.map(|job| job.shown()))
 ///     }
 ///     fn list_jobs(&mut self, scope: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
-///         let place = Notes::key(&scope, "");
-///         jobs().page(cursor.as_deref(), limit, |job| job.work.place == place, Job::shown)
+///         jobs().page(cursor.as_deref(), limit, |job| job.work.0.is_visible_in(&scope), Job::shown)
 ///     }
 ///     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
 ///         Ok(jobs().cancel(&id, SystemTime::now())?.shown())
+///     }
+///     fn retry_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
+///         Ok(jobs().retry(&id)?.shown())
 ///     }
 /// }
 /// memhost_sdk::export_extraction!(Notes);
@@ -54,8 +56,7 @@ use crate::types::{Error, ExtractionJob, JobPage, JobResult, Scope};
 /// # fn main() {
 /// use memhost_sdk::{Extraction, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
-/// let text = "The gate is green. The key is in the drawer".to_owned();
-/// let reading = Reading { place: Notes::key(&testing::scope(), ""), text };
+/// let reading = Reading(Note::of(&testing::scope(), "The gate is green. The key is in the drawer"));
 /// jobs().put(&Job::new("job-1", SystemTime::now(), reading)).unwrap();
 /// let first = notes.run_job("job-1".into()).unwrap().records;
 /// assert_eq!(first, ["job-1-0", "job-1-1"]);
@@ -89,6 +90,12 @@ pub trait Extraction: Provider {
     /// # Errors
     /// As the contract says of `extraction.cancel-job`.
     fn cancel_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error>;
+
+    /// Lets a job that failed or was cancelled be run again, under the same id.
+    ///
+    /// # Errors
+    /// As the contract says of `extraction.retry-job`.
+    fn retry_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error>;
 }
 
 interface! {
@@ -111,5 +118,8 @@ impl<P: Extraction> bindings::exports::paperclip::memory::extraction::Guest for 
     }
     fn cancel_job(provider_job_id: String) -> Result<ExtractionJob, Error> {
         with_provider::<P, _>(|provider| provider.cancel_job(provider_job_id))
+    }
+    fn retry_job(provider_job_id: String) -> Result<ExtractionJob, Error> {
+        with_provider::<P, _>(|provider| provider.retry_job(provider_job_id))
     }
 }

@@ -28,7 +28,7 @@ use crate::types::Error;
 /// # fn main() {
 /// use memhost_sdk::{Migration, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
-/// Collection::<String>::new("texts").put(Notes::key(&testing::scope(), "1"), &"from before".to_owned()).unwrap();
+/// Collection::<String>::new("texts").put("1", &"from before".to_owned()).unwrap();
 /// notes.migrate("0.9.0").unwrap();
 /// assert_eq!(notes.query(testing::query("before")).unwrap().snippets[0].id, "1");
 /// # }

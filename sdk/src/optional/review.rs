@@ -23,8 +23,8 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 ///         Ok(ListPage { items, continuation, ..ListPage::default() })
 ///     }
 ///     fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error> {
-///         let (key, decided) = (Self::key(&scope, &id), Collection::<String>::new("decided"));
-///         let (note, before) = (self.notes.get(&key)?, decided.get(&key)?);
+///         let decided = Collection::<String>::new("decided");
+///         let (note, before) = (self.find(&id, &scope)?, decided.get(&id)?);
 ///         let name = match &decision {
 ///             Decision::Approve => "approve",
 ///             Decision::Reject => "reject",
@@ -42,14 +42,14 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 ///             }
 ///             (Some(note), None) if note.pending => {
 ///                 let mut batch = Batch::new();
-///                 batch.put(&decided, &key, &name.to_owned())?;
+///                 batch.put(&decided, &id, &name.to_owned())?;
 ///                 match decision {
-///                     Decision::Approve => batch.put(&self.notes, &key, &Note { pending: false, ..note })?,
+///                     Decision::Approve => batch.put(&self.notes, &id, &Note { pending: false, ..note })?,
 ///                     Decision::Edit(RecordWrite { text, summary, metadata, .. }) => {
 ///                         let edited = Note { text, summary, metadata, pending: false, ..note };
-///                         batch.put(&self.notes, &key, &edited)?;
+///                         batch.put(&self.notes, &id, &edited)?;
 ///                     }
-///                     Decision::Reject => batch.delete(&self.notes, &key),
+///                     Decision::Reject => batch.delete(&self.notes, &id),
 ///                 }
 ///                 batch.apply()?;
 ///             }
@@ -64,7 +64,7 @@ use crate::types::{Decision, Error, ListPage, RecordId, Scope, Snippet};
 /// use memhost_sdk::{Review, testing};
 /// let mut notes = testing::open::<Notes>(serde_json::json!({})).unwrap();
 /// let scope = testing::scope();
-/// notes.notes.put(Notes::key(&scope, "n1"), &Note { text: "a guess".into(), pending: true, ..Note::default() }).unwrap();
+/// notes.notes.put("n1", &Note { pending: true, ..Note::of(&scope, "a guess") }).unwrap();
 /// assert!(notes.query(testing::query("guess")).unwrap().snippets.is_empty(), "what waits is not found");
 /// assert_eq!(notes.list_pending(scope.clone(), None, 10).unwrap().items.len(), 1);
 /// for _ in 0..2 {

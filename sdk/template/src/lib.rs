@@ -32,9 +32,6 @@ impl Default for Config {
 pub struct Memory {
     config: Config,
     records: Collection<Record>,
-    /// The records that each hook id made, so that a repeated delivery makes no second record. Kind and agent are stored,
-    /// too, because several kinds of events use a run's id.
-    delivered: Collection<Vec<(HookKind, Option<String>, RecordId)>>,
 }
 
 impl Memory {
@@ -83,34 +80,27 @@ impl Provider for Memory {
     }
 
     fn open(config: Config) -> Result<Self, Error> {
-        Ok(Self { config, records: Collection::new("records"), delivered: Collection::new("delivered") })
+        Ok(Self { config, records: Collection::new("records") })
     }
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        // The same operation gives the same id, so that a repeated call writes the same record.
-        let (id, mut batch) = (request.operation_id.clone(), Batch::new());
-        if let Some(hook) = &request.hook {
-            let agent = &request.scope.agent_id;
-            let mut delivered = self.delivered.get(&hook.hook_id)?.unwrap_or_default();
-            if let Some((_, _, id)) = delivered.iter().find(|(kind, of, _)| *kind == hook.hook_kind && of == agent) {
-                return Ok(vec![id.clone()].into());
-            }
-            delivered.push((hook.hook_kind.clone(), agent.clone(), id.clone()));
-            batch.put(&self.delivered, &hook.hook_id, &delivered)?;
+        // The same event comes with the same id, so that a repeated delivery makes no second record. The record that
+        // there is stays: it may have been corrected meanwhile.
+        let id = request.operation_id.clone();
+        if self.records.get(&id)?.is_none() {
+            self.records.put(&id, &Record::captured(request)?)?;
         }
-        batch.put(&self.records, &id, &Record::captured(request)?)?;
-        batch.apply()?;
         Ok(vec![id].into())
     }
 
     fn upsert_records(&mut self, request: UpsertRequest) -> Result<UpsertResponse, Error> {
         let (mut batch, mut ids) = (Batch::new(), Vec::new());
-        for (index, write) in request.records.into_iter().enumerate() {
+        for (index, write) in request.records.iter().enumerate() {
             let id = write.id.clone().unwrap_or_else(|| format!("{}-{index}", request.operation_id));
             if self.records.get(&id)?.is_some_and(|old| !old.is_visible_in(&request.scope)) {
                 return Err(Error::invalid(&format!("records.{index}.id"), "another partition has this id"));
             }
-            batch.put(&self.records, &id, &Record::written(write, &request.scope, request.source.clone()))?;
+            batch.put(&self.records, &id, &Record::written(write, &request))?;
             ids.push(id);
         }
         // All of them or none.
@@ -164,11 +154,11 @@ impl Provider for Memory {
         Ok(self.find(&id, &scope)?.map(|record| record.snippet(id, Score::None)).into())
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
         let (mut batch, mut outcomes) = (Batch::new(), Vec::<ForgetOutcome>::new());
-        for id in ids {
+        for id in request.ids {
             let is_named_before = outcomes.iter().any(|outcome| outcome.id == id);
-            let effect = match self.find(&id, &scope)? {
+            let effect = match self.find(&id, &request.scope)? {
                 Some(_) if !is_named_before => {
                     batch.delete(&self.records, &id);
                     ForgetEffect::Hard

@@ -19,6 +19,8 @@ pub(crate) struct Record {
     source: Option<SourceRef>,
     /// When it happened, if that is known.
     happened_at: Option<String>,
+    /// From when on it is in no answer.
+    expires_at: Option<String>,
 }
 
 impl Record {
@@ -32,6 +34,7 @@ impl Record {
             metadata: None,
             source,
             happened_at: None,
+            expires_at: None,
         }
     }
 
@@ -49,10 +52,13 @@ impl Record {
     }
 
     /// The record of an upsert.
-    pub(crate) fn written(write: RecordWrite, scope: &Scope, source: Option<SourceRef>) -> Self {
+    pub(crate) fn written(write: &RecordWrite, request: &UpsertRequest) -> Self {
         // The host has checked that it is an object.
-        let metadata = write.metadata.and_then(|json| serde_json::from_str(&json).ok());
-        Self { summary: write.summary, metadata, ..Self::new(write.text, scope, source) }
+        let metadata = write.metadata.as_ref().and_then(|json| serde_json::from_str(json).ok());
+        let source = write.source.as_ref().or(request.source.as_ref()).cloned();
+        let (summary, happened_at) = (write.summary.clone(), write.created_at.clone());
+        let expires_at = write.expires_at.clone();
+        Self { summary, metadata, happened_at, expires_at, ..Self::new(write.text.clone(), &request.scope, source) }
     }
 
     /// A record that was written with a partition set is not visible to scopes that have another value there.
@@ -71,6 +77,7 @@ impl Record {
             source: self.source,
             metadata: self.metadata.map(|metadata| Value::Object(metadata).to_string()),
             created_at: self.happened_at,
+            expires_at: self.expires_at,
             ..Snippet::new(id, self.text)
         }
     }

@@ -48,7 +48,6 @@ fn a_repeated_capture_makes_no_second_record() {
     let mut delivered = |operation: &str| {
         let hook = HookContext {
             hook_kind: HookKind::PostRunCapture,
-            hook_id: "run-1".to_owned(),
             triggered_at: "2026-01-02T03:04:05Z".to_owned(),
             actor_agent_id: None,
             heartbeat_run_id: None,
@@ -56,8 +55,9 @@ fn a_repeated_capture_makes_no_second_record() {
         let request = CaptureRequest { hook: Some(hook), ..testing::capture(operation, "The run ended") };
         memory.capture(request).unwrap().records
     };
-    assert_eq!(delivered("op-2"), delivered("op-3"));
-    assert_eq!(memory.list_records(testing::list(None, 10)).unwrap().items.len(), 2);
+    assert_eq!(delivered("op-2"), delivered("op-2"));
+    assert_ne!(delivered("op-2"), delivered("op-3"), "another id is another event");
+    assert_eq!(memory.list_records(testing::list(None, 10)).unwrap().items.len(), 3);
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn agents_do_not_see_each_others_records() {
     let asked = QueryRequest { scope: bob(), ..testing::query("gate") };
     assert!(memory.query(asked).unwrap().snippets.is_empty());
     assert!(memory.get_record(ids[0].clone(), bob()).unwrap().snippet.is_none());
-    assert_eq!(memory.forget(ids.clone(), bob()).unwrap().outcomes[0].effect, ForgetEffect::NotFound);
-    let record = RecordWrite { id: Some(ids[0].clone()), text: "Bob's gate".to_owned(), summary: None, metadata: None };
+    assert_eq!(memory.forget(testing::forget(ids.clone(), bob())).unwrap().outcomes[0].effect, ForgetEffect::NotFound);
+    let record = RecordWrite { id: Some(ids[0].clone()), text: "Bob's gate".to_owned(), ..RecordWrite::default() };
     let request = UpsertRequest { scope: bob(), records: vec![record], ..testing::upsert("op-2", &[]) };
     assert!(memory.upsert_records(request).is_err(), "an id of another agent is taken");
 }
@@ -86,7 +86,7 @@ fn a_list_is_complete_while_others_write() {
         assert!(page.items.len() <= 2);
         seen.extend(page.items.into_iter().map(|item| item.id));
         let passing = memory.capture(testing::capture(&format!("passing-{}", seen.len()), "passing")).unwrap();
-        memory.forget(passing.records, testing::scope()).unwrap();
+        memory.forget(testing::forget(passing.records, testing::scope())).unwrap();
         match page.continuation {
             Continuation::Next(next) => cursor = Some(next),
             _ => break,
@@ -111,7 +111,7 @@ fn metadata_selects() {
 fn a_forgotten_record_is_gone() {
     let mut memory = open();
     let ids = memory.capture(testing::capture("op-1", "The gate is green")).unwrap().records;
-    let mut effect = || memory.forget(ids.clone(), testing::scope()).unwrap().outcomes[0].effect;
+    let mut effect = || memory.forget(testing::forget(ids.clone(), testing::scope())).unwrap().outcomes[0].effect;
     assert_eq!((effect(), effect()), (ForgetEffect::Hard, ForgetEffect::NotFound));
     assert!(found(&mut memory, "green gate").is_empty());
 }

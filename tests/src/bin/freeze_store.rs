@@ -47,8 +47,9 @@ async fn fill(host: &TestHost) -> Result<()> {
     service.create_binding(&caller(), &acme, create).await?;
     let target: SetTarget = serde_json::from_value(json!({"agentId": "bob", "bindingKey": "second"}))?;
     service.set_target(&caller(), &acme, target).await?;
+    let used_as = json!({"kind": "header", "name": "authorization", "prefix": "Bearer"});
     let secret: SetSecret = serde_json::from_value(
-        json!({"value": "a secret of eight", "origins": ["https://api.example.com"], "usedAs": {"kind": "header", "name": "authorization", "prefix": "Bearer"}}),
+        json!({"value": "a secret of eight", "origins": ["https://api.example.com"], "usedAs": used_as}),
     )?;
     service.set_secret(&caller(), &acme, "API_KEY", secret).await?;
     let mut refused = query("acme", "nobody answers");

@@ -11,72 +11,79 @@ use serde_json::{Value, json};
 
 use super::support::Api;
 
-/// `+` allowed, `-` refused: company administrator, agent, auditor, each in its own company. The operator may call
-/// every route, and no other role may call any in another company.
+/// `+` allowed, `-` refused: company administrator, agent, auditor and integration, each in its own company. The operator
+/// may call every route, no other role may call any in another company, and a monitor none of a company.
 pub(crate) const COMPANY: &[(Method, &str, &str)] = &[
-    (Method::Post, "/runtime/v1/companies/{company}/capture", "++-"),
-    (Method::Post, "/runtime/v1/companies/{company}/capture/batch", "++-"),
-    (Method::Post, "/runtime/v1/companies/{company}/records", "++-"),
-    (Method::Post, "/runtime/v1/companies/{company}/query", "+++"),
-    (Method::Post, "/runtime/v1/companies/{company}/list", "+++"),
-    (Method::Post, "/runtime/v1/companies/{company}/get", "+++"),
-    (Method::Post, "/runtime/v1/companies/{company}/forget", "++-"),
-    (Method::Post, "/runtime/v1/companies/{company}/correct", "++-"),
-    (Method::Post, "/runtime/v1/companies/{company}/explain", "+++"),
-    (Method::Post, "/runtime/v1/companies/{company}/browse", "+++"),
-    (Method::Post, "/runtime/v1/companies/{company}/export", "+--"),
-    (Method::Post, "/runtime/v1/companies/{company}/import", "+--"),
-    (Method::Post, "/runtime/v1/companies/{company}/hooks", "++-"),
-    (Method::Post, "/runtime/v1/companies/{company}/events", "++-"),
-    (Method::Get, "/control/v1/companies/{company}/bindings", "+-+"),
-    (Method::Post, "/control/v1/companies/{company}/bindings", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/bindings/{key}", "+-+"),
-    (Method::Patch, "/control/v1/companies/{company}/bindings/{key}", "+--"),
-    (Method::Delete, "/control/v1/companies/{company}/bindings/{key}", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/bindings/{key}/grants", "+-+"),
-    (Method::Put, "/control/v1/companies/{company}/bindings/{key}/grants", "---"),
-    (Method::Post, "/control/v1/companies/{company}/bindings/{key}/reset", "+--"),
-    (Method::Put, "/control/v1/companies/{company}/bindings/{key}/budgets/{period}", "+--"),
-    (Method::Delete, "/control/v1/companies/{company}/bindings/{key}/budgets/{period}", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/resolve", "+++"),
-    (Method::Put, "/control/v1/companies/{company}/targets", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/secrets", "+-+"),
-    (Method::Put, "/control/v1/companies/{company}/secrets/{name}", "+--"),
-    (Method::Delete, "/control/v1/companies/{company}/secrets/{name}", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/tokens", "+-+"),
-    (Method::Post, "/control/v1/companies/{company}/tokens", "+--"),
-    (Method::Post, "/control/v1/companies/{company}/tokens/{id}/rotate", "+--"),
-    (Method::Delete, "/control/v1/companies/{company}/tokens/{id}", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/activity", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/operations", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/operations/{id}", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/deliveries", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/deliveries/{id}", "+-+"),
-    (Method::Post, "/control/v1/companies/{company}/deliveries/{id}/replay", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/jobs", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/jobs/{id}", "+-+"),
-    (Method::Post, "/control/v1/companies/{company}/jobs/{id}/cancel", "+--"),
-    (Method::Post, "/control/v1/companies/{company}/jobs/{id}/retry", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/reviews", "+-+"),
-    (Method::Post, "/control/v1/companies/{company}/reviews/{id}/decision", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/costs", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/evaluation", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/cost-events", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/finance-events", "+-+"),
-    (Method::Post, "/control/v1/companies/{company}/finance-events", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/budgets", "+-+"),
-    (Method::Put, "/control/v1/companies/{company}/budgets/{period}", "+--"),
-    (Method::Delete, "/control/v1/companies/{company}/budgets/{period}", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/events", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/stream", "+-+"),
-    (Method::Get, "/control/v1/companies/{company}/retention", "+-+"),
-    (Method::Put, "/control/v1/companies/{company}/retention", "+--"),
-    (Method::Get, "/control/v1/companies/{company}/export", "---"),
-    (Method::Post, "/control/v1/companies/{company}/import", "---"),
-    (Method::Post, "/control/v1/companies/{company}/erase", "---"),
+    (Method::Post, "/runtime/v1/companies/{company}/capture", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/capture/batch", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/records", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/query", "++++"),
+    (Method::Post, "/runtime/v1/companies/{company}/list", "++++"),
+    (Method::Post, "/runtime/v1/companies/{company}/get", "++++"),
+    (Method::Post, "/runtime/v1/companies/{company}/forget", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/correct", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/explain", "++++"),
+    (Method::Post, "/runtime/v1/companies/{company}/browse", "++++"),
+    (Method::Post, "/runtime/v1/companies/{company}/export", "+---"),
+    (Method::Post, "/runtime/v1/companies/{company}/import", "+---"),
+    (Method::Post, "/runtime/v1/companies/{company}/hooks", "++-+"),
+    (Method::Post, "/runtime/v1/companies/{company}/events", "++-+"),
+    (Method::Get, "/control/v1/companies/{company}/bindings", "+-+-"),
+    (Method::Post, "/control/v1/companies/{company}/bindings", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/bindings/{key}", "+-+-"),
+    (Method::Patch, "/control/v1/companies/{company}/bindings/{key}", "+---"),
+    (Method::Delete, "/control/v1/companies/{company}/bindings/{key}", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/bindings/{key}/grants", "+-+-"),
+    (Method::Put, "/control/v1/companies/{company}/bindings/{key}/grants", "----"),
+    (Method::Post, "/control/v1/companies/{company}/bindings/{key}/reset", "+---"),
+    (Method::Put, "/control/v1/companies/{company}/bindings/{key}/budgets/{period}", "+---"),
+    (Method::Delete, "/control/v1/companies/{company}/bindings/{key}/budgets/{period}", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/resolve", "+++-"),
+    (Method::Put, "/control/v1/companies/{company}/default-binding", "+---"),
+    (Method::Put, "/control/v1/companies/{company}/targets", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/secrets", "+-+-"),
+    (Method::Put, "/control/v1/companies/{company}/secrets/{name}", "+---"),
+    (Method::Delete, "/control/v1/companies/{company}/secrets/{name}", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/tokens", "+-+-"),
+    (Method::Post, "/control/v1/companies/{company}/tokens", "+---"),
+    (Method::Post, "/control/v1/companies/{company}/tokens/{id}/rotate", "+---"),
+    (Method::Delete, "/control/v1/companies/{company}/tokens/{id}", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/activity", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/operations", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/operations/{id}", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/deliveries", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/deliveries/{id}", "+-+-"),
+    (Method::Post, "/control/v1/companies/{company}/deliveries/{id}/replay", "+---"),
+    (Method::Post, "/control/v1/companies/{company}/deliveries/{id}/discard", "+---"),
+    (Method::Post, "/control/v1/companies/{company}/deliveries/replay", "+---"),
+    (Method::Post, "/control/v1/companies/{company}/deliveries/discard", "+---"),
+    (Method::Get, "/runtime/v1/companies/{company}/jobs", "++++"),
+    (Method::Get, "/runtime/v1/companies/{company}/jobs/{id}", "++++"),
+    (Method::Get, "/control/v1/companies/{company}/jobs", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/jobs/{id}", "+-+-"),
+    (Method::Post, "/control/v1/companies/{company}/jobs/{id}/cancel", "+---"),
+    (Method::Post, "/control/v1/companies/{company}/jobs/{id}/retry", "+---"),
+    (Method::Post, "/control/v1/companies/{company}/jobs/retry", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/reviews", "+-+-"),
+    (Method::Post, "/control/v1/companies/{company}/reviews/{id}/decision", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/costs", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/evaluation", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/cost-events", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/finance-events", "+-+-"),
+    (Method::Post, "/control/v1/companies/{company}/finance-events", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/budgets", "+-+-"),
+    (Method::Put, "/control/v1/companies/{company}/budgets/{period}", "+---"),
+    (Method::Delete, "/control/v1/companies/{company}/budgets/{period}", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/events", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/stream", "+-+-"),
+    (Method::Get, "/control/v1/companies/{company}/retention", "+-+-"),
+    (Method::Put, "/control/v1/companies/{company}/retention", "+---"),
+    (Method::Get, "/control/v1/companies/{company}/export", "----"),
+    (Method::Post, "/control/v1/companies/{company}/import", "----"),
+    (Method::Post, "/control/v1/companies/{company}/erase", "----"),
 ];
 
-/// For the operator only.
+/// For the operator only, and some for a monitor.
 pub(crate) const HOST: &[(Method, &str)] = &[
     (Method::Get, "/control/v1/companies"),
     (Method::Get, "/control/v1/plugins"),
@@ -111,7 +118,7 @@ fn body(path: &str, company: &str) -> Value {
         "events" => {
             json!({"events": [{"type": "session.started", "projectId": "p", "sessionId": "s", "agentKind": "c"}]})
         }
-        "bindings" => json!({"key": "k", "providerKey": "p"}),
+        "bindings" | "default-binding" => json!({"key": "k", "providerKey": "p"}),
         "targets" => json!({"bindingKey": "k"}),
         "tokens" => json!({"name": "n", "role": "auditor"}),
         "finance-events" => json!({"eventKind": "fee", "biller": "b", "amountCents": 1,
@@ -152,16 +159,20 @@ async fn token(api: &Api, company: &str, body: Value) -> String {
     made["value"].as_str().unwrap().to_owned()
 }
 
-async fn roles(api: &Api, company: &str) -> [Api; 3] {
+/// Those that a monitor may call, too.
+const MONITORED: [&str; 2] = ["/control/v1/doctor", "/metrics"];
+
+async fn roles(api: &Api, company: &str) -> [Api; 4] {
     let mut all = Vec::new();
     for body in [
         json!({"name": "admin", "role": "company_administrator"}),
         json!({"name": "ada", "role": "agent", "agentId": "ada"}),
         json!({"name": "auditor", "role": "auditor"}),
+        json!({"name": "gateway", "role": "integration"}),
     ] {
         all.push(api.with(&token(api, company, body).await));
     }
-    all.try_into().unwrap_or_else(|_| panic!("three roles"))
+    all.try_into().unwrap_or_else(|_| panic!("four roles"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -169,6 +180,8 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
     let host = TestHost::new(&[]).await.unwrap();
     let operator = Api::new(&host);
     let callers = roles(&operator, "acme").await;
+    let monitor = operator.post("/control/v1/tokens", &json!({"name": "m", "role": "monitor"})).await.fine();
+    let monitor = operator.with(monitor["value"].as_str().unwrap());
     // One company exists and the other does not. The answers must be the same.
     operator.capture("other", "something").await.fine();
     let mut wrong = Vec::new();
@@ -178,6 +191,10 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
             || status_of_operator == 403
         {
             wrong.push(format!("{method:?} {path}: the operator gets {problem}"));
+        }
+        let (of_monitor, problem) = status(&monitor, *method, path, "acme").await;
+        if of_monitor != 403 {
+            wrong.push(format!("{method:?} {path}: a monitor gets {of_monitor} {problem}"));
         }
         for (caller, may) in callers.iter().zip(allowed.chars()) {
             let (found, problem) = status(caller, *method, path, "acme").await;
@@ -202,6 +219,10 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
                 wrong.push(format!("{method:?} {path}: {found}"));
             }
         }
+        let (found, _) = status(&monitor, *method, path, "acme").await;
+        if (found == 200) != MONITORED.contains(path) || (found != 200 && found != 403) {
+            wrong.push(format!("{method:?} {path}: a monitor gets {found}"));
+        }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Every refusal is recorded in the caller's company, and in no other.
@@ -210,7 +231,7 @@ async fn every_route_allows_exactly_the_roles_of_the_table() {
         log.into_iter()
             .filter(|operation| operation.error.as_ref().is_some_and(|error| error.code.as_str() == "forbidden"))
     };
-    assert!(refused("acme").await.map(|refusal| refusal.count).sum::<u64>() >= 2 * 3 * COMPANY.len() as u64);
+    assert!(refused("acme").await.map(|refusal| refusal.count).sum::<u64>() >= 2 * 4 * COMPANY.len() as u64);
     assert_eq!(refused("other").await.count() + refused("nobody").await.count(), 0);
     assert!(refused("acme").await.all(|operation| operation.scope.agent_id.is_none()));
 }
@@ -229,8 +250,12 @@ async fn a_token_ends_when_it_is_revoked_rotated_or_expired() {
     let as_bob = json!({"scope": {"companyId": "acme", "agentId": "bob"}, "query": "x"});
     let answer = agent.post("/runtime/v1/companies/acme/query", &as_bob).await;
     assert_eq!((answer.problem(), &answer.json["field"]), ((403, "forbidden"), &json!("scope.agentId")));
+    let resolve = "/control/v1/companies/acme/resolve";
+    let refused = agent.send(Method::Get, resolve, None, &[]).await;
+    assert_eq!(refused.problem(), (403, "forbidden"), "not one of its operations");
     // Only which binding answers, without its settings.
-    let resolved = agent.get("/control/v1/companies/acme/resolve").await;
+    let whole = token(&operator, "acme", json!({"name": "whole", "role": "agent", "agentId": "ada"})).await;
+    let resolved = operator.with(&whole).get(resolve).await;
     assert_eq!((&resolved["binding"]["key"], resolved["binding"].get("config")), (&json!("default"), None));
     // Only a digest is stored.
     let listed = operator.get(path).await;

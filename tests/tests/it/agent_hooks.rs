@@ -225,9 +225,14 @@ async fn every_recorded_hook_reports_what_is_expected() {
             assert!(event["occurredAt"].is_string() && event["details"]["hookEvent"].is_string(), "{event}");
         }
         // The end of the turn, before compaction, the end of the session: one exchange, captured once.
+        let path = "/control/v1/companies/acme/deliveries?hookKind=post_run_capture";
+        api.until(path, |page| page["items"][0]["status"] == "delivered").await;
         let captured = captures(&api, 1).await;
         assert_eq!(captured.len(), 1, "{captured:?}");
-        assert_eq!(captured[0]["metadata"]["agentKind"], *tool);
+        assert!(captured[0].get("metadata").is_none(), "the provider has it: {}", captured[0]);
+        let all = json!({"scope": {"companyId": "acme"}});
+        let records = api.post("/runtime/v1/companies/acme/list", &all).await.fine();
+        assert_eq!(records["items"][0]["metadata"]["agentKind"], *tool, "{records}");
         assert_eq!(captured[0]["scope"]["projectId"], "widgets");
         settle(&machine, 0).await;
         assert_eq!(machine.log(), "");

@@ -276,20 +276,27 @@ async fn every_memory_operation_keeps_its_request() {
     let grants = r#"--grants '{"storageBytes":1048576}'"#;
     t.fine(&format!("binding create default --provider reference {grants} --policy '{FULL}' --default")).await;
     let id = t.json("note 'the gate is green'").await["records"][0]["providerRecordId"].as_str().unwrap().to_owned();
+    let replayed = async |kinds: &[&str]| {
+        let all = t.json("operation list --all").await;
+        for kind in kinds {
+            let operation =
+                all["items"].as_array().unwrap().iter().find(|operation| operation["kind"] == *kind).unwrap();
+            let id = operation["id"].as_str().unwrap();
+            assert!(operation["payload"]["text"].is_string(), "{operation}");
+            let told = t.run(&format!("plugin replay {id} {}", guest_file("reference").display())).await;
+            assert_eq!(told.code, 0, "{kind}: {told:?}");
+        }
+    };
     t.fine("capture 'the door is blue'").await;
     t.fine("search gate").await;
     t.fine("record list").await;
     t.fine(&format!("record show {id}")).await;
+    replayed(&["record_upsert", "capture", "query", "list", "get"]).await;
+    // What is corrected or forgotten is in no request of before.
     t.fine(&format!("correct {id} 'the gate is red'")).await;
+    replayed(&["correct", "capture"]).await;
     t.fine(&format!("forget {id}")).await;
-    let all = t.json("operation list --all").await;
-    for operation in all["items"].as_array().unwrap() {
-        if operation["kind"] == "extraction" {
-            continue;
-        }
-        let id = operation["id"].as_str().unwrap();
-        assert!(operation["payload"]["text"].is_string(), "{operation}");
-        let told = t.run(&format!("plugin replay {id} {}", guest_file("reference").display())).await;
-        assert_eq!(told.code, 0, "{}: {told:?}", operation["kind"]);
-    }
+    replayed(&["forget", "capture"]).await;
+    let left = t.json("operation list --all").await.to_string();
+    assert!(!left.contains("the gate is green") && !left.contains("the gate is red"), "{left}");
 }

@@ -371,7 +371,7 @@ async fn a_new_data_directory_is_for_its_user_only() {
     use std::os::unix::fs::PermissionsExt;
     let home = tempfile::tempdir().unwrap();
     let (data, backup) = (home.path().join("data"), home.path().join("backup"));
-    for line in ["note 'a plan' --data-dir", &format!("store backup --to {} --data-dir", backup.display())] {
+    for line in ["demo --once --data-dir", &format!("store backup --to {} --data-dir", backup.display())] {
         let line = format!("{line} {}", data.display());
         let done = run(home.path(), &[("MEMHOST_COMPANY", "acme")], &words(&line), "").await;
         assert_eq!(done.code, 0, "{line}: {done:?}");

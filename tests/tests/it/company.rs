@@ -1,8 +1,7 @@
 //! A company as a whole: retention, erasure, events, idempotency keys, bindings in full, backups.
 
-use memhost_core::{check_backup, restore_backup};
 use memhost_server::Method;
-use memhost_tests::{TestHost, eventually, parse};
+use memhost_tests::{eventually, parse};
 use serde_json::{Value, json};
 
 use super::support::{Api, bind, extracting};
@@ -47,7 +46,9 @@ pub(super) async fn fill(api: &Api) {
     api.capture("acme", "waits for a person").await.fine();
     api.put(&path("targets"), &json!({"bindingKey": "extracts"})).await.fine();
     api.put(&path("targets"), &json!({"bindingKey": "careful", "agentId": "ada"})).await.fine();
-    api.put(&path("secrets/KEY"), &json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": {"kind": "query", "parameter": "key"}})).await.fine();
+    let used_as = json!({"kind": "query", "parameter": "key"});
+    let secret = json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": used_as});
+    api.put(&path("secrets/KEY"), &secret).await.fine();
     api.post(&path("tokens"), &json!({"name": "t", "role": "auditor"})).await.fine();
     api.put(&path("budgets/month"), &json!({"limitCents": 1000})).await.fine();
     api.capture("acme", "metered 7").await.fine();
@@ -211,7 +212,11 @@ async fn a_write_with_a_key_is_done_once() {
     let key = [("idempotency-key", "k3")];
     let patch = json!({"enabled": false}).to_string();
     let first = api.send(Method::Patch, &binding, Some(patch.clone()), &key).await.fine();
-    assert_eq!(api.send(Method::Patch, &binding, Some(patch), &key).await.json, first);
+    assert_eq!(api.send(Method::Patch, &binding, Some(patch.clone()), &key).await.json, first);
+    // What a request expects is a part of it.
+    let expects = [("idempotency-key", "k3"), ("if-match", "\"1\"")];
+    let other = api.send(Method::Patch, &binding, Some(patch), &expects).await;
+    assert_eq!(other.problem(), (409, "idempotency_key_reused"));
 }
 
 /// A caller that disconnected and asks again with the same key gets the first answer.
@@ -333,38 +338,4 @@ async fn a_binding_changes_only_if_the_entity_tag_matches() {
     bind(&api, "acme", "extracts", &json!({})).await;
     assert!(api.query("acme", "fact").await.is_empty());
     assert_eq!(host.service().bindings(&parse("acme")).await.unwrap().len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_of_a_running_host_is_restored_unchanged() {
-    let (host, api) = extracting().await;
-    fill(&api).await;
-    let local = json!({"key": "local", "providerKey": "local-markdown"});
-    api.post(&path("bindings"), &local).await.fine();
-    let note = json!({"bindingKey": "local", "scope": {"companyId": "acme"}, "records": [{"text": "in a file"}]});
-    api.post("/runtime/v1/companies/acme/records", &note).await.fine();
-    let to = host.directory().join("backup");
-    let made = api.post("/control/v1/backups", &json!({"directory": to})).await.fine();
-    assert!(made["keys"].as_u64().unwrap() > 20 && made["files"].as_u64().unwrap() > 1, "{made}");
-    assert!(!to.join("vault.key").exists() && to.join("host.key").exists());
-    assert_eq!(api.post("/control/v1/backups", &json!({"directory": to})).await.json["field"], "directory");
-    assert_eq!(api.post("/control/v1/backups", &json!({"directory": "here"})).await.json["field"], "directory");
-    check_backup(&to).unwrap();
-    let restored = host.directory().join("restored");
-    restore_backup(&to, &restored).unwrap();
-    let keys = host.data_dir().join("vault.key");
-    std::fs::copy(keys, restored.join("vault.key")).unwrap();
-    let second = TestHost::with(&["extracts"], |options| options.data_dir = restored.clone()).await.unwrap();
-    let there = Api::new(&second);
-    for rest in ["bindings/local/grants", "jobs", "cost-events", "secrets", "tokens", "reviews", "deliveries"] {
-        assert_eq!(there.get(&path(rest)).await, api.get(&path(rest)).await, "{rest}");
-    }
-    let ask = json!({"bindingKey": "local", "scope": {"companyId": "acme"}, "query": "file"});
-    let found = there.post("/runtime/v1/companies/acme/query", &ask).await.fine();
-    assert_eq!(found["snippets"][0]["text"], "in a file");
-    assert!(second.service().verify_store().await.unwrap().is_empty());
-    // A changed byte is noticed before anything is written.
-    std::fs::write(to.join("host.key"), [0; 32]).unwrap();
-    let error = restore_backup(&to, &host.directory().join("third")).unwrap_err().to_string();
-    assert!(error.contains("host.key was changed") && !host.directory().join("third").exists(), "{error}");
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use memhost_core::ServiceError;
+use memhost_core::{ServiceError, UpdateBinding};
 use memhost_tests::{TestHost, agent_scope, at, caller, capture, forget, get, list, parse, query, scope, upsert};
 use memhost_types::{
-    BindingLimits, CorrectRequest, CorrectionPatch, ForgetEffect, JsonObject, OperationErrorCode, RecordHandle,
-    RecordWrite, ScoreKind, SourceKind, SourceRef, UpsertRequest,
+    BindingLimits, BindingPolicy, CorrectRequest, CorrectionPatch, ForgetEffect, JsonObject, OperationErrorCode,
+    RecordHandle, RecordWrite, ScoreKind, Sharing, SourceKind, SourceRef, UpsertRequest,
 };
 
 /// Runs a test against each provider.
@@ -33,7 +33,7 @@ for_each_provider!(
     companies_and_agents_are_isolated,
     a_list_is_complete_while_others_write,
     writing_under_an_id_replaces,
-    a_repeated_hook_makes_no_second_record,
+    equal_hooks_are_two_captures,
     a_forgotten_record_is_gone,
     unknown_handles_are_not_an_error,
     metadata_filters_hold,
@@ -57,7 +57,7 @@ fn object(json: serde_json::Value) -> JsonObject {
 }
 
 fn one(text: &str, id: Option<&str>) -> UpsertRequest {
-    let record = RecordWrite { id: id.map(parse), text: text.to_owned(), summary: None, metadata: None };
+    let record = RecordWrite { id: id.map(parse), text: text.to_owned(), ..RecordWrite::default() };
     UpsertRequest { records: vec![record], ..upsert("acme", &[]) }
 }
 
@@ -71,10 +71,10 @@ async fn a_record_comes_back_as_it_was_written(host: TestHost, provider: &str) {
     let request = UpsertRequest {
         source: Some(source.clone()),
         records: vec![RecordWrite {
-            id: None,
             text: "# Heading\n\n---\nquarterly numbers\r\n".to_owned(),
             summary: Some("numbers: the summary".to_owned()),
             metadata: Some(metadata.clone()),
+            ..RecordWrite::default()
         }],
         ..upsert("acme", &[])
     };
@@ -89,7 +89,18 @@ async fn a_record_comes_back_as_it_was_written(host: TestHost, provider: &str) {
     assert_eq!(hit.handle, written.records[0]);
 }
 
-async fn companies_and_agents_are_isolated(host: TestHost, _: &str) {
+async fn companies_and_agents_are_isolated(host: TestHost, provider: &str) {
+    // What an agent writes is the company's, unless the binding keeps it apart.
+    let mut noted = upsert("acme", &["a lesson for everybody"]);
+    noted.scope = agent_scope("acme", "ada");
+    let noted = host.service().upsert(&caller(), noted).await.unwrap().records[0].clone();
+    let mut common = get("acme", &noted);
+    common.scope = agent_scope("acme", "bob");
+    assert!(host.service().get(&caller(), common).await.unwrap().record.is_some());
+    host.service().forget(&caller(), forget("acme", &[noted])).await.unwrap();
+    let policy = BindingPolicy { sharing: Sharing::PerAgent, ..BindingPolicy::default() };
+    let change = UpdateBinding { policy: Some(policy), ..UpdateBinding::default() };
+    host.service().update_binding(&caller(), &parse("acme"), &parse(provider), change).await.unwrap();
     let shared = host.write("acme", "acme wide parking rules").await.unwrap();
     let mut private = upsert("acme", &["ada's parking secret"]);
     private.scope = agent_scope("acme", "ada");
@@ -161,7 +172,7 @@ async fn writing_under_an_id_replaces(host: TestHost, _: &str) {
     assert!(host.query("acme", "first").await.unwrap().is_empty());
 }
 
-async fn a_repeated_hook_makes_no_second_record(host: TestHost, _: &str) {
+async fn equal_hooks_are_two_captures(host: TestHost, _: &str) {
     let request = || {
         let mut request = capture("acme", "the run found a leak");
         request.hook = Some(memhost_types::HookContext {
@@ -170,13 +181,15 @@ async fn a_repeated_hook_makes_no_second_record(host: TestHost, _: &str) {
             triggered_at: "2026-01-02T03:04:05Z".parse().unwrap(),
             actor_agent_id: None,
             heartbeat_run_id: Some("run-1".to_owned()),
+            asserted_by: None,
         });
         request
     };
     let first = host.service().capture(&caller(), request()).await.unwrap();
     let second = host.service().capture(&caller(), request()).await.unwrap();
-    assert_eq!(first.records, second.records);
-    assert_eq!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.len(), 1);
+    // They are two operations; `hooks` has the deliveries of one event.
+    assert_ne!(first.records, second.records);
+    assert_eq!(host.service().list(&caller(), list("acme", 10, None)).await.unwrap().items.len(), 2);
 }
 
 async fn a_forgotten_record_is_gone(host: TestHost, _: &str) {
@@ -236,7 +249,7 @@ async fn metadata_filters_hold(host: TestHost, _: &str) {
 async fn unusual_texts_come_back_unchanged(host: TestHost, _: &str) {
     let mebibyte = "lorem ipsum dolor sit amet ".repeat(38_837)[..1 << 20].to_owned();
     let texts =
-        ["", " ", "---\ntitle: no front matter\n---\n", "emoji 🦀 und Umlaute äöü", "تجربة", "a\u{0}b", &mebibyte];
+        [" a ", "---\ntitle: no front matter\n---\n", "emoji 🦀 und Umlaute äöü", "تجربة", "a\u{0}b", &mebibyte];
     for text in texts {
         let handle = host.write("acme", text).await.unwrap();
         let found = host.service().get(&caller(), get("acme", &handle)).await.unwrap().record.unwrap();
@@ -246,6 +259,10 @@ async fn unusual_texts_come_back_unchanged(host: TestHost, _: &str) {
     let over = format!("{mebibyte}x");
     let ServiceError::Operation { error, .. } = host.write("acme", &over).await.unwrap_err() else { panic!() };
     assert_eq!(error.field.as_deref(), Some("records.0.text"));
+    for empty in ["", " "] {
+        let ServiceError::Operation { error, .. } = host.write("acme", empty).await.unwrap_err() else { panic!() };
+        assert_eq!(error.field.as_deref(), Some("records.0.text"), "{empty:?}");
+    }
 }
 
 fn clip(text: &str) -> String {
@@ -292,7 +309,7 @@ async fn a_correction_needs_a_provider_that_corrects() {
     let mut write = upsert("acme", &["the demo is on monday"]);
     write.binding_key = at("reference");
     let handle = host.service().upsert(&caller(), write).await.unwrap().records[0].clone();
-    let record = RecordWrite { id: None, text: "the demo is on tuesday".to_owned(), summary: None, metadata: None };
+    let record = RecordWrite { text: "the demo is on tuesday".to_owned(), ..RecordWrite::default() };
     let mut request = CorrectRequest {
         binding_key: at("reference"),
         scope: scope("acme"),

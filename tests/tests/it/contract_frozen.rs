@@ -70,12 +70,12 @@ async fn a_frozen_component_serves_with_all_its_interfaces() {
         std::fs::copy(&file, host.directory().join("plugins/frozen.wasm")).unwrap();
         host.service().scan_plugins().await;
         let status = host.service().plugins();
-        // The frozen build has the name that the guest `reference` had.
-        let admitted = status.admitted.iter().find(|one| one.inspection.description.provider_key.as_str() == "keeper");
+        let admitted =
+            status.admitted.iter().find(|one| one.inspection.description.provider_key.as_str() == "reference");
         let inspection = &admitted.unwrap_or_else(|| panic!("{version}: {:?}", status.refused)).inspection;
         assert_eq!(inspection.contract_version, version);
         assert_eq!(inspection.interfaces, INTERFACES);
-        host.bind("acme", "keeper", BindingLimits::default()).await.unwrap();
+        host.bind("acme", "reference", BindingLimits::default()).await.unwrap();
         let written = host.write("acme", "frozen and still served").await.unwrap();
         assert_eq!(host.query("acme", "served").await.unwrap()[0].handle, written);
     }
@@ -120,7 +120,14 @@ fn instance(file: &Path) -> (Store<State>, Instance) {
     (store, instance)
 }
 
-fn call(store: &mut Store<State>, instance: &Instance, interface: &str, function: &str, params: &[Val]) -> Val {
+/// What a function answers: the error as its case.
+fn call(
+    store: &mut Store<State>,
+    instance: &Instance,
+    interface: &str,
+    function: &str,
+    params: &[Val],
+) -> Result<Val, String> {
     let interface = format!("paperclip:memory/{interface}@0.1.0");
     let of = instance.get_export_index(&mut *store, None, &interface).unwrap();
     let function = instance.get_export_index(&mut *store, Some(&of), function).unwrap();
@@ -128,8 +135,14 @@ fn call(store: &mut Store<State>, instance: &Instance, interface: &str, function
     let mut results = [Val::Bool(false)];
     function.call(&mut *store, params, &mut results).unwrap();
     let [result] = results;
-    let Val::Result(Ok(Some(answer))) = result else { panic!("{interface}: {result:?}") };
-    *answer
+    match result {
+        Val::Result(Ok(Some(answer))) => Ok(*answer),
+        Val::Result(Err(Some(error))) => match *error {
+            Val::Variant(case, _) => Err(case),
+            other => panic!("{interface}: {other:?}"),
+        },
+        other => panic!("{interface}: {other:?}"),
+    }
 }
 
 /// Calls the component without memhost, as any host of that version may.
@@ -138,7 +151,8 @@ fn a_frozen_component_answers_direct_calls() {
     let text = |text: &str| Val::String(text.to_owned());
     let none = || Val::Option(None);
     let member = |name: &str, value: Val| (name.to_owned(), value);
-    let optional = ["agent-id", "project-id", "issue-id", "run-id", "subject-id", "session-key", "namespace"];
+    let optional =
+        ["agent-id", "actor-agent-id", "project-id", "issue-id", "run-id", "subject-id", "session-key", "namespace"];
     let mut scope = vec![member("company-id", text("acme"))];
     scope.extend(optional.iter().map(|name| member(name, none())));
     let scope = Val::Record(scope);
@@ -147,19 +161,25 @@ fn a_frozen_component_answers_direct_calls() {
         let mut ask =
             |interface: &str, function: &str, params: &[Val]| call(&mut store, &instance, interface, function, params);
         let profile = Val::Record(vec![member("summary", none()), member("usage", Val::List(Vec::new()))]);
-        assert_eq!(ask("profile", "get-profile", std::slice::from_ref(&scope)), profile);
+        assert_eq!(ask("profile", "get-profile", std::slice::from_ref(&scope)), Ok(profile));
         let page = Val::Record(vec![
             member("items", Val::List(Vec::new())),
             member("continuation", Val::Variant("end".to_owned(), None)),
             member("usage", Val::List(Vec::new())),
         ]);
-        assert_eq!(ask("review", "list-pending", &[scope.clone(), none(), Val::U32(10)]), page);
+        assert_eq!(ask("review", "list-pending", &[scope.clone(), none(), Val::U32(10)]), Ok(page));
         let rejected = Val::Variant("reject".to_owned(), None);
-        assert_eq!(ask("review", "decide", &[text("gone"), scope.clone(), rejected]), none());
+        assert_eq!(ask("review", "decide", &[text("gone"), scope.clone(), rejected]), Err("not-found".to_owned()));
         let chunk = Val::Record(vec![member("lines", text("")), member("next-cursor", none())]);
-        assert_eq!(ask("transfer", "export-records", &[scope.clone(), none()]), chunk);
+        assert_eq!(ask("transfer", "export-records", &[scope.clone(), none()]), Ok(chunk));
         let line = r#"{"id":"r1","pending":true,"record":{"partition":{"agent":null,"subject":null,"namespace":null},"text":"one","summary":null,"metadata":null,"source":null,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}}"#;
+        let lines = text(&format!("{line}\n"));
+        let request = Val::Record(vec![
+            member("operation-id", text("import")),
+            member("scope", scope.clone()),
+            member("lines", lines),
+        ]);
         let report = Val::Record(vec![member("imported", Val::U32(1)), member("unchanged", Val::U32(0))]);
-        assert_eq!(ask("transfer", "import-records", &[scope.clone(), text(&format!("{line}\n"))]), report);
+        assert_eq!(ask("transfer", "import-records", &[request]), Ok(report));
     }
 }

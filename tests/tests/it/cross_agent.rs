@@ -40,7 +40,7 @@ async fn recall(api: &Api, query: &str) -> Vec<(String, String)> {
 /// is recallable in another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_framework_wrote_another_one_recalls_in_a_later_session() {
-    let (mut host, api) = host(&json!({"sharedAcrossAgents": true})).await;
+    let (mut host, api) = host(&json!({})).await;
     let (codex, claude) = (agent(&api, "codex-1").await, agent(&api, "claude-1").await);
     let item = json!({"sessionId": "s1", "agentKind": "codex", "type": "decision", "confidence": 0.9,
         "content": "Deployments are frozen on Fridays", "tags": ["release"], "source": "inferred"});
@@ -107,7 +107,7 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
 /// Agent switch does not change memory behavior.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_agent_gets_the_same_results_in_the_same_order() {
-    let (_host, api) = host(&json!({"sharedAcrossAgents": true})).await;
+    let (_host, api) = host(&json!({})).await;
     let (codex, claude) = (agent(&api, "codex-1").await, agent(&api, "claude-1").await);
     for (number, writer) in [&codex, &claude].into_iter().cycle().take(12).enumerate() {
         let kind = if number % 2 == 0 { "codex" } else { "claude" };
@@ -124,23 +124,6 @@ async fn every_agent_gets_the_same_results_in_the_same_order() {
     let forget = json!({"scope": {"companyId": "acme", "projectId": "p1"}, "handles": [handle]});
     claude.post("/runtime/v1/companies/acme/forget", &forget).await.fine();
     assert_eq!(recall(&codex, "locks of the gate").await[0].1, "The gate has 1 locks");
-}
-
-/// Without `sharedAcrossAgents`, as in the contract: records without an agent are shared, and those of an agent's token
-/// are that agent's.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_sharing_only_records_without_an_agent_are_shared() {
-    let (_host, api) = host(&json!({})).await;
-    let (codex, claude) = (agent(&api, "codex-1").await, agent(&api, "claude-1").await);
-    let body = json!({"name": "paperclip", "role": "company_administrator"});
-    let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
-    let paperclip = api.with(made["value"].as_str().unwrap());
-    paperclip.post(MEMORY, &json!({"agentKind": "codex", "content": "The gate is green"})).await.fine();
-    codex.post(MEMORY, &json!({"agentKind": "codex", "content": "The gate is mine"})).await.fine();
-    let texts = async |api: &Api| recall(api, "gate").await.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
-    assert_eq!(texts(&claude).await, ["The gate is green"]);
-    assert_eq!(texts(&codex).await.len(), 2);
-    assert_eq!(texts(&paperclip).await.len(), 2);
 }
 
 /// The routes of Apropos with this provider: bad input, import, export and `explain`.

@@ -125,3 +125,34 @@ async fn an_erasure_that_was_cut_short_is_finished_at_the_next_start() {
     let marks = open_store(host.data_dir()).open_tree("host").unwrap().scan_prefix(b"erasing").count();
     assert_eq!(marks, 0);
 }
+
+/// An erasure keeps bindings and secrets until every provider has confirmed it, or an operator gives one up by name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_that_a_provider_does_not_confirm_keeps_its_binding() {
+    const ERASE: &str = "/control/v1/companies/acme/erase";
+    let mut host = TestHost::new(&["lying-list"]).await.unwrap();
+    let api = Api::new(&host);
+    super::support::bind_provider(&api, "acme", "lying-list").await;
+    let used_as = json!({"kind": "query", "parameter": "key"});
+    let secret = json!({"value": "a value of eight", "origins": ["https://a.example"], "usedAs": used_as});
+    api.put("/control/v1/companies/acme/secrets/KEY", &secret).await.fine();
+    api.capture("acme", "a fact").await.fine();
+    let refused = api.post(ERASE, &json!({"confirm": "acme"})).await;
+    assert_eq!(refused.problem(), (409, "not_forgotten"), "{}", refused.text);
+    let detail = refused.json["detail"].as_str().unwrap();
+    assert!(detail.contains("`lying-list`") && detail.contains("--abandon lying-list"), "{detail}");
+    assert_eq!(api.capture("acme", "again").await.problem(), (410, "company_erased"));
+    drop(api);
+    host.stop().await;
+    host.start().await.unwrap();
+    let api = Api::new(&host);
+    assert_eq!(api.post(ERASE, &json!({"confirm": "acme"})).await.status, 409, "also after a restart");
+    let wrong = api.post(ERASE, &json!({"confirm": "acme", "abandon": ["other"]})).await;
+    assert_eq!((wrong.status, &wrong.json["field"]), (400, &json!("abandon")));
+    let done = api.post(ERASE, &json!({"confirm": "acme", "abandon": ["lying-list"]})).await.fine();
+    assert_eq!(done["abandoned"], json!({"lying-list": "operator"}), "{done}");
+    assert_eq!(done["notForgotten"].as_array().unwrap().len(), 1);
+    assert!(done["removedKeys"].as_u64().unwrap() > 0);
+    // It is complete, and says the same again.
+    assert_eq!(api.post(ERASE, &json!({"confirm": "acme"})).await.fine(), done);
+}

@@ -62,7 +62,8 @@ async fn a_full_disk_refuses_new_data_and_goes_on_by_itself() {
     let company = "/control/v1/companies/acme";
     let written = write(&api, "deploys are frozen on Fridays").await.fine();
     let token = api.post(&format!("{company}/tokens"), &json!({ "name": "old", "role": "auditor" })).await.fine();
-    let secret = json!({ "value": "a long value", "origins": ["https://api.example.com"], "usedAs": {"kind": "query", "parameter": "key"} });
+    let used_as = json!({"kind": "query", "parameter": "key"});
+    let secret = json!({"value": "a long value", "origins": ["https://api.example.com"], "usedAs": used_as});
     api.put(&format!("{company}/secrets/old"), &secret).await.fine();
     let operations =
         async || api.get(&format!("{company}/operations?limit=1000")).await["items"].as_array().unwrap().len();

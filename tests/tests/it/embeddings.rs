@@ -181,7 +181,7 @@ async fn upserts_corrections_and_imports_are_embedded_by_a_job() {
     let (service, scope) = (host.service(), scope("acme"));
     let handle = host.write("acme", "Lunch is at noon.").await.unwrap();
     assert_eq!(jobs_that_ended(&host).await, 1);
-    let write = RecordWrite { id: None, text: "The door is green.".to_owned(), summary: None, metadata: None };
+    let write = RecordWrite { text: "The door is green.".to_owned(), ..RecordWrite::default() };
     let patch = CorrectionPatch { instruction: None, record: Some(write) };
     let correct = CorrectRequest { binding_key: None, scope: scope.clone(), handle: handle.clone(), patch };
     service.correct(&caller(), correct).await.unwrap();

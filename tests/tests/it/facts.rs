@@ -82,8 +82,16 @@ async fn facts_over_a_limit_or_without_an_owner_are_refused() {
     let (code, field, message) = refusal(of("u", ""), "ä".repeat(201)).await;
     assert_eq!((code, field.as_str()), (OperationErrorCode::InvalidRequest, "records.0.text"), "{message}");
     assert!(message.contains("200"), "{message}");
-    let (_, field, message) = refusal(scope("acme"), "of nobody".to_owned()).await;
-    assert_eq!(field, "scope.subjectId", "{message}");
+    // A fact whose metadata say whose kind it is needs the one; without that it is the company's.
+    for (kind, missing) in [("user", "scope.subjectId"), ("drive", "scope.projectId")] {
+        let mut request = upsert("acme", &["of nobody"]);
+        request.records[0].metadata = json!({"scope": kind}).as_object().cloned();
+        let refused = host.service().upsert(&caller(), request).await.unwrap_err();
+        let ServiceError::Operation { error, .. } = refused else { panic!() };
+        assert_eq!(error.field.as_deref(), Some(missing), "{}", error.message);
+    }
+    write(&host, &scope("acme"), "of the company").await.unwrap();
+    assert_eq!(count(&host, of("", "d9")).await, 1, "everybody reads what is the company's");
     for text in ["one", "two"] {
         write(&host, &of("u", ""), text).await.unwrap();
     }
@@ -144,7 +152,7 @@ async fn pagespace_routes_work_with_facts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn facts_that_a_model_saves_appear_in_pagespace() {
-    let (host, api) = host(json!({"sharedAcrossAgents": true})).await;
+    let (host, api) = host(json!({})).await;
     let address = listening(host.service()).await;
     let of_agent = |agent: &'static str| {
         let host = &host;

@@ -112,7 +112,12 @@ async fn directories_that_are_nested_without_end_are_full_and_are_deleted() {
     let outside = host.directory().join("outside");
     std::fs::write(&outside, "kept").unwrap();
     std::os::unix::fs::symlink(host.directory(), directory.join("d/d/up")).unwrap();
-    host.service().erase_company(&caller(), &memhost_tests::parse("hostile")).await.unwrap();
+    // The guest cannot confirm that it has forgotten anything: an operator gives up what it has.
+    let company = memhost_tests::parse("hostile");
+    let refused = host.service().erase_company(&caller(), &company, &[]).await;
+    assert!(matches!(&refused, Err(ServiceError::NotForgotten { bindings, .. }) if *bindings == [GUEST]));
+    assert!(directory.exists());
+    host.service().erase_company(&caller(), &company, &[memhost_tests::parse(GUEST)]).await.unwrap();
     assert!(!directory.exists());
     assert_eq!(std::fs::read_to_string(outside).unwrap(), "kept");
 }

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::support::{Api, bind, extracting};
 
-const HOOKS: &str = "/runtime/v1/companies/acme/hooks";
-const DELIVERIES: &str = "/control/v1/companies/acme/deliveries";
+pub(super) const HOOKS: &str = "/runtime/v1/companies/acme/hooks";
+pub(super) const DELIVERIES: &str = "/control/v1/companies/acme/deliveries";
 
-fn event(id: &str, text: &str) -> Value {
+pub(super) fn event(id: &str, text: &str) -> Value {
     json!({
         "hookKind": "post_run_capture",
         "hookId": id,
@@ -142,7 +142,7 @@ async fn an_accepted_event_survives_a_restart() {
     assert_eq!(counted(&api, "calls/").await, "1 1");
 }
 
-fn hydrate(id: &str, query: &str, more: &Value) -> Value {
+pub(super) fn hydrate(id: &str, query: &str, more: &Value) -> Value {
     let mut event = json!({
         "hookKind": "pre_run_hydrate",
         "hookId": id,
@@ -168,10 +168,13 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
     let lines = context["text"].as_str().unwrap().lines().filter(|line| line.starts_with("- ")).count();
     assert_eq!(Some(lines as u64), context["included"].as_u64());
     assert_eq!(context["included"].as_u64().unwrap() + context["omitted"].as_u64().unwrap(), 40);
-    // The second delivery gets the first answer, although there is more to find.
-    api.capture("acme", "fact 41: the gate is gone").await.fine();
+    // The delivery keeps which records were found, and not what they say.
+    let kept = api.get(DELIVERIES).await["items"].to_string();
+    assert!(kept.contains("\"recordCount\":40") && !kept.contains("painted green"), "{kept}");
+    // An event that is delivered again is asked again: what was found before may be forgotten by now.
     let again = api.post(HOOKS, &hydrate("h1", "gate", &more)).await.fine();
     assert_eq!((&again["context"], &again["isDuplicate"]), (context, &json!(true)));
+    assert_eq!(again["deliveries"][0]["attempts"], 2);
     // If recall is late or fails, the block is empty and has the reason, with status 200.
     let slow = api.post(HOOKS, &hydrate("h2", "await release", &json!({"deadlineMs": 100}))).await.fine();
     let reason = slow["context"]["degraded"][0].as_str().unwrap();
@@ -182,7 +185,7 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
     assert!(none["context"]["degraded"][0].as_str().unwrap().contains("disabled"), "{none}");
     // Each leaves one operation. The slow one continues, and is recorded with its usage.
     let operations = "/control/v1/companies/acme/operations?hookKind=pre_run_hydrate";
-    api.until(operations, |page| page["items"].as_array().unwrap().len() == 3).await;
+    api.until(operations, |page| page["items"].as_array().unwrap().len() == 4).await;
     for (wrong, field) in [
         (json!({"tokenBudget": 0}), "tokenBudget"),
         (json!({"deadlineMs": 60_000}), "deadlineMs"),

@@ -16,7 +16,7 @@ const ROWS: &[&[&str]] = &[
     &["core"],
     &["store", "sandbox", "embeddings", "pii", "builtin"],
     &["ports"],
-    &["types", "tokens", "config-schema", "durable", "files"],
+    &["types", "tokens", "config-schema", "files"],
 ];
 
 /// Libraries that these crates alone may use.

@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::mcp_http::{ACCEPT, Client, OPERATOR, agent, host, last, token};
 use crate::support::Api;
 
-const ALL: [&str; 5] = ["memory.search", "memory.note", "memory.correct", "memory.forget", "memory.browse"];
+const ALL: [&str; 6] =
+    ["memory.search", "memory.note", "memory.correct", "memory.forget", "memory.browse", "memory.jobs"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tools_depend_on_provider_and_token() {
@@ -15,7 +16,7 @@ async fn the_tools_depend_on_provider_and_token() {
     let agent = agent(&host, address).await;
     assert_eq!(agent.tools().await, ALL, "the built-in provider answers for a company that has no binding yet");
     let auditor = token(&host, "acme", json!({"name": "audit", "role": "auditor"})).await;
-    assert_eq!(Client::new(address, &auditor).tools().await, ["memory.search", "memory.browse"]);
+    assert_eq!(Client::new(address, &auditor).tools().await, ["memory.search", "memory.browse", "memory.jobs"]);
     let few = json!({"name": "few", "role": "agent", "agentId": "ada", "operations": ["query", "correct"]});
     let few = Client::new(address, &token(&host, "acme", few).await);
     assert_eq!(few.tools().await, ["memory.search", "memory.correct"]);
@@ -23,7 +24,7 @@ async fn the_tools_depend_on_provider_and_token() {
     assert_eq!(few.ask("resources/list", json!({})).await["result"]["resources"], json!([]));
     assert_eq!(few.ask("resources/templates/list", json!({})).await["result"]["resourceTemplates"], json!([]));
     assert!(host.operations("acme").await.unwrap().is_empty());
-    // A provider without `correction` and `browse`.
+    // A provider without `correction`, `browse` and extraction.
     host.bind("acme", "echo", BindingLimits::default()).await.unwrap();
     assert_eq!(agent.tools().await, ["memory.search", "memory.note", "memory.forget"]);
     let refusal = agent.is_refused("memory.correct", json!({"id": "r", "text": "t"})).await;
@@ -153,26 +154,24 @@ async fn the_scope_comes_from_the_token() {
     assert_eq!(last(&host, "acme").await.scope.run_id.as_deref(), Some("run-1"));
     let refusal = in_run.with("memhost-run-id", "run-2").is_refused("memory.note", json!({"text": "x"})).await;
     assert!(refusal.contains("scope.runId"), "{refusal}");
-    // Another agent's and another company's records are not found, by id or by address.
+    // The company's memory is shared by its agents. Another company's records are not found, by id or by address.
     let bobs = token(&host, "acme", json!({"name": "bob", "role": "agent", "agentId": "bob"})).await;
     let bob = Client::new(address, &bobs);
     let noted = ada.does("memory.note", json!({"text": "ada's own thought"})).await;
+    for agent in [&ada, &bob] {
+        let found = agent.does("memory.search", json!({"query": "own thought"})).await;
+        assert_eq!(found["records"][0]["id"], noted["record"]["id"]);
+    }
     let operator = Client::new(address, OPERATOR).with("memhost-company-id", "other");
     let foreign = operator.does("memory.search", json!({"query": "secret plan"})).await["records"][0].clone();
-    for record in [&noted["record"], &foreign] {
-        for name in [&record["id"], &record["uri"]] {
-            let outcome = bob.does("memory.forget", json!({"ids": [name]})).await["outcomes"][0].clone();
-            assert_eq!(outcome["effect"], "not_found", "{record}");
-            let text = bob.is_refused("memory.correct", json!({"id": name, "text": "mine"})).await;
-            assert!(text.starts_with("not_found: "), "{text}");
-        }
-        let read = bob.ask("resources/read", json!({"uri": record["uri"]})).await;
-        assert_eq!(read["error"]["code"], -32002, "{read}");
+    for name in [&foreign["id"], &foreign["uri"]] {
+        let outcome = bob.does("memory.forget", json!({"ids": [name]})).await["outcomes"][0].clone();
+        assert_eq!(outcome["effect"], "not_found", "{foreign}");
+        let text = bob.is_refused("memory.correct", json!({"id": name, "text": "mine"})).await;
+        assert!(text.starts_with("not_found: "), "{text}");
     }
-    assert_eq!(
-        ada.does("memory.search", json!({"query": "own thought"})).await["records"][0]["id"],
-        noted["record"]["id"]
-    );
+    let read = bob.ask("resources/read", json!({"uri": foreign["uri"]})).await;
+    assert_eq!(read["error"]["code"], -32002, "{read}");
     let log = host.operations("other").await.unwrap();
     assert_eq!(log.len(), theirs + 1, "only the operator left operations there");
     // An operator's token must name the company. The error says how.
@@ -200,7 +199,7 @@ async fn the_policy_of_a_binding_enables_the_aliases() {
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     assert_eq!(agent.tools().await, ALL);
     operator.patch(&format!("{path}/m"), &json!({"policy": {"mcp": {"aliases": true}}})).await.fine();
-    assert_eq!(agent.tools().await[5..], ["save_memory", "remove_memory"]);
+    assert_eq!(agent.tools().await[6..], ["save_memory", "remove_memory"]);
     let agent = agent.with("memhost-subject-id", "user-1").with("memhost-namespace", "drive-1");
     let saved = agent.does("save_memory", save["arguments"].clone()).await;
     let scope = last(&host, "acme").await.scope;
@@ -227,7 +226,7 @@ async fn the_policy_of_a_binding_enables_the_aliases() {
     }
     for (tool, arguments, why) in [
         ("save_memory", json!({"scope": "user", "fact": "x".repeat(201)}), "at most 200"),
-        ("save_memory", json!({"scope": "company", "fact": "x"}), "unknown variant `company`"),
+        ("save_memory", json!({"scope": "company", "fact": "x"}), "scope: is `company`"),
         ("remove_memory", json!({"scope": "user"}), "factId"),
     ] {
         let text = agent.is_refused(tool, arguments).await;
@@ -296,9 +295,27 @@ async fn errors_of_tools_tell_a_model_what_to_do() {
         (json!({"query": ""}), "query: is empty"),
         (json!({"query": "x", "topK": 51}), "topK: is 51; 1 to 50 are allowed"),
         (json!({"query": "x", "maxChars": 1}), "maxChars: is 1"),
-        (json!({"query": 7}), "query: invalid type"),
+        (json!({"query": 7}), "query: is `7`; a text is needed"),
     ] {
         let text = agent.is_refused("memory.search", arguments).await;
         assert!(text.contains(why) && text.ends_with("Mend the arguments and call again."), "{text}");
     }
+}
+
+/// A call with an idempotency key is done once. The scope of the headers is a part of the request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_with_a_key_is_done_once() {
+    let (host, address) = host(&[]).await;
+    let client = agent(&host, address).await.with("idempotency-key", "note-1");
+    let note = json!({"text": "The gate is green"});
+    let first = client.does("memory.note", note.clone()).await;
+    let again = client.does("memory.note", note.clone()).await;
+    assert_eq!(first, again);
+    assert_eq!(host.query("acme", "gate").await.unwrap().len(), 1);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "memory.note", "arguments": note}});
+    let other = client.with("memhost-issue-id", "i7").send("POST", body.to_string()).await;
+    assert_eq!((other.status, &other.json["code"]), (409, &json!("idempotency_key_reused")));
+    let next = client.with("idempotency-key", "note-2").does("memory.note", note).await;
+    assert_ne!(next["record"], first["record"]);
 }

@@ -22,7 +22,11 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
         "payload": {"text": "metered 3"},
     });
     let captured = api.post("/runtime/v1/companies/acme/capture", &body).await.fine();
-    api.capture("acme", "included in the run").await.fine();
+    // Without a run it would be billed.
+    let mut included = body.clone();
+    included["scope"] = json!({"companyId": "acme", "runId": "r1"});
+    included["payload"]["text"] = json!("included in the run");
+    api.post("/runtime/v1/companies/acme/capture", &included).await.fine();
     api.capture("acme", "free of charge").await.fine();
     let events = api.get(&path("cost-events")).await;
     assert_eq!(events["items"].as_array().unwrap().len(), 1, "{events}");
@@ -72,13 +76,14 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
 async fn flat_charges_are_finance_events_and_no_operations() {
     let (_host, api) = extracting().await;
     let charge = json!({
-        "eventKind": "log_storage_charge", "biller": "vendor", "amountCents": 1999.5, "occurredAt": "2026-11-01T00:00:00Z",
-        "description": "November", "bindingKey": "extracts", "estimated": true,
+        "eventKind": "log_storage_charge", "biller": "vendor", "amountCents": 1999, "occurredAt": "2026-11-01T00:00:00Z",
+        "description": "November", "bindingKey": "extracts", "estimated": true, "issueId": "i1", "projectId": "p1",
+        "heartbeatRunId": "r1", "quantity": 3, "unit": "gb_month", "costEventId": "01890000-0000-7000-8000-000000000000",
     });
     let made = api.post(&path("finance-events"), &charge).await.fine();
     assert_eq!(
         (&made["amountCents"], &made["currency"], &made["direction"]),
-        (&json!(1999.5), &json!("USD"), &json!("debit"))
+        (&json!(1999), &json!("USD"), &json!("debit"))
     );
     let listed = api.get(&path("finance-events")).await;
     assert_eq!(listed["items"], json!([made]));
@@ -86,6 +91,74 @@ async fn flat_charges_are_finance_events_and_no_operations() {
     let mut wrong = charge.clone();
     wrong["currency"] = json!("dollars");
     assert_eq!(api.post(&path("finance-events"), &wrong).await.json["field"], "currency");
+    for (field, value) in [("amountCents", json!(0.5)), ("bindingKey", json!("nobody")), ("quantity", json!(null))] {
+        let mut wrong = charge.clone();
+        wrong[field] = value;
+        let answer = api.post(&path("finance-events"), &wrong).await;
+        assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
+    }
+}
+
+/// The operator decides what is billed, whatever the provider says. Without a run nothing is included in one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_policy_decides_what_is_billed() {
+    let (_host, api) = extracting().await;
+    let attribute = async |mode: Value| {
+        let policy = json!({"policy": {"attribution": mode}});
+        api.patch(&path("bindings/extracts"), &policy).await.fine();
+    };
+    let billed = async |text: &str, run: Option<&str>| {
+        let body = json!({"scope": {"companyId": "acme", "runId": run}, "payload": {"text": text},
+            "source": {"kind": "run", "companyId": "acme"}});
+        let made = api.post("/runtime/v1/companies/acme/capture", &body).await.fine();
+        let id = made["operationId"].as_str().unwrap().to_owned();
+        let operation = api.get(&path(&format!("operations/{id}"))).await;
+        (operation["attributionMode"].clone(), operation["costEventIds"].as_array().map_or(0, Vec::len))
+    };
+    attribute(json!("untracked")).await;
+    assert_eq!(billed("metered 3", None).await, (json!("untracked"), 0));
+    attribute(json!("included_in_run")).await;
+    assert_eq!(billed("metered 3", Some("r1")).await, (json!("included_in_run"), 0));
+    assert_eq!(billed("metered 3", None).await, (json!("billed_directly"), 1));
+    attribute(json!("billed_directly")).await;
+    assert_eq!(billed("included in the run", Some("r1")).await, (json!("billed_directly"), 1));
+    attribute(Value::Null).await;
+    assert_eq!(billed("included in the run", Some("r1")).await.1, 0);
+    // Who is billed is always said.
+    for event in api.get(&path("cost-events")).await["items"].as_array().unwrap() {
+        assert_eq!(event["agentId"], "operator", "{event}");
+        assert!(!event["model"].as_str().unwrap().is_empty());
+    }
+}
+
+/// What a company has can be read, exported and forgotten with a used-up budget, and what costs nothing goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_used_up_budget_stops_only_what_may_cost_something() {
+    let (_host, api) = extracting().await;
+    let made = api.capture("acme", "a fact").await.fine();
+    let handle = &made["records"][0];
+    api.put(&path("budgets/month"), &json!({"limitCents": 0})).await.fine();
+    assert_eq!(api.capture("acme", "metered 1").await.problem(), (402, "budget_exceeded"));
+    let scope = json!({"companyId": "acme"});
+    for (route, body) in [
+        ("list", json!({"scope": scope})),
+        ("get", json!({"scope": scope, "handle": handle})),
+        ("forget", json!({"scope": scope, "handles": [handle]})),
+    ] {
+        let answer = api.post(&format!("/runtime/v1/companies/acme/{route}"), &body).await;
+        assert_eq!(answer.status, 200, "{route}: {}", answer.text);
+    }
+    let lines = api.send(Method::Get, &path("export"), None, &[]).await;
+    assert!(lines.text.lines().last().unwrap().contains("\"end\""), "{}", lines.text);
+    // A binding whose provider reaches no other system and has cost nothing.
+    let body = json!({"key": "notes", "providerKey": "local-markdown"});
+    api.post(&path("bindings"), &body).await.fine();
+    let query = json!({"scope": scope, "query": "x", "bindingKey": "notes"});
+    api.post("/runtime/v1/companies/acme/query", &query).await.fine();
+    let query = json!({"scope": scope, "query": "x"});
+    assert_eq!(api.post("/runtime/v1/companies/acme/query", &query).await.status, 402);
+    api.patch(&path("bindings/extracts"), &json!({"policy": {"attribution": "external_invoice"}})).await.fine();
+    api.post("/runtime/v1/companies/acme/query", &query).await.fine();
 }
 
 async fn state(api: &Api) -> Value {

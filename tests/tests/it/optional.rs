@@ -82,13 +82,14 @@ async fn records_that_a_provider_holds_are_decided_in_the_hosts_queue() {
         host.operations("acme").await.unwrap().into_iter().filter(|one| one.kind == OperationKind::Review).count();
     assert_eq!(told, 3, "each decision is an operation");
 
-    // A record that the provider no longer has ends as rejected.
+    // A record that is forgotten before a decision ends as rejected, and nothing of it is in the queue.
     let door = find("door");
     let forget = json!({"scope": {"companyId": "acme"}, "handles": [door["subject"]["record"]]});
     api.post(&format!("{RUNTIME}/forget"), &forget).await.fine();
-    let gone = decide(&api, door, &json!({"decision": "approve"})).await.fine();
-    assert_eq!(gone["status"], "rejected");
-    assert!(gone["reasons"].to_string().contains("no longer has it"), "{gone}");
+    assert_eq!(decide(&api, door, &json!({"decision": "approve"})).await.problem(), (409, "already_decided"));
+    let rejected = queue(&api, "rejected").await;
+    let gone = rejected.iter().find(|item| item["id"] == door["id"]).unwrap();
+    assert_eq!((&gone["decidedBy"], &gone["text"]), (&json!("forgotten before a decision"), &json!("")));
 
     // An agent cannot decide, and the decisions survive a restart.
     let ada = json!({"name": "ada", "role": "agent", "agentId": "ada"});

@@ -220,7 +220,7 @@ pub(crate) async fn extracting_with(attempts: u32) -> (TestHost, Api) {
 
 /// A binding of this provider's key, with storage, as the company's default.
 pub(crate) async fn bind_provider(api: &Api, company: &str, provider: &str) {
-    let grants = json!({"storageBytes": 64 << 20});
+    let grants = json!({"storageBytes": 64 << 20, "directoryBytes": 64 << 20});
     let body = json!({"key": provider, "providerKey": provider, "grants": grants, "default": true});
     api.post(&format!("/control/v1/companies/{company}/bindings"), &body).await.fine();
 }

@@ -68,6 +68,23 @@ async fn a_company_moves_to_another_host() {
     assert!(other.service().verify_store().await.unwrap().is_empty());
 }
 
+/// An import that fails removes everything of its company. So it does not begin where something is there already.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_company_had_before_an_import_stays() {
+    let (_host, api) = extracting().await;
+    api.capture("acme", "a fact").await.fine();
+    let export = api.send(Method::Get, &path("export"), None, &[]).await.text;
+    let other = TestHost::new(&["extracts"]).await.unwrap();
+    let there = Api::new(&other);
+    there.post(&path("tokens"), &json!({"name": "kept", "role": "auditor"})).await.fine();
+    for text in [export.clone(), export.lines().next().unwrap().to_owned()] {
+        let refused = there.send(Method::Post, &path("import?acceptGrants=true&scope=company"), Some(text), &[]).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        assert!(refused.text.contains("has records in `activity` here already"), "{}", refused.text);
+    }
+    assert_eq!(there.get(&path("tokens")).await["items"][0]["name"], "kept");
+}
+
 /// A call during the import is told to wait, and uses none of the company's sequence numbers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_company_cannot_be_used_while_it_is_imported() {
@@ -87,6 +104,10 @@ async fn a_company_cannot_be_used_while_it_is_imported() {
     eventually("the import has begun", async || listed().await.status == 503).await;
     assert_eq!(listed().await.problem(), (503, "importing"));
     assert_eq!(there.capture("acme", "too early").await.problem(), (503, "importing"));
+    // A refusal would take the number of an imported operation.
+    let asked = json!({"name": "o", "role": "operator", "operations": ["view"]});
+    let foreign = there.with(there.post("/control/v1/tokens", &asked).await.fine()["value"].as_str().unwrap());
+    assert_eq!(foreign.capture("acme", "not mine").await.problem(), (503, "importing"));
     let second = there.send(Method::Post, &path("import"), Some(export.clone()), &[]).await;
     assert_eq!(second.problem(), (503, "importing"));
     for line in rest {

@@ -243,6 +243,8 @@ async fn a_tree_leads_to_its_records() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn viewers_see_only_what_their_token_allows() {
     let (_host, api) = keeping("local-markdown").await;
+    let apart = json!({"policy": {"sharing": "perAgent"}});
+    api.patch("/control/v1/companies/acme/bindings/notes", &apart).await.fine();
     let own = write(&api, Some("ada"), &json!({"text": "a secret of ada"})).await;
     let other = write(&api, Some("bob"), &json!({"text": "a secret of bob"})).await;
     let agent = in_company(&api, "acme", "agent").await;

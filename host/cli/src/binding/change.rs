@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{SeenArgs, one};
 use crate::CliError;
 use crate::args::CompanyArgs;
-use crate::argument::{object, without_nulls};
+use crate::argument::{object, versions, without_nulls};
 use crate::output::escape;
 
 /// What an update does with members that are left out.
@@ -20,7 +20,7 @@ pub(crate) struct UpdateArgs {
     #[command(flatten)]
     company: CompanyArgs,
     /// Provider versions: a range such as '^1.2', or the digest of one build.
-    #[arg(long, value_name = "RANGE|DIGEST")]
+    #[arg(long, value_name = "RANGE|DIGEST", value_parser = versions)]
     versions: Option<String>,
     /// Provider configuration, a JSON object.
     #[arg(long, value_name = "JSON")]

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::CliError;
 use crate::args::CompanyArgs;
+use crate::argument::{addresses, bytes};
 use crate::output::{escape, table, text};
-use memhost_types::{Grants, HttpGrant, PermissionRequest};
+use memhost_types::{Grants, HttpGrant, IpNet, Origin, PermissionRequest};
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
@@ -24,11 +25,11 @@ pub(crate) struct GrantArgs {
     /// Revoke every grant.
     #[arg(long)]
     none: bool,
-    /// Storage quota in bytes.
-    #[arg(long, value_name = "BYTES")]
+    /// Storage quota in bytes, or with a unit such as 64MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
     storage: Option<u64>,
-    /// Quota of the private directory in bytes.
-    #[arg(long, value_name = "BYTES")]
+    /// Quota of the private directory in bytes, or with a unit such as 1GiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
     directory: Option<u64>,
     /// Allow embeddings.
     #[arg(long, value_name = "BOOL")]
@@ -38,13 +39,13 @@ pub(crate) struct GrantArgs {
     clock: Option<bool>,
     /// Allow HTTP requests to this origin, such as 'https://api.example.com'; repeatable.
     #[arg(long, value_name = "ORIGIN")]
-    http: Vec<String>,
+    http: Vec<Origin>,
     /// With --http: allow only this method; repeatable.
     #[arg(long, requires = "http", value_name = "METHOD")]
     method: Vec<String>,
     /// With --http: allow connections to this private address range, such as 10.0.0.0/8; repeatable.
-    #[arg(long, requires = "http", value_name = "CIDR")]
-    private_range: Vec<String>,
+    #[arg(long, requires = "http", value_name = "CIDR", value_parser = addresses)]
+    private_range: Vec<IpNet>,
     /// Allow this secret; repeatable.
     #[arg(long, value_name = "NAME")]
     secret: Vec<String>,
@@ -100,8 +101,8 @@ fn wanted(args: &GrantArgs, before: &Value) -> Result<Option<Grants>, CliError> 
     grants.embeddings = args.embeddings.unwrap_or(grants.embeddings);
     grants.clock = args.clock.unwrap_or(grants.clock);
     for origin in &args.http {
-        let grant = json!({ "origin": origin, "methods": args.method, "privateRanges": args.private_range });
-        let grant = HttpGrant::deserialize(grant).map_err(|error| CliError::input("--http", error))?;
+        let (methods, private_ranges) = (args.method.clone(), args.private_range.clone());
+        let grant = HttpGrant { origin: origin.clone(), methods, private_ranges };
         // A new grant for an origin replaces the old one.
         grants.http.retain(|before| before.origin != grant.origin);
         grants.http.push(grant);

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::{CliError, directories, toml_file};
+use memhost_types::nearest;
 
 /// The variable that names another contexts file.
 pub(crate) const VARIABLE: &str = "MEMHOST_CLI_CONFIG";
@@ -69,11 +70,9 @@ impl File {
 
     pub(crate) fn get(&self, name: &str) -> Result<&Context, CliError> {
         self.contexts.get(name).ok_or_else(|| {
-            let near = |known: &&String| strsim::jaro_winkler(known, name);
-            let nearest = self.contexts.keys().max_by(|a, b| near(a).total_cmp(&near(b)));
-            let advice = match nearest {
+            let advice = match nearest(name, self.contexts.keys().map(String::as_str)) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => "create it with `memhost context create`".to_owned(),
+                None => "`memhost context list` shows those that there are".to_owned(),
             };
             let detail = format!("no context `{name}` in {}; {advice}", self.path.display());
             CliError::Problem { status: 404, detail, operation: None }

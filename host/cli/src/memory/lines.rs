@@ -45,7 +45,7 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     let mut file = BufWriter::new(memhost_files::private::create(&part).map_err(wrong)?);
     let count = write_to(&session, &args.scope, &mut file).await?;
     file.into_inner().map_err(|error| wrong(error.into_error()))?.sync_all().map_err(wrong)?;
-    memhost_durable::rename(&part, path).map_err(wrong)?;
+    memhost_files::durable::rename(&part, path).map_err(wrong)?;
     eprintln!("exported {count} lines to {}", path.display());
     Ok(())
 }

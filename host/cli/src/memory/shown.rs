@@ -33,6 +33,7 @@ pub(crate) fn record(answer: &Value) -> String {
     for (label, value) in [
         ("id", id(record)),
         ("source", provenance(record)),
+        ("asserted", text(record, "/source/assertedBy")),
         ("created", text(record, "/createdAt")),
         ("updated", text(record, "/updatedAt")),
         ("summary", text(record, "/summary")),

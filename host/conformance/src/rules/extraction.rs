@@ -6,7 +6,7 @@ use crate::rule::{Rule, optional, rules, types};
 use crate::subject::Subject;
 use crate::verdict::{Stop, Verdict, failed, holds, skipped};
 use memhost_sandbox::{JobAnswer, OptionalInterface};
-use memhost_types::{CaptureMode, ExtractionJob, JobStatus, RecordHandle};
+use memhost_types::{CaptureMode, ExtractionJob, JobStatus, OperationId, RecordHandle};
 
 /// The most runs of a job that stays unfinished.
 const MOST_RUNS: usize = 20;
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Extraction);
         optional("cancel-job", "Cancelling a job that has ended changes nothing and answers it as it is.")
         => binding(ended);
     "EXT-06" "The same event leaves the same job"
-        "The suite delivers a capture of residue again with the same `hook-id`. It answers the same job."
+        "The suite delivers a capture of residue again with the same `operation-id`. It answers the same job."
         types("extraction-job.provider-job-id",
             "Unique within the binding, for ever: a job that comes with an id that the host knows is that job.")
         => binding(same_job);
@@ -41,13 +41,20 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Extraction);
         "A job that succeeded has a `record-count` that equals the number of its records."
         types("extraction-job.record-count", "How many records the job made, known once it succeeded.")
         => binding(count);
+    "EXT-08" "A job that can be tried again is queued again"
+        "The suite cancels a queued job. If the job then says `is-retryable`, `retry-job` answers it as queued, and it \
+         runs to its end. If not, the rule is skipped."
+        optional("retry-job",
+            "Puts a job that is `failed` or `cancelled` back to `queued`, or to `running` where it runs elsewhere, under \
+             the same id.")
+        => binding(retried);
 };
 
 /// A queued job of a capture.
-async fn queued(subject: &Subject, hook: &str) -> Result<ExtractionJob, Stop> {
+async fn queued(subject: &Subject, id: OperationId) -> Result<ExtractionJob, Stop> {
     let mut request = subject.capture_of(&text(0), CaptureMode::CaptureResidue);
-    request.hook = Some(subject.hook(hook, "2026-01-02T03:04:05Z")?);
-    let jobs = subject.capture(subject.operation(), &request).await?.jobs;
+    request.hook = Some(subject.hook("2026-01-02T03:04:05Z")?);
+    let jobs = subject.capture(id, &request).await?.jobs;
     match jobs.into_iter().find(|job| job.status == JobStatus::Queued) {
         Some(job) => Ok(job),
         None => skipped("a capture of residue leaves no job for the host to run"),
@@ -73,7 +80,7 @@ async fn ran(subject: &Subject, job: &ExtractionJob) -> Result<(ExtractionJob, V
 }
 
 async fn known(subject: &Subject) -> Verdict {
-    let job = queued(subject, "hook").await?;
+    let job = queued(subject, subject.operation()).await?;
     for instances in [&subject.beside().await?, subject] {
         let JobAnswer { job: found, .. } = instances.get_job(&job.provider_job_id).await?;
         holds(found.is_some(), || format!("`get-job` does not know `{}`", job.provider_job_id))?;
@@ -82,7 +89,7 @@ async fn known(subject: &Subject) -> Verdict {
 }
 
 async fn once(subject: &Subject) -> Verdict {
-    let job = queued(subject, "hook").await?;
+    let job = queued(subject, subject.operation()).await?;
     let (_, records) = ran(subject, &job).await?;
     let before = subject.list(subject.scope()).await?.len();
     let again = subject.run_job(&job.provider_job_id).await?.records;
@@ -94,7 +101,7 @@ async fn once(subject: &Subject) -> Verdict {
 }
 
 async fn records_exist(subject: &Subject) -> Verdict {
-    let job = queued(subject, "hook").await?;
+    let job = queued(subject, subject.operation()).await?;
     let (_, records) = ran(subject, &job).await?;
     for handle in records {
         let is_there = subject.get(subject.scope(), &handle).await?.is_some()
@@ -108,7 +115,7 @@ async fn records_exist(subject: &Subject) -> Verdict {
 }
 
 async fn asking(subject: &Subject) -> Verdict {
-    let job = queued(subject, "hook").await?;
+    let job = queued(subject, subject.operation()).await?;
     for _ in 0..3 {
         let found = subject.get_job(&job.provider_job_id).await?.job;
         let status = found.map(|job| job.status);
@@ -119,7 +126,7 @@ async fn asking(subject: &Subject) -> Verdict {
 }
 
 async fn ended(subject: &Subject) -> Verdict {
-    let job = queued(subject, "hook").await?;
+    let job = queued(subject, subject.operation()).await?;
     ran(subject, &job).await?;
     for answer in [subject.cancel_job(&job.provider_job_id).await?, subject.get_job(&job.provider_job_id).await?] {
         let status = answer.job.map(|job| job.status);
@@ -129,10 +136,11 @@ async fn ended(subject: &Subject) -> Verdict {
 }
 
 async fn same_job(subject: &Subject) -> Verdict {
-    let first = queued(subject, "hook").await?;
+    let id = subject.operation();
+    let first = queued(subject, id).await?;
     let mut request = subject.capture_of(&text(0), CaptureMode::CaptureResidue);
-    request.hook = Some(subject.hook("hook", "2026-01-02T03:04:05Z")?);
-    let again = subject.capture(subject.operation(), &request).await?.jobs;
+    request.hook = Some(subject.hook("2026-01-02T03:04:05Z")?);
+    let again = subject.capture(id, &request).await?.jobs;
     let strange = again.iter().find(|job| job.provider_job_id != first.provider_job_id);
     match strange {
         None => Ok(()),
@@ -144,8 +152,20 @@ async fn same_job(subject: &Subject) -> Verdict {
 }
 
 async fn count(subject: &Subject) -> Verdict {
-    let job = queued(subject, "hook").await?;
+    let job = queued(subject, subject.operation()).await?;
     let (job, records) = ran(subject, &job).await?;
     let counted = job.record_count.map(|count| count as usize);
     holds(counted == Some(records.len()), || format!("`record-count` is {counted:?}, but there are {}", records.len()))
+}
+
+async fn retried(subject: &Subject) -> Verdict {
+    let job = queued(subject, subject.operation()).await?;
+    let cancelled = subject.cancel_job(&job.provider_job_id).await?.job;
+    if !cancelled.is_some_and(|job| job.is_retryable) {
+        return skipped("a cancelled job is not `is-retryable`");
+    }
+    let again = subject.retry_job(&job.provider_job_id).await?.job;
+    let status = again.map(|job| job.status);
+    holds(matches!(status, Some(JobStatus::Queued | JobStatus::Running)), || format!("its status is {status:?}"))?;
+    ran(subject, &job).await.map(drop)
 }

@@ -14,7 +14,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
         => binding(order);
     "FGT-02" "A forgotten record is not returned"
         "No query, list or `get-record` returns a forgotten record, whatever the effect is."
-        provider("forget", "Makes records unreachable, and whatever was derived from them; at most 1,000 ids.")
+        provider("forget", "Makes records unreachable, and whatever was derived from them.")
         => binding(gone);
     "FGT-03" "Forgetting twice is not an error"
         "The suite forgets a record again that was forgotten. The effect is `not-found`."
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Rule] = rules! { None;
         => binding(foreign);
     "FGT-06" "Only the named record is forgotten"
         "The suite forgets one of four records. The others still exist and are found."
-        provider("forget", "Makes records unreachable, and whatever was derived from them; at most 1,000 ids.")
+        provider("forget", "Makes records unreachable, and whatever was derived from them.")
         => binding(others_stay);
 };
 

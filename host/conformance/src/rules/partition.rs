@@ -31,6 +31,13 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "`get-record` with the id of another agent's or subject's record answers none."
         provider("get-record", "One record, or none if it does not exist or belongs to another partition of the scope.")
         => binding(gets);
+    "PAR-06" "What is of no agent is seen by each"
+        "The suite writes a record without an agent. A query, a list and `get-record` of an agent have it, and so has the \
+         query of a scope without an agent that of an agent's record."
+        types("scope",
+            "A record that was written without one is returned whatever the scope has there, and a scope without one sees \
+             the records of all its values.")
+        => binding(everybodys);
 };
 
 /// Fails if a query in the other scope returns a record of the own scope.
@@ -83,4 +90,25 @@ async fn gets(subject: &Subject) -> Verdict {
         }
     }
     Ok(())
+}
+
+async fn everybodys(subject: &Subject) -> Verdict {
+    let company = Scope { agent_id: None, ..subject.scope() };
+    let shared = subject.put(company.clone(), &text(0)).await?;
+    let id = &shared.provider_record_id;
+    for agent in [subject.scope(), subject.other_agent()] {
+        let name = agent.agent_id.clone();
+        let found = has(&subject.query(agent.clone(), &text(0)).await?, &shared);
+        holds(found, || format!("a query of {name:?} does not return `{id}`, which is of no agent"))?;
+        holds(has(&subject.list(agent.clone()).await?, &shared), || {
+            format!("the list of {name:?} does not have `{id}`")
+        })?;
+        holds(subject.get(agent, &shared).await?.is_some(), || {
+            format!("`get-record` of {name:?} does not have `{id}`")
+        })?;
+    }
+    let own = subject.put(subject.scope(), &text(1)).await?;
+    holds(has(&subject.query(company, &text(1)).await?, &own), || {
+        format!("a query without an agent does not return `{}`", own.provider_record_id)
+    })
 }

@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = rules! { Some(OptionalInterface::Profile);
     "PRF-06" "A summary contains nothing that was forgotten"
         "The suite forgets all records of a scope. The summary is as empty as before they were written, also on a fresh \
          instance."
-        provider("forget", "Makes records unreachable, and whatever was derived from them; at most 1,000 ids.")
+        provider("forget", "Makes records unreachable, and whatever was derived from them.")
         => binding(forgotten);
     "PRF-07" "A summary is short"
         "The suite writes four hundred records of 200 bytes, or as many as the provider accepts. The summary has at \

@@ -21,9 +21,9 @@ pub(super) const RULES: &[Rule] = rules! { None;
         provider("description.max-concurrency", "Say 1 when instances would not see each other's writes.")
         => binding(side_by_side);
     "RST-03" "A repeated event is recognized after a restart"
-        "The suite delivers a capture again, with the same `hook-id`, to a fresh instance. The list has as many records \
+        "The suite delivers a capture again, with the same `operation-id`, to a fresh instance. The list has as many records \
          as before."
-        provider("capture", "a hook delivery is repeated, with the same `hook-id`.")
+        provider("capture", "a hook delivery is repeated, with the same `operation-id`.")
         => binding(repeated);
 };
 
@@ -56,11 +56,12 @@ async fn side_by_side(subject: &Subject) -> Verdict {
 
 async fn repeated(subject: &Subject) -> Verdict {
     let mut request = subject.capture_of(&text(2), CaptureMode::CaptureRecord);
-    request.hook = Some(subject.hook("hook", "2026-01-02T03:04:05Z")?);
-    subject.capture(subject.operation(), &request).await?;
+    request.hook = Some(subject.hook("2026-01-02T03:04:05Z")?);
+    let id = subject.operation();
+    subject.capture(id, &request).await?;
     let before = subject.list(subject.scope()).await?.len();
     let fresh = subject.beside().await?;
-    fresh.capture(subject.operation(), &request).await?;
+    fresh.capture(id, &request).await?;
     let after = fresh.list(subject.scope()).await?.len();
     holds(before == after, || format!("{before} records before, {after} after"))
 }

@@ -73,7 +73,7 @@ async fn written(subject: &Subject) -> Result<Vec<Snippet>, Stop> {
         ..subject.write(&text(0))
     };
     let mut captured = subject.capture_of(&text(1), CaptureMode::CaptureRecord);
-    captured.hook = Some(subject.hook("hook", "2026-01-02T03:04:05Z")?);
+    captured.hook = Some(subject.hook("2026-01-02T03:04:05Z")?);
     // A provider may accept only captures, or only writes.
     for taken in [
         subject.put_all(subject.scope(), vec![rich]).await.map(drop),

@@ -50,6 +50,11 @@ pub(super) const RULES: &[Rule] = rules! { None;
         "Texts of 64 KiB and of 1 MiB come back whole, or are refused."
         types("types", "a record's text at most 1 MiB")
         => binding(long_texts).thorough();
+    "UPS-10" "A record's own source comes before the request's"
+        "The suite writes two records in one call that has a source; one of them has a source of its own. Each comes \
+         back with its source."
+        types("record-write.source", "None: the source of the request, if it has one.")
+        => binding(own_source);
 };
 
 /// The message about a source that differs from the given one.
@@ -188,4 +193,16 @@ async fn long_texts(subject: &Subject) -> Verdict {
         }
     }
     if taken == 0 { skipped("it refuses texts of 64 KiB") } else { Ok(()) }
+}
+
+async fn own_source(subject: &Subject) -> Verdict {
+    let shared = subject.source();
+    let own = SourceRef { comment_id: Some(subject.name("other-comment")), ..shared.clone() };
+    let records = vec![RecordWrite { source: Some(own.clone()), ..subject.write(&text(0)) }, subject.write(&text(1))];
+    let handles = answered("upsert-records", subject.upsert(subject.scope(), Some(shared.clone()), records).await)?;
+    for (handle, given) in handles.iter().zip([own, shared]) {
+        let found = subject.got(handle).await?.source;
+        holds(found.as_ref() == Some(&given), || other_source(&given, found.as_ref()))?;
+    }
+    Ok(())
 }

@@ -69,6 +69,7 @@ impl Subject {
             top_k: Some(20),
             intent: Intent::Answer,
             metadata_filter: None,
+            token_budget: None,
         }
     }
 
@@ -128,7 +129,7 @@ impl Subject {
 
     pub(crate) async fn forget(&self, scope: Scope, handles: &[RecordHandle]) -> Result<Vec<ForgetEffect>, Stop> {
         let request = ForgetRequest { binding_key: None, scope, handles: handles.to_vec() };
-        let answer = answered("forget", plain(self.instances().forget(&request).await))?;
+        let answer = answered("forget", plain(self.instances().forget(self.operation(), &request).await))?;
         Ok(answer.outcomes.into_iter().map(|outcome| outcome.effect).collect())
     }
 
@@ -172,6 +173,10 @@ impl Subject {
 
     pub(crate) async fn cancel_job(&self, id: &str) -> Result<JobAnswer, Stop> {
         answered("cancel-job", plain(self.instances().cancel_job(id).await))
+    }
+
+    pub(crate) async fn retry_job(&self, id: &str) -> Result<JobAnswer, Stop> {
+        answered("retry-job", plain(self.instances().retry_job(id).await))
     }
 
     pub(crate) async fn migrate(&self, from: &str) -> Result<(), Stop> {

@@ -63,7 +63,7 @@ impl Subject {
 
     /// Imports, with the provider's own answer.
     pub(crate) async fn try_import(&self, scope: &Scope, lines: &str) -> Result<ImportAnswer, CallError> {
-        plain(self.instances().import(scope, lines).await)
+        plain(self.instances().import(self.operation(), scope, lines).await)
     }
 
     /// Runs the provider's jobs until they finish or fail.

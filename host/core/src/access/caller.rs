@@ -1,7 +1,10 @@
 //! Who calls.
 
-use crate::access::rules::{Act, allows};
-use memhost_types::{AgentId, CompanyId, OperationKind, Role, Scope, Token};
+use jiff::Timestamp;
+
+use crate::access::acting::ActAs;
+use crate::access::rules::allows;
+use memhost_types::{Act, AgentId, CompanyId, Role, Scope, Token};
 
 /// Who calls. Whoever authenticates a request makes one for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,20 +16,44 @@ pub struct Caller {
     company: Option<CompanyId>,
     agent: Option<AgentId>,
     run: Option<String>,
-    operations: Option<Vec<OperationKind>>,
+    /// All that its token may do; none: what the role may.
+    operations: Option<Vec<Act>>,
+    expires_at: Option<Timestamp>,
+    /// What an integration may do at most for the one that its request names.
+    acting_role: Option<Role>,
+    /// Whether this request of an integration names for whom it acts.
+    is_acting: bool,
+    /// The person that an integration acts for, in the person's own scope.
+    person: Option<String>,
     /// The client that the caller uses, where operations show it.
     via: Option<String>,
 }
 
 /// The caller may not do this. The message is the same whether or not the thing exists.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this token does not allow that{}; ask whoever gave it to you for one that does", field.map(|field| format!(" with this `{field}`")).unwrap_or_default())]
+#[error("this token does not allow that{}; ask whoever gave it to you for one that does", reason(*field, beyond))]
 pub struct Denied {
     /// The field that goes beyond the token, if it is one.
     pub field: Option<&'static str>,
+    /// What the token is not good for.
+    pub beyond: Vec<Act>,
 }
 
-const DENIED: Denied = Denied { field: None };
+fn reason(field: Option<&str>, beyond: &[Act]) -> String {
+    let field = field.map(|field| format!(" with this `{field}`")).unwrap_or_default();
+    let names: Vec<_> = beyond.iter().map(|act| act.as_str()).collect();
+    match names.is_empty() {
+        true => field,
+        false => format!("{field}: it is not good for {}", names.join(", ")),
+    }
+}
+
+impl Denied {
+    /// This field goes beyond the token.
+    pub(crate) fn field(field: &'static str) -> Self {
+        Self { field: Some(field), beyond: Vec::new() }
+    }
+}
 
 impl Caller {
     /// The person who runs the host: may do everything.
@@ -54,6 +81,10 @@ impl Caller {
             agent: None,
             run: None,
             operations: None,
+            expires_at: None,
+            acting_role: None,
+            is_acting: false,
+            person: None,
             via: None,
         }
     }
@@ -77,6 +108,10 @@ impl Caller {
             agent: token.agent_id.clone(),
             run: token.run_id.clone(),
             operations: token.operations.clone(),
+            expires_at: token.expires_at,
+            acting_role: (token.role == Role::Integration).then_some(Role::Agent),
+            is_acting: false,
+            person: None,
             via: None,
         }
     }
@@ -88,9 +123,43 @@ impl Caller {
         Self { via: Some(via.into()), ..self }
     }
 
+    /// The same caller for whom a checked request names. In the role of an agent the request is confined to that one's own
+    /// scope.
+    pub(crate) fn on_behalf(self, whom: ActAs) -> Self {
+        let ActAs { agent_id, run_id, person_id, role } = whom;
+        let role = role.unwrap_or(Role::Agent);
+        let name = match (&agent_id, &person_id) {
+            (Some(agent), _) => format!(" as agent:{agent}"),
+            (None, Some(person)) => format!(" as person:{person}, {role}"),
+            (None, None) => format!(" as {role}"),
+        };
+        Self {
+            // What one of them sent with an idempotency key is not the answer for another.
+            key: format!("{}{name}", self.key),
+            principal: format!("{}{name}", self.principal),
+            agent: agent_id,
+            run: run_id,
+            acting_role: Some(role),
+            is_acting: true,
+            person: person_id.filter(|_| role == Role::Agent),
+            ..self
+        }
+    }
+
+    /// The bearer of a value that is not accepted: its refusals are counted apart from those of the valid token.
+    #[must_use]
+    pub(crate) fn not_accepted(self, why: &str) -> Self {
+        Self { key: format!("{} {why}", self.key), ..self }
+    }
+
     /// The client that the caller uses, where operations show it.
     pub fn via(&self) -> Option<&str> {
         self.via.as_deref()
+    }
+
+    /// Whether the caller is a program that speaks MCP.
+    pub(crate) fn is_mcp(&self) -> bool {
+        self.via.as_deref().is_some_and(|via| via == "mcp" || via.starts_with("mcp:"))
     }
 
     /// Identifies the caller. The principal does not: two tokens may have one name.
@@ -113,9 +182,36 @@ impl Caller {
         self.agent.as_ref()
     }
 
+    /// The person in whose scope the caller acts.
+    pub fn person(&self) -> Option<&str> {
+        self.person.as_deref()
+    }
+
+    /// The only run that the caller acts in.
+    pub fn run(&self) -> Option<&str> {
+        self.run.as_deref()
+    }
+
     /// The only company that the caller reaches; none: all of them.
     pub fn company(&self) -> Option<&CompanyId> {
         self.company.as_ref()
+    }
+
+    /// Whether this request of an integration names for whom it acts.
+    pub fn is_acting(&self) -> bool {
+        self.is_acting
+    }
+
+    /// Whether role, `operations` and what the request acts as allow this, in a company that the caller reaches.
+    fn is_good_for(&self, act: Act) -> bool {
+        let is_listed = self.operations.as_ref().is_none_or(|operations| operations.contains(&act));
+        is_listed && allows(self.role, act) && self.acting_role.is_none_or(|role| allows(role, act))
+    }
+
+    /// Everything that the caller can do, at most: an integration may name another role in its next request.
+    fn acts(&self) -> impl Iterator<Item = Act> {
+        let widest = Self { acting_role: None, ..self.clone() };
+        Act::ALL.iter().copied().filter(move |act| widest.is_good_for(*act))
     }
 
     /// Checks whether the caller may do something in a company, or with the host.
@@ -124,30 +220,77 @@ impl Caller {
     /// Where it may not.
     pub fn may(&self, act: Act, company: Option<&CompanyId>) -> Result<(), Denied> {
         let reaches = self.company.is_none() || company == self.company.as_ref();
-        let is_listed = match (&self.operations, act) {
-            (Some(operations), Act::Operate(kind)) => operations.contains(&kind),
-            // A hook may capture or query, and so it needs both.
-            (Some(operations), Act::Deliver) => {
-                [OperationKind::Capture, OperationKind::Query].iter().all(|kind| operations.contains(kind))
-            }
-            _ => true,
-        };
-        if reaches && is_listed && allows(self.role, act) { Ok(()) } else { Err(DENIED) }
+        if reaches && self.is_good_for(act) {
+            return Ok(());
+        }
+        // The operation is named where the token's own list is what stops it.
+        let is_unlisted = self.operations.as_ref().is_some_and(|operations| !operations.contains(&act));
+        let beyond = if is_unlisted && allows(self.role, act) { vec![act] } else { Vec::new() };
+        Err(Denied { field: None, beyond })
+    }
+
+    /// Checks whether the caller may do any memory operation in a company.
+    ///
+    /// # Errors
+    /// Where it may not.
+    pub(crate) fn may_use_memory(&self, company: &CompanyId) -> Result<(), Denied> {
+        let any = Act::ALL.iter().filter(|act| matches!(act, Act::Operate(_)));
+        let mut tried = any.map(|act| self.may(*act, Some(company)));
+        match tried.any(|may| may.is_ok()) {
+            true => Ok(()),
+            false => Err(Denied { field: None, beyond: Vec::new() }),
+        }
     }
 
     /// The same for something that has a scope. An agent acts as itself and in its own run: missing fields of the scope are
-    /// filled in, and other values are denied.
+    /// filled in, and other values are denied. So are those of a person that an integration acts for.
     ///
     /// # Errors
     /// Where it may not.
     pub fn may_in(&self, act: Act, scope: &mut Scope) -> Result<(), Denied> {
         self.may(act, Some(&scope.company_id))?;
+        self.confine(scope)
+    }
+
+    /// Fills in what the token fixes of a scope, and denies other values.
+    pub(crate) fn confine(&self, scope: &mut Scope) -> Result<(), Denied> {
+        let text = |id: &str| Some(id.to_owned());
         own("scope.agentId", self.agent.as_ref().map(AgentId::as_str), &mut scope.agent_id, |id| id.parse().ok())?;
-        own("scope.runId", self.run.as_deref(), &mut scope.run_id, |id| Some(id.to_owned()))
+        own("scope.runId", self.run.as_deref(), &mut scope.run_id, text)?;
+        own("scope.subjectId", self.person.as_deref(), &mut scope.subject_id, text)
+    }
+
+    /// Checks that a token gives nothing that this caller does not have. Every value that a caller can get hold of is
+    /// checked by this: a new token's, and that of a token that it rotates.
+    ///
+    /// # Errors
+    /// The first field that goes beyond.
+    pub(crate) fn covers(&self, token: &Token) -> Result<(), Denied> {
+        let other = Self::of(token);
+        if self.company.is_some() && self.company != other.company {
+            return Err(Denied::field("companyId"));
+        }
+        let beyond: Vec<Act> = other.acts().filter(|act| !self.acts().any(|own| own == *act)).collect();
+        if !beyond.is_empty() {
+            let field = if other.operations.is_some() { "operations" } else { "role" };
+            return Err(Denied { field: Some(field), beyond });
+        }
+        if self.agent.is_some() && self.agent != other.agent {
+            return Err(Denied::field("agentId"));
+        }
+        if self.run.is_some() && self.run != other.run {
+            return Err(Denied::field("runId"));
+        }
+        match (self.expires_at, other.expires_at) {
+            (Some(own), Some(end)) if end <= own => Ok(()),
+            (None, _) => Ok(()),
+            _ => Err(Denied::field("expiresAt")),
+        }
     }
 }
 
-fn own<T: AsRef<str>>(
+/// Fills in a field that the caller fixes, and denies another value.
+pub(crate) fn own<T: AsRef<str>>(
     field: &'static str,
     own: Option<&str>,
     asked: &mut Option<T>,
@@ -155,7 +298,7 @@ fn own<T: AsRef<str>>(
 ) -> Result<(), Denied> {
     let Some(own) = own else { return Ok(()) };
     match asked {
-        Some(asked) if asked.as_ref() != own => Err(Denied { field: Some(field) }),
+        Some(asked) if asked.as_ref() != own => Err(Denied::field(field)),
         Some(_) => Ok(()),
         None => {
             *asked = make(own);
@@ -167,9 +310,10 @@ fn own<T: AsRef<str>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memhost_types::OperationKind;
     use memhost_types::TokenId;
 
-    fn agent(run: Option<&str>, operations: Option<Vec<OperationKind>>) -> Caller {
+    fn agent(run: Option<&str>, operations: Option<Vec<Act>>) -> Caller {
         Caller::of(&Token {
             id: TokenId(uuid::Uuid::nil()),
             name: "t".to_owned(),
@@ -179,9 +323,11 @@ mod tests {
             run_id: run.map(str::to_owned),
             operations,
             expires_at: None,
-            created_at: jiff::Timestamp::UNIX_EPOCH,
+            created_at: Timestamp::UNIX_EPOCH,
             created_by: "operator".to_owned(),
             rotated_at: None,
+            previous_value_until: None,
+            last_used_at: None,
             revoked_at: None,
         })
     }
@@ -204,9 +350,11 @@ mod tests {
     #[test]
     fn a_token_for_some_operations_is_good_for_no_other() {
         let acme = "acme".parse().unwrap();
-        let caller = agent(None, Some(vec![OperationKind::Query]));
+        let caller = agent(None, Some(vec![Act::Operate(OperationKind::Query)]));
         assert!(caller.may(Act::Operate(OperationKind::Query), Some(&acme)).is_ok());
         assert!(caller.may(Act::Operate(OperationKind::Get), Some(&acme)).is_err());
-        assert!(caller.may(Act::Deliver, Some(&acme)).is_err());
+        for other in [Act::Deliver, Act::Emit, Act::Resolve] {
+            assert_eq!(caller.may(other, Some(&acme)).unwrap_err().beyond, [other]);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Authentication, authorization, and the management of tokens.
 
 use crate::Service;
-use crate::access::{Act, Caller, CreateToken, Denied, Known};
+use crate::access::{AccessError, Act, ActAs, ActingError, Caller, CreateToken, Denied, Known, RotateToken};
 use crate::bindings::{BindingError, NewActivity};
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::Opened;
@@ -14,6 +14,7 @@ use memhost_types::{
 
 /// The result of authentication.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one is made for each request, and nearly always the large one")]
 pub enum Authentication {
     /// The token's bearer.
     Caller(Caller),
@@ -36,12 +37,28 @@ impl Service {
             }
             Some(Known::Invalid(caller, what)) => {
                 self.recorder.metrics.unauthenticated();
+                let caller = caller.not_accepted(what);
                 if let Some(company) = caller.company().cloned() {
                     let message = format!("the token {what}; make another with `memhost token create`");
                     let refusal = Refusal::new(OperationErrorCode::Forbidden, message);
                     self.refusal(&caller, OperationKind::Control, company, refusal).await?;
                 }
                 Ok(Authentication::Refused)
+            }
+        }
+    }
+
+    /// The caller for whom a request acts. Only an integration's request may name somebody.
+    ///
+    /// # Errors
+    /// Where the caller is no integration and somebody is named; where a field is not valid.
+    #[boxed]
+    pub async fn act_for(&self, caller: Caller, whom: ActAs) -> Result<Caller, ServiceError> {
+        match caller.clone().acting(whom) {
+            Ok(caller) => Ok(caller),
+            Err(ActingError::Field(error)) => Err(error.into()),
+            Err(ActingError::Denied(denied)) => {
+                Err(self.deny(&caller, OperationKind::Control, caller.company(), &denied).await)
             }
         }
     }
@@ -128,6 +145,10 @@ impl Service {
         company: CompanyId,
         refusal: Refusal,
     ) -> Result<ServiceError, ServiceError> {
+        // Imported operations keep their sequence numbers, so none may be allocated until the import has ended.
+        if self.is_importing(&company) {
+            return Ok(ServiceError::Importing { company });
+        }
         let reason = Reason { token: Some(caller.key().to_owned()), kind, code: refusal.error.code };
         if let Some(operation_id) = self.recorder.refusals.again(&company, &reason, self.clock.now()) {
             self.recorder.metrics.refused(kind, &company);
@@ -140,10 +161,23 @@ impl Service {
         }
     }
 
+    /// Records that a token would have given its caller more than the caller has.
+    async fn covered<T>(
+        &self,
+        caller: &Caller,
+        company: Option<&CompanyId>,
+        made: Result<T, AccessError>,
+    ) -> Result<T, ServiceError> {
+        match made {
+            Err(AccessError::Beyond(denied)) => Err(self.deny(caller, OperationKind::Control, company, &denied).await),
+            made => Ok(made?),
+        }
+    }
+
     /// Makes a token. Only this answer contains its value.
     ///
     /// # Errors
-    /// Where a field is not valid.
+    /// Where a field is not valid, or the token would give more than the caller has.
     #[boxed]
     pub async fn create_token(
         &self,
@@ -151,7 +185,8 @@ impl Service {
         company: Option<&CompanyId>,
         request: CreateToken,
     ) -> Result<NewToken, ServiceError> {
-        let (made, change) = self.tokens.make(caller, company, request).await?;
+        let made = self.tokens.make(caller, company, request).await;
+        let (made, change) = self.covered(caller, company, made).await?;
         self.write_token(caller, company, ActivityAction::TokenCreated, &made.token, change).await?;
         Ok(made)
     }
@@ -159,15 +194,17 @@ impl Service {
     /// Gives a token another value. Only this answer contains it.
     ///
     /// # Errors
-    /// Where there is no such token, or it was revoked.
+    /// Where there is no such token, it was revoked, or it gives more than the caller has.
     #[boxed]
     pub async fn rotate_token(
         &self,
         caller: &Caller,
         company: Option<&CompanyId>,
         id: TokenId,
+        request: RotateToken,
     ) -> Result<NewToken, ServiceError> {
-        let (made, change) = self.tokens.rotate(company, id).await?;
+        let made = self.tokens.rotate(caller, company, id, request).await;
+        let (made, change) = self.covered(caller, company, made).await?;
         self.write_token(caller, company, ActivityAction::TokenRotated, &made.token, change).await?;
         Ok(made)
     }
@@ -191,6 +228,16 @@ impl Service {
     /// A company's tokens, or the operators', oldest first, without their values.
     pub fn tokens(&self, company: Option<&CompanyId>) -> Vec<Token> {
         self.tokens.list(company)
+    }
+
+    /// Stores when tokens were last used. A token that is changed at the same time is stored at the next call.
+    pub(crate) async fn write_last_uses(&self) -> Result<(), ServiceError> {
+        for change in self.tokens.last_uses().await? {
+            if store::write(&*self.store, std::slice::from_ref(&change)).await? {
+                self.tokens.apply(&change)?;
+            }
+        }
+        Ok(())
     }
 
     async fn write_token(

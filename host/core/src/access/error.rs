@@ -1,5 +1,6 @@
 //! Why calls about tokens fail.
 
+use crate::access::Denied;
 use memhost_store::StoreError;
 use memhost_types::FieldError;
 
@@ -13,6 +14,9 @@ pub enum AccessError {
     NotFound { id: String },
     #[error("the token {id} was revoked and stays revoked; make another one with `memhost token create`")]
     Revoked { id: String },
+    /// The token would give its creator more than the creator has.
+    #[error(transparent)]
+    Beyond(#[from] Denied),
     #[error("no token can be made: the system gives no random bytes: {0}; try again")]
     NoRandomness(String),
     #[error(transparent)]

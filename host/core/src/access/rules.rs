@@ -1,37 +1,10 @@
-//! What can be allowed, and which role may do it.
+//! Which role may do what.
 
-use memhost_types::{OperationKind, Role};
+use memhost_types::{Act, OperationKind, Role};
 
-/// Something that a caller may be allowed to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Act {
-    /// A memory operation.
-    Operate(OperationKind),
-    /// Delivering a hook.
-    Deliver,
-    /// Sending events of sessions and tools.
-    Emit,
-    /// Asking which binding answers.
-    Resolve,
-    /// Reading anything of a company.
-    View,
-    /// Changing bindings, targets, secrets, budgets, reviews, jobs, deliveries and tokens of a company.
-    Administer,
-    /// Setting grants and limits.
-    Grant,
-    /// Exporting or importing a company as a whole.
-    Move,
-    /// Erasing a company.
-    Erase,
-    /// What belongs to no company: plugins, metrics, the store.
-    Host,
-}
-
-impl Act {
-    /// The roles that may do this, in a company that they reach.
-    pub fn roles(self) -> impl Iterator<Item = Role> {
-        Role::ALL.iter().copied().filter(move |role| allows(*role, self))
-    }
+/// The roles that may do something, in a company that they reach.
+pub fn roles(act: Act) -> impl Iterator<Item = Role> {
+    Role::ALL.iter().copied().filter(move |role| allows(*role, act))
 }
 
 /// Whether a role may do something, in a company that it reaches.
@@ -41,7 +14,7 @@ pub(crate) fn allows(role: Role, act: Act) -> bool {
         Role::CompanyAdministrator => match act {
             Act::Operate(_) | Act::Deliver | Act::Emit | Act::Resolve | Act::View | Act::Administer => true,
             // The operator decides what providers may reach and use, and where a company is.
-            Act::Grant | Act::Move | Act::Erase | Act::Host => false,
+            Act::Grant | Act::Move | Act::Erase | Act::Monitor | Act::Host => false,
         },
         Role::Agent => match act {
             // These are for the company's administrator.
@@ -55,5 +28,8 @@ pub(crate) fn allows(role: Role, act: Act) -> bool {
             Act::Operate(kind) => !kind.is_write() && kind != OperationKind::Export,
             act => matches!(act, Act::View | Act::Resolve),
         },
+        Role::Monitor => act == Act::Monitor,
+        // Memory traffic only. Reviews are decided on the control plane.
+        Role::Integration => act.is_runtime() && act != Act::Operate(OperationKind::Review),
     }
 }

@@ -2,47 +2,25 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use parking_lot::RwLock;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::access::requests::{CreateToken, RotateToken, check};
 use crate::access::{AccessError, Caller};
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Expected, Store, Table};
-use memhost_types::{AgentId, CompanyId, FieldError, NewToken, OperationKind, Role, Token, TokenId};
+use memhost_types::{CompanyId, FieldError, NewToken, Token, TokenId};
 
 /// A company has at most so many tokens that were not revoked.
 const MAX_TOKENS: usize = 10_000;
-
-/// A request to make a token.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CreateToken {
-    /// What to call it: 1 to 64 printable characters.
-    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$"))]
-    pub name: String,
-    /// What its bearer is.
-    pub role: Role,
-    /// Which agent; needed for an agent, and for nobody else.
-    #[serde(default)]
-    pub agent_id: Option<AgentId>,
-    /// The only run that an agent may act in.
-    #[serde(default)]
-    #[schemars(with = "Option<memhost_types::schema::OutsideId>")]
-    pub run_id: Option<String>,
-    /// The only memory operations that it is good for.
-    #[serde(default)]
-    #[schemars(transform = memhost_types::schema::few)]
-    pub operations: Option<Vec<OperationKind>>,
-    /// From when on it is good for nothing.
-    #[serde(default)]
-    pub expires_at: Option<Timestamp>,
-}
+/// The last use is kept to the hour: it is written once in an hour and not with every request.
+const HOUR: i64 = 3_600;
 
 /// A token as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,6 +28,9 @@ struct Stored {
     token: Token,
     /// BLAKE3 of the value, in hex. The value has 256 random bits: no salt and no slow hash would add anything.
     digest: String,
+    /// The digest of the value before, which works until `previousValueUntil`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<String>,
 }
 
 /// The owner of a token's value.
@@ -57,20 +38,27 @@ struct Stored {
 pub enum Known {
     /// A valid token.
     Valid(Caller),
-    /// A token that expired or was revoked: its owner, and the reason.
+    /// A token that expired, was revoked or has another value: its owner, and the reason.
     Invalid(Caller, &'static str),
 }
+
+/// The hours since 1970 in which a token was last used; 0: never.
+type LastHour = Arc<AtomicI64>;
 
 #[derive(Default)]
 struct All {
     by_id: HashMap<TokenId, Arc<Stored>>,
     by_digest: HashMap<[u8; 32], Entry>,
+    last_hours: HashMap<TokenId, LastHour>,
 }
 
 struct Entry {
     caller: Arc<Caller>,
     expires_at: Option<Timestamp>,
     is_revoked: bool,
+    /// When the value was replaced, and until when it works; none: it is the token's value.
+    replaced_until: Option<Timestamp>,
+    last_hour: LastHour,
 }
 
 /// Every token of this host.
@@ -101,11 +89,16 @@ impl Tokens {
         // A digest is looked up, not compared: how long that takes says nothing about another value.
         let entry = all.by_digest.get(blake3::hash(value.as_bytes()).as_bytes())?;
         let caller = Caller::clone(&entry.caller);
-        let has_expired = entry.expires_at.is_some_and(|expires_at| expires_at <= self.clock.now());
-        Some(match (entry.is_revoked, has_expired) {
-            (true, _) => Known::Invalid(caller, "was revoked"),
-            (false, true) => Known::Invalid(caller, "has expired"),
-            (false, false) => Known::Valid(caller),
+        let now = self.clock.now();
+        let is_over = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
+        Some(match (entry.is_revoked, is_over(entry.expires_at), is_over(entry.replaced_until)) {
+            (true, ..) => Known::Invalid(caller, "was revoked"),
+            (_, true, _) => Known::Invalid(caller, "has expired"),
+            (.., true) => Known::Invalid(caller, "has another value since it was rotated"),
+            _ => {
+                entry.last_hour.fetch_max(now.as_second() / HOUR, Ordering::Relaxed);
+                Known::Valid(caller)
+            }
         })
     }
 
@@ -113,7 +106,7 @@ impl Tokens {
     /// the change was made, with its entry in the activity log, and was passed to [`Tokens::apply`].
     ///
     /// # Errors
-    /// Where a field is not valid.
+    /// Where a field is not valid, or the token would give more than the caller has.
     pub async fn make(
         &self,
         caller: &Caller,
@@ -139,25 +132,40 @@ impl Tokens {
             created_at: self.clock.now(),
             created_by: caller.principal().to_owned(),
             rotated_at: None,
+            previous_value_until: None,
+            last_used_at: None,
             revoked_at: None,
         };
+        caller.covers(&token)?;
         let (value, digest) = value()?;
-        let change = self.change(None, &Stored { token: token.clone(), digest }).await?;
+        let change = self.change(None, &Stored { token: token.clone(), digest, previous: None }).await?;
         Ok((NewToken { token, value }, change))
     }
 
-    /// Gives a token another value. The previous value is invalid once the change is made.
+    /// Gives a token another value. The previous value is invalid once the change is made, or after the overlap.
     ///
     /// # Errors
-    /// Where there is no such token in the company, or it was revoked.
-    pub async fn rotate(&self, company: Option<&CompanyId>, id: TokenId) -> Result<(NewToken, Change), AccessError> {
+    /// Where there is no such token in the company, it was revoked, or it gives more than the caller has: whoever gets its
+    /// value can do all that it can.
+    pub async fn rotate(
+        &self,
+        caller: &Caller,
+        company: Option<&CompanyId>,
+        id: TokenId,
+        request: RotateToken,
+    ) -> Result<(NewToken, Change), AccessError> {
+        let overlap = request.overlap()?;
         let present = self.get(company, id)?;
         if present.token.revoked_at.is_some() {
             return Err(AccessError::Revoked { id: id.0.to_string() });
         }
-        let token = Token { rotated_at: Some(self.clock.now()), ..present.token.clone() };
+        caller.covers(&present.token)?;
+        let now = self.clock.now();
+        let until = now.checked_add(overlap).ok().filter(|_| overlap.is_positive());
+        let token = Token { rotated_at: Some(now), previous_value_until: until, ..self.used(&present.token) };
         let (value, digest) = value()?;
-        let change = self.change(Some(&present), &Stored { token: token.clone(), digest }).await?;
+        let previous = until.is_some().then(|| present.digest.clone());
+        let change = self.change(Some(&present), &Stored { token: token.clone(), digest, previous }).await?;
         Ok((NewToken { token, value }, change))
     }
 
@@ -168,10 +176,32 @@ impl Tokens {
     pub async fn revoke(&self, company: Option<&CompanyId>, id: TokenId) -> Result<(Token, Change), AccessError> {
         let present = self.get(company, id)?;
         let revoked_at = present.token.revoked_at.unwrap_or_else(|| self.clock.now());
-        let token = Token { revoked_at: Some(revoked_at), ..present.token.clone() };
-        let change =
-            self.change(Some(&present), &Stored { token: token.clone(), digest: present.digest.clone() }).await?;
+        let token = Token { revoked_at: Some(revoked_at), ..self.used(&present.token) };
+        let change = self.change(Some(&present), &Stored { token: token.clone(), ..Stored::clone(&present) }).await?;
         Ok((token, change))
+    }
+
+    /// The changes that store when tokens were last used, for those whose row is out of date.
+    ///
+    /// # Errors
+    /// Where a row cannot be read.
+    pub async fn last_uses(&self) -> Result<Vec<Change>, AccessError> {
+        let all: Vec<_> = self.all.read().by_id.values().cloned().collect();
+        let mut changes = Vec::new();
+        for stored in all {
+            let token = self.used(&stored.token);
+            if token != stored.token {
+                changes.push(self.change(Some(&stored), &Stored { token, ..Stored::clone(&stored) }).await?);
+            }
+        }
+        Ok(changes)
+    }
+
+    /// The token with the hour in which it was last used.
+    fn used(&self, token: &Token) -> Token {
+        let hour = self.all.read().last_hours.get(&token.id).map_or(0, |hour| hour.load(Ordering::Relaxed));
+        let last = Timestamp::from_second(hour * HOUR).ok().filter(|_| hour > 0);
+        Token { last_used_at: token.last_used_at.max(last), ..token.clone() }
     }
 
     /// Updates the cache with a change that was written.
@@ -205,7 +235,9 @@ impl Tokens {
     pub fn list(&self, company: Option<&CompanyId>) -> Vec<Token> {
         let all = self.all.read();
         let own = all.by_id.values().filter(|stored| stored.token.company_id.as_ref() == company);
-        let mut tokens: Vec<Token> = own.map(|stored| stored.token.clone()).collect();
+        let own: Vec<_> = own.cloned().collect();
+        drop(all);
+        let mut tokens: Vec<Token> = own.iter().map(|stored| self.used(&stored.token)).collect();
         tokens.sort_by_key(|token| token.id);
         tokens
     }
@@ -213,7 +245,8 @@ impl Tokens {
     /// Removes the tokens of an erased company from the cache.
     pub fn forget(&self, company: &CompanyId) {
         let mut all = self.all.write();
-        let All { by_id, by_digest } = &mut *all;
+        let All { by_id, by_digest, last_hours } = &mut *all;
+        last_hours.retain(|id, _| by_id.get(id).is_none_or(|stored| stored.token.company_id.as_ref() != Some(company)));
         by_id.retain(|_, stored| stored.token.company_id.as_ref() != Some(company));
         by_digest.retain(|_, entry| entry.caller.company() != Some(company));
     }
@@ -236,30 +269,44 @@ impl Tokens {
     }
 }
 
+/// The digest that is written as this text.
+fn digest_of(text: &str) -> Option<[u8; 32]> {
+    blake3::Hash::from_hex(text).ok().map(|hash| *hash.as_bytes())
+}
+
 impl Stored {
-    fn digest(&self) -> Option<[u8; 32]> {
-        blake3::Hash::from_hex(&self.digest).ok().map(|hash| *hash.as_bytes())
+    /// The digests of the values that the token has, each with the end of the one that was replaced.
+    fn digests(&self) -> impl Iterator<Item = ([u8; 32], Option<Timestamp>)> {
+        let previous = self.previous.as_deref().zip(self.token.previous_value_until);
+        let all = [Some((self.digest.as_str(), None)), previous.map(|(digest, until)| (digest, Some(until)))];
+        all.into_iter().flatten().filter_map(|(digest, until)| Some((digest_of(digest)?, until)))
     }
 }
 
 impl All {
     fn remove(&mut self, id: TokenId) {
-        if let Some(digest) = self.by_id.remove(&id).and_then(|before| before.digest()) {
-            self.by_digest.remove(&digest);
+        if let Some(before) = self.by_id.remove(&id) {
+            before.digests().for_each(|(digest, _)| drop(self.by_digest.remove(&digest)));
         }
     }
 
     fn put(&mut self, stored: Stored) {
-        self.remove(stored.token.id);
-        if let Some(digest) = stored.digest() {
+        let id = stored.token.id;
+        self.remove(id);
+        let last_hour = Arc::clone(self.last_hours.entry(id).or_default());
+        last_hour.fetch_max(stored.token.last_used_at.map_or(0, |at| at.as_second() / HOUR), Ordering::Relaxed);
+        let caller = Arc::new(Caller::of(&stored.token));
+        for (digest, replaced_until) in stored.digests() {
             let entry = Entry {
-                caller: Arc::new(Caller::of(&stored.token)),
+                caller: Arc::clone(&caller),
                 expires_at: stored.token.expires_at,
                 is_revoked: stored.token.revoked_at.is_some(),
+                replaced_until,
+                last_hour: Arc::clone(&last_hour),
             };
             self.by_digest.insert(digest, entry);
         }
-        self.by_id.insert(stored.token.id, Arc::new(stored));
+        self.by_id.insert(id, Arc::new(stored));
     }
 }
 
@@ -269,40 +316,4 @@ fn value() -> Result<(String, String), AccessError> {
     let value = format!("mh_{}", URL_SAFE_NO_PAD.encode(bytes));
     let digest = blake3::hash(value.as_bytes()).to_hex().to_string();
     Ok((value, digest))
-}
-
-fn check(company: Option<&CompanyId>, request: &CreateToken, now: Timestamp) -> Result<(), FieldError> {
-    let name = &request.name;
-    if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
-        return Err(FieldError::new("name", "is not 1 to 64 printable characters"));
-    }
-    match (request.role, company) {
-        (Role::Operator, Some(_)) => {
-            return Err(FieldError::new("role", "is `operator`, and an operator belongs to no company; leave it out"));
-        }
-        (Role::CompanyAdministrator | Role::Agent | Role::Auditor, None) => {
-            return Err(FieldError::new("role", format!("is `{}`, which belongs to a company; name it", request.role)));
-        }
-        _ => {}
-    }
-    let is_agent = request.role == Role::Agent;
-    if is_agent != request.agent_id.is_some() {
-        return Err(FieldError::new("agentId", "goes with the role `agent`, and that role goes with it"));
-    }
-    if let Some(run) = &request.run_id {
-        if !is_agent {
-            return Err(FieldError::new("runId", "goes with the role `agent` only"));
-        }
-        memhost_types::check_id("runId", run)?;
-    }
-    if request.operations.as_ref().is_some_and(|operations| operations.len() > memhost_types::limits::MAX_FEW) {
-        return Err(FieldError::new("operations", "names one twice; name each once"));
-    }
-    if request.operations.as_ref().is_some_and(Vec::is_empty) {
-        return Err(FieldError::new("operations", "is empty; name some, or leave it out for all of the role's"));
-    }
-    if request.expires_at.is_some_and(|expires_at| expires_at <= now) {
-        return Err(FieldError::new("expiresAt", "is over already; name a time to come"));
-    }
-    Ok(())
 }

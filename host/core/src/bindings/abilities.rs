@@ -32,7 +32,8 @@ impl Service {
     /// token.
     ///
     /// # Errors
-    /// Where the caller may not ask for this scope; recorded as a refusal of the `kind` that it is asked for. Where the
+    /// Where the caller may not do this in the scope, or, for `control`, no memory operation at all; recorded as a refusal
+    /// of the `kind` that it is asked for. Where the
     /// company was erased or is being imported.
     #[boxed]
     pub async fn abilities(
@@ -42,7 +43,11 @@ impl Service {
         scope: &mut Scope,
         named: Option<&BindingKey>,
     ) -> Result<Abilities, ServiceError> {
-        if let Err(denied) = caller.may_in(Act::Resolve, scope) {
+        let may = match kind {
+            OperationKind::Control => caller.may_use_memory(&scope.company_id),
+            kind => caller.may(Act::Operate(kind), Some(&scope.company_id)),
+        };
+        if let Err(denied) = may.and_then(|()| caller.confine(scope)) {
             let company = scope.company_id.clone();
             return Err(self.deny(caller, kind, Some(&company), &denied).await);
         }

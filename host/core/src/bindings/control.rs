@@ -179,10 +179,12 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let present = self.bindings.get(company, key)?;
         let _lock = self.serving.lock(present.id).await?;
+        self.note_forgetting().await?;
         let deleted = self.bindings.delete(company, (key, present.id), revision, caller.principal()).await?;
         // No call may use the storage when it is removed.
         self.serving.close(deleted.id).await;
         deletion::finish(&*self.store, &self.serving, Some(&self.reviews), &deleted).await?;
+        self.note_forgetting().await?;
         tracing::info!(%company, binding = %key, by = caller.principal(), "a binding was deleted");
         Ok(())
     }

@@ -14,8 +14,9 @@ use memhost_types::CompanyId;
 /// The prefix of the keys of tombstones.
 pub(crate) const TOMBSTONE: &[u8] = b"tombstone\0";
 
-/// How long a company's operations are kept. What is absent has no end. Sums and cost events stay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How long a company's records are kept. Null means no end; what is absent has its default. Sums, finance events, bindings
+/// and tombstones stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Retention {
     /// Days, from 1.
@@ -26,12 +27,55 @@ pub struct Retention {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub operations_max_count: Option<u64>,
+    /// Days of deliveries that have ended, dead ones included; 30 by default. The same event is a new one afterwards.
+    #[schemars(range(min = 1))]
+    pub deliveries_max_age_days: Option<u32>,
+    /// Days of extraction jobs that have ended; 90 by default.
+    #[schemars(range(min = 1))]
+    pub jobs_max_age_days: Option<u32>,
+    /// Days of events of sessions and tools; 90 by default.
+    #[schemars(range(min = 1))]
+    pub events_max_age_days: Option<u32>,
+    /// Days of the texts of review items that are decided; 90 by default. The decisions stay.
+    #[schemars(range(min = 1))]
+    pub review_texts_max_age_days: Option<u32>,
+    /// Days of cost events; 800 by default. Their sums stay.
+    #[schemars(range(min = 1))]
+    pub cost_events_max_age_days: Option<u32>,
+    /// Days of the activity log; 800 by default.
+    #[schemars(range(min = 1))]
+    pub activity_max_age_days: Option<u32>,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            operations_max_age_days: None,
+            operations_max_count: None,
+            deliveries_max_age_days: Some(30),
+            jobs_max_age_days: Some(90),
+            events_max_age_days: Some(90),
+            review_texts_max_age_days: Some(90),
+            cost_events_max_age_days: Some(800),
+            activity_max_age_days: Some(800),
+        }
+    }
 }
 
 impl Retention {
-    /// Whether a number is 0, which would keep nothing.
-    pub(crate) fn has_zero(&self) -> bool {
-        self.operations_max_age_days == Some(0) || self.operations_max_count == Some(0)
+    /// The first field that is 0, which would keep nothing.
+    pub(crate) fn zero(&self) -> Option<&'static str> {
+        let fields = [
+            ("operationsMaxAgeDays", self.operations_max_age_days.map(u64::from)),
+            ("operationsMaxCount", self.operations_max_count),
+            ("deliveriesMaxAgeDays", self.deliveries_max_age_days.map(u64::from)),
+            ("jobsMaxAgeDays", self.jobs_max_age_days.map(u64::from)),
+            ("eventsMaxAgeDays", self.events_max_age_days.map(u64::from)),
+            ("reviewTextsMaxAgeDays", self.review_texts_max_age_days.map(u64::from)),
+            ("costEventsMaxAgeDays", self.cost_events_max_age_days.map(u64::from)),
+            ("activityMaxAgeDays", self.activity_max_age_days.map(u64::from)),
+        ];
+        fields.into_iter().find(|(_, most)| *most == Some(0)).map(|(field, _)| field)
     }
 }
 
@@ -49,7 +93,10 @@ pub struct Tombstone {
     pub forgotten: BTreeMap<String, u64>,
     /// What providers did not forget, a sentence each. It must be removed at their own systems.
     pub not_forgotten: Vec<String>,
-    /// Keys of the store that were removed.
+    /// Bindings whose provider has not confirmed it and that somebody gave up by name, and who.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub abandoned: BTreeMap<String, String>,
+    /// Keys of the store that were removed; 0 while the erasure is not complete.
     pub removed_keys: u64,
 }
 

@@ -4,6 +4,7 @@
 //! imported under the same keys. Records come from the providers and are written through them, in the provider's own
 //! lines where it has such lines. Secrets and tokens are named without their values: set them again after the import.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -77,6 +78,22 @@ pub(crate) enum Line {
     End {
         lines: u64,
     },
+}
+
+/// The cursor of the next page. A provider that leads back to a page that was read would never come to an end.
+fn new_cursor(
+    binding: &Binding,
+    next: Option<String>,
+    seen: &mut HashSet<blake3::Hash>,
+) -> Result<Option<String>, ServiceError> {
+    match next {
+        Some(cursor) if !seen.insert(blake3::hash(cursor.as_bytes())) => Err(ServiceError::Host(format!(
+            "the provider of the binding `{}` leads back to a page that it has answered before, so its list never ends; \
+             the export is incomplete",
+            binding.key
+        ))),
+        next => Ok(next),
+    }
 }
 
 /// Operations that are read at a time.
@@ -219,10 +236,10 @@ impl Service {
 
     async fn export_memory(&self, binding: &Arc<Binding>, out: &mut Out) -> Result<(), ServiceError> {
         self.export_waiting(binding, out).await?;
-        if self.never_served(binding).await {
+        if self.never_served(binding).await? {
             return Ok(());
         }
-        let mut pages = Pages::default();
+        let (mut pages, mut seen) = (Pages::default(), HashSet::new());
         if self.writes_lines(binding).await {
             while let Some(cursor) = pages.next() {
                 let part = self.lines_of(binding, cursor).await?;
@@ -230,7 +247,7 @@ impl Service {
                     let (binding_key, line) = (binding.key.clone(), line.to_owned());
                     out.line(&Line::Own { binding_key, line }).await?;
                 }
-                pages.go_on(part.next_cursor);
+                pages.go_on(new_cursor(binding, part.next_cursor, &mut seen)?);
             }
             return Ok(());
         }
@@ -247,7 +264,7 @@ impl Service {
                 let (binding_key, value) = (binding.key.clone(), Box::new(snippet));
                 out.line(&Line::Record { binding_key, value }).await?;
             }
-            pages.go_on(page.next_cursor);
+            pages.go_on(new_cursor(binding, page.next_cursor, &mut seen)?);
         }
         Ok(())
     }

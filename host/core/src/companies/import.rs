@@ -85,8 +85,8 @@ impl Service {
         if self.is_erased(company) {
             return Err(ServiceError::Erased { company: company.clone() });
         }
-        if self.store.operation_range(company).await?.is_some() || !self.bindings.list(company).is_empty() {
-            let message = "has operations or bindings here already; a company is imported as a whole or not at all";
+        if let Some(what) = self.has_already(company).await? {
+            let message = format!("has {what} here already; a company is imported as a whole or not at all");
             return Err(FieldError::new("companyId", message).into());
         }
         if !self.companies.importing.lock().insert(company.clone()) {
@@ -96,6 +96,23 @@ impl Service {
         self.companies.importing.lock().remove(company);
         self.wake.notify_one();
         done
+    }
+
+    /// What a company has on this host; none where nothing is stored of it. An import that fails removes everything of
+    /// its company, so nothing may be there that is not the import's.
+    async fn has_already(&self, company: &CompanyId) -> Result<Option<String>, ServiceError> {
+        if self.store.operation_range(company).await?.is_some() {
+            return Ok(Some("operations".to_owned()));
+        }
+        let prefix = store::company_key(company, b"");
+        // An answer to a request, and the sums of operations that were removed, are nothing that can be lost.
+        let passing = [Table::Host, Table::Due, Table::Idempotency, Table::Sums];
+        for table in Table::ALL.iter().filter(|table| !passing.contains(table)) {
+            if !self.store.scan(*table, &prefix, None, 1).await?.entries.is_empty() {
+                return Ok(Some(format!("records in `{}`", table.name())));
+            }
+        }
+        Ok(None)
     }
 
     async fn import_alone(

@@ -1,23 +1,24 @@
-//! A company as a whole: how long its operations are kept, and its erasure.
+//! The erasure of a company.
 
 use async_recursion::async_recursion as boxed;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ed25519_dalek::Signer as _;
-use jiff::{SignedDuration, Timestamp};
-
 use crate::Service;
 use crate::access::Caller;
-use crate::bindings::{NewActivity, deletion};
-use crate::companies::cache::{Erased, Retention, TOMBSTONE, Tombstone};
+use crate::bindings::deletion;
+use crate::companies::cache::{Erased, TOMBSTONE, Tombstone};
 use crate::companies::export::hex;
 use crate::companies::waiting;
 use crate::error::ServiceError;
 use crate::versions::serving::remove_tree;
-use memhost_store::{self as store, Change, Store, StoreError, Table};
-use memhost_types::{ActivityAction, Binding, CompanyId, FieldError, ForgetRequest, ListRequest, RecordHandle, Scope};
+use ed25519_dalek::Signer as _;
+use memhost_store::{self as store, Change, Table};
+use memhost_types::{
+    Binding, BindingKey, CompanyId, FieldError, ForgetEffect, ForgetRequest, ListRequest, OperationErrorCode,
+    RecordHandle, Scope,
+};
 
 /// The prefix of the marks of erasures that are not complete.
 const ERASING: &[u8] = b"erasing\0";
@@ -46,60 +47,21 @@ impl Service {
         self.companies.erased.read().get(company).cloned()
     }
 
-    /// How long a company's operations are kept.
-    pub fn retention(&self, company: &CompanyId) -> Retention {
-        self.companies.retention.read().get(company).copied().unwrap_or_default()
-    }
-
-    /// Sets how long a company's operations are kept. Operations that are too old are removed at once.
-    ///
-    /// # Errors
-    /// Where a number is 0 or the store fails.
-    #[boxed]
-    pub async fn set_retention(
-        &self,
-        caller: &Caller,
-        company: &CompanyId,
-        retention: Retention,
-    ) -> Result<Retention, ServiceError> {
-        let days = retention.operations_max_age_days.map(u64::from);
-        for (field, most) in [("operationsMaxAgeDays", days), ("operationsMaxCount", retention.operations_max_count)] {
-            if most == Some(0) {
-                return Err(FieldError::new(field, "is 0; give at least 1, or null for no end").into());
-            }
-        }
-        let before = self.retention(company);
-        let entry = NewActivity::new(caller.principal(), ActivityAction::RetentionChanged, "operations");
-        let (key, new) = (store::company_key(company, b"retention"), store::encode("retention", &retention)?);
-        let change = Change::always(Table::Companies, key, Some(new));
-        self.bindings.record_with(company, entry.with(Some(&before), Some(&retention)), vec![change]).await?;
-        self.companies.retention.write().insert(company.clone(), retention);
-        sweep(&*self.store, company, retention, self.clock.now()).await?;
-        Ok(retention)
-    }
-
-    /// Removes operations that are too old, of every company, in a task of its own.
-    pub(crate) fn sweep_all(&self) {
-        let all = self.companies.retention.read().clone();
-        let (store, now) = (Arc::clone(&self.store), self.clock.now());
-        tokio::spawn(async move {
-            for (company, retention) in all {
-                match sweep(&*store, &company, retention, now).await {
-                    Ok(0) => {}
-                    Ok(count) => tracing::info!(%company, count, "operations that were too old are gone"),
-                    Err(error) => tracing::error!(%error, %company, "old operations could not be removed"),
-                }
-            }
-        });
-    }
-
     /// Erases a company: tells every provider to forget, removes everything that the host stores of it, and writes a
     /// signed tombstone. Operations of the company are refused from the start. The call can be repeated.
     ///
+    /// Nothing that the host stores is removed before every provider has confirmed that it has forgotten everything. What
+    /// the bindings `abandoned` have is given up: the tombstone names it.
+    ///
     /// # Errors
-    /// Where the store fails. What a provider does not forget is named in the tombstone and is no error.
+    /// Where the store fails, a provider is being compiled, or one has not confirmed it.
     #[boxed]
-    pub async fn erase_company(&self, caller: &Caller, company: &CompanyId) -> Result<Arc<Erased>, ServiceError> {
+    pub async fn erase_company(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        abandoned: &[BindingKey],
+    ) -> Result<Arc<Erased>, ServiceError> {
         let before = self.tombstone(company);
         if let Some(erased) = &before
             && erased.tombstone.removed_keys > 0
@@ -118,24 +80,46 @@ impl Service {
                 erased_by: caller.principal().to_owned(),
                 forgotten: BTreeMap::new(),
                 not_forgotten: Vec::new(),
+                abandoned: BTreeMap::new(),
                 removed_keys: 0,
             },
             // An erasure was cut short: it goes on.
             |erased| erased.tombstone.clone(),
         );
+        let bindings = self.bindings.list(company);
+        if let Some(unknown) = abandoned.iter().find(|key| !bindings.iter().any(|binding| binding.key == **key)) {
+            let message = format!("names `{unknown}`, and the company has no such binding");
+            return Err(FieldError::new("abandon", message).into());
+        }
+        for binding in bindings.iter().filter(|binding| !abandoned.contains(&binding.key)) {
+            self.check_loaded(binding).await?;
+        }
         // From here on only the host itself can use the company, also after a crash.
         self.write_tombstone(&tombstone, true).await?;
-        let bindings = self.bindings.list(company);
+        self.remove_waiting(company).await?;
+        let mut unconfirmed = Vec::new();
         for binding in &bindings {
             // Where an erasure goes on, the provider may have forgotten some already.
             let name = format!("the binding `{}`: ", binding.key);
             tombstone.not_forgotten.retain(|sentence| !sentence.starts_with(&name));
             match self.forget_everything(binding).await {
                 Ok(count) => *tombstone.forgotten.entry(binding.key.to_string()).or_default() += count,
-                Err(error) => tombstone.not_forgotten.push(format!("{name}{error}")),
+                Err(error) => {
+                    tombstone.not_forgotten.push(format!("{name}{error}"));
+                    match abandoned.contains(&binding.key) {
+                        true => {
+                            tombstone.abandoned.insert(binding.key.to_string(), caller.principal().to_owned());
+                        }
+                        false => unconfirmed.push(binding.key.to_string()),
+                    }
+                }
             }
         }
         self.write_tombstone(&tombstone, true).await?;
+        if !unconfirmed.is_empty() {
+            let (company, reasons) = (company.clone(), tombstone.not_forgotten.join("; "));
+            return Err(ServiceError::NotForgotten { company, bindings: unconfirmed, reasons });
+        }
         for binding in &bindings {
             let _lock = self.serving.lock(binding.id).await?;
             self.serving.close(binding.id).await;
@@ -157,6 +141,19 @@ impl Service {
         Ok(erased)
     }
 
+    /// Refuses an erasure while a provider is being compiled that would have to forget.
+    async fn check_loaded(&self, binding: &Arc<Binding>) -> Result<(), ServiceError> {
+        if self.never_served(binding).await? {
+            return Ok(());
+        }
+        match self.serving.get(binding).await {
+            Err(refusal) if refusal.error.code == OperationErrorCode::ProviderLoading => {
+                Err(ServiceError::ProviderLoading { key: binding.provider_key.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Removes everything that the store has of a company, once its operations in progress have ended.
     pub(crate) async fn remove_all(&self, company: &CompanyId) -> Result<u64, ServiceError> {
         const MOST: u32 = 1_000;
@@ -167,6 +164,7 @@ impl Service {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        self.note_forgetting().await?;
         let removed = {
             // No number may be written into a record that is removed meanwhile.
             let _writing = self.recorder.refusals.writing.lock().await;
@@ -174,6 +172,7 @@ impl Service {
             self.recorder.refusals.forget(company);
             removed?
         };
+        self.note_forgetting().await?;
         Ok(removed)
     }
 
@@ -183,7 +182,7 @@ impl Service {
         let removed = tokio::task::spawn_blocking(move || {
             remove_tree(&directory)?;
             // What was erased must not come back after a power failure.
-            directory.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_durable::sync_directory)
+            directory.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_files::durable::sync_directory)
         });
         removed.await.map_err(ServiceError::host)?.map_err(ServiceError::host)
     }
@@ -196,7 +195,10 @@ impl Service {
             self.plugins.idle().await;
             let Ok(company) = String::from_utf8_lossy(&key[ERASING.len()..]).parse::<CompanyId>() else { continue };
             tracing::warn!(%company, "an erasure was cut short; it goes on now");
-            self.erase_company(&Caller::system(), &company).await?;
+            // One that cannot be finished does not stop the others; it is tried again at the next start.
+            if let Err(error) = self.erase_company(&Caller::system(), &company, &[]).await {
+                tracing::error!(%error, %company, "an erasure that was cut short is not complete; erase the company again");
+            }
         }
         Ok(())
     }
@@ -223,11 +225,11 @@ impl Service {
     async fn forget_everything(&self, binding: &Arc<Binding>) -> Result<u64, ServiceError> {
         const PAGE: u32 = 500;
         const MOST: Duration = Duration::from_secs(600);
-        if self.never_served(binding).await {
+        if self.never_served(binding).await? {
             return Ok(0);
         }
         let (caller, mut count, started) = (Caller::system(), 0, Instant::now());
-        let mut seen: HashSet<RecordHandle> = HashSet::new();
+        let (mut seen, mut kept) = (HashSet::<RecordHandle>::new(), 0_u64);
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
         loop {
             let (binding_key, cursor) = (key.clone(), None);
@@ -235,8 +237,13 @@ impl Service {
                 ListRequest { binding_key, scope: scope.clone(), cursor, limit: Some(PAGE), metadata_filter: None };
             let page = self.list_all(&caller, list).await?;
             let handles: Vec<RecordHandle> = page.items.into_iter().map(|item| item.handle).collect();
-            if handles.is_empty() {
+            if handles.is_empty() && kept == 0 {
                 return Ok(count);
+            }
+            if handles.is_empty() {
+                let message =
+                    format!("{kept} records are hidden, and its provider or a history elsewhere still has them");
+                return Err(ServiceError::Host(message));
             }
             // A provider that lists forgotten records again must not prevent the erasure.
             let is_new = handles.iter().filter(|handle| seen.insert((*handle).clone())).count();
@@ -245,7 +252,10 @@ impl Service {
                 return Err(ServiceError::Host(message));
             }
             count += is_new as u64;
-            self.forget(&caller, ForgetRequest { binding_key: key.clone(), scope: scope.clone(), handles }).await?;
+            let request = ForgetRequest { binding_key: key.clone(), scope: scope.clone(), handles };
+            let answer = self.forget(&caller, request).await?;
+            let is_kept = |effect| matches!(effect, ForgetEffect::Soft | ForgetEffect::HistoryKept);
+            kept += answer.outcomes.iter().filter(|outcome| is_kept(outcome.effect)).count() as u64;
         }
     }
 
@@ -256,29 +266,5 @@ impl Service {
             self.companies.retention.write().insert(company.clone(), retention);
         }
         Ok(())
-    }
-}
-
-/// Removes operations that are too old or too many. Refusals are removed with the operations that they lie between; they
-/// are not counted, so they push no other record out. Answers how many were removed.
-async fn sweep(
-    store: &dyn Store,
-    company: &CompanyId,
-    retention: Retention,
-    now: Timestamp,
-) -> Result<u64, StoreError> {
-    let Some((first, last)) = store.operation_range(company).await? else { return Ok(0) };
-    let by_count = match retention.operations_max_count {
-        Some(most) if last + 1 - first > most => store.newest_operations(company, most).await?,
-        _ => None,
-    };
-    let age = retention.operations_max_age_days.map(|days| SignedDuration::from_hours(i64::from(days) * 24));
-    let by_age = match age.and_then(|age| now.checked_sub(age).ok()) {
-        Some(oldest) => Some(store.first_operation_at(company, oldest).await?),
-        None => None,
-    };
-    match by_count.max(by_age) {
-        Some(below) => store.trim_operations(company, below).await,
-        None => Ok(0),
     }
 }

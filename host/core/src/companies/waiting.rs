@@ -2,20 +2,25 @@
 //! table of their own, in the order of the import. A mark names each binding that has some. Once its grants are decided,
 //! background work gives the records to the provider, and removes each row after the provider has taken it.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::Service;
 use crate::error::ServiceError;
-use memhost_store::{self as store, Change, Store, StoreError, Table};
-use memhost_types::{Binding, BindingId, CompanyId, RecordWrite, Scope, Snippet, UpsertRequest};
+use memhost_store::{self as store, Change, LockKind, Store, StoreError, Table};
+use memhost_types::{
+    Binding, BindingId, CompanyId, RecordHandle, RecordId, RecordWrite, Scope, Snippet, UpsertRequest,
+};
 
 /// The prefix of the marks.
 const WAITING: &[u8] = b"waiting\0";
+
+/// How long a record waits that its provider could not take for a reason that passes.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// What waits.
 #[derive(Serialize, Deserialize)]
@@ -32,6 +37,8 @@ pub(crate) struct WaitingRecords {
     bindings: Mutex<BTreeSet<(CompanyId, BindingId)>>,
     /// Whether some of them may go on by now.
     may_go_on: AtomicBool,
+    /// When to try again what a provider could not take for a reason that passes.
+    again: Mutex<Option<tokio::time::Instant>>,
 }
 
 impl WaitingRecords {
@@ -51,7 +58,14 @@ impl WaitingRecords {
 
     /// Whether it is time to try again; once.
     pub(crate) fn is_time(&self) -> bool {
-        self.may_go_on.swap(false, Ordering::Relaxed) && !self.bindings.lock().is_empty()
+        let is_late = self.again.lock().take_if(|at| *at <= tokio::time::Instant::now()).is_some();
+        (self.may_go_on.swap(false, Ordering::Relaxed) || is_late) && !self.bindings.lock().is_empty()
+    }
+
+    /// How long to wait for the next try.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        let again = *self.again.lock();
+        again.map(|at| at.saturating_duration_since(tokio::time::Instant::now()))
     }
 
     /// Whether records wait for a binding.
@@ -87,6 +101,52 @@ pub(crate) async fn remove(store: &dyn Store, company: &CompanyId, id: BindingId
     Ok(())
 }
 
+/// Removes records that wait from the queue, one lock for each row: meanwhile nobody gives them to the provider. Answers
+/// which were there.
+pub(crate) async fn forget_records(
+    store: &dyn Store,
+    binding: &Binding,
+    gone: &[RecordHandle],
+) -> Result<HashSet<RecordId>, StoreError> {
+    let (mut found, mut from) = (HashSet::new(), None::<Vec<u8>>);
+    let prefix = prefix(&binding.company_id, binding.id);
+    loop {
+        let _lock = store.lock(LockKind::Waiting, binding.id.0.as_bytes()).await?;
+        let page = store.scan(Table::Waiting, &prefix, from.as_deref(), 1).await?;
+        let Some((key, value)) = page.entries.into_iter().next() else { return Ok(found) };
+        let new = match store::decode("waiting record", &value)? {
+            Waiting::Record(record) if gone.contains(&record.handle) => {
+                found.insert(record.handle.provider_record_id);
+                Some(None)
+            }
+            Waiting::Record(_) => None,
+            Waiting::Own(lines) => {
+                without(&lines, gone, &mut found).map(|lines| (!lines.is_empty()).then_some(Waiting::Own(lines)))
+            }
+        };
+        if let Some(new) = new {
+            let new = new.map(|waiting| store::encode("waiting record", &waiting)).transpose()?;
+            store::write(store, &[Change::always(Table::Waiting, key.clone(), new)]).await?;
+        }
+        from = Some([&key[..], b"\0"].concat());
+    }
+}
+
+/// Lines of a provider without those that name one of the records; none where no line does.
+fn without(lines: &str, gone: &[RecordHandle], found: &mut HashSet<RecordId>) -> Option<String> {
+    let mut is_changed = false;
+    let stays = |line: &&str| {
+        let named = gone
+            .iter()
+            .find(|handle| serde_json::to_string(&handle.provider_record_id).is_ok_and(|id| line.contains(&id)));
+        found.extend(named.map(|handle| handle.provider_record_id.clone()));
+        is_changed |= named.is_some();
+        named.is_none()
+    };
+    let kept: String = lines.lines().filter(stays).flat_map(|line| [line, "\n"]).collect();
+    is_changed.then_some(kept)
+}
+
 /// Removes the marks of a company. Its rows go with the company's others.
 pub(crate) async fn remove_marks(store: &dyn Store, company: &CompanyId) -> Result<(), StoreError> {
     let mut marks = store::scan_all(store, Table::Host, &[WAITING, &store::company_key(company, b"")].concat());
@@ -107,6 +167,7 @@ pub(crate) fn upsert_of(binding: &Binding, snippet: Snippet) -> UpsertRequest {
             text: snippet.text,
             summary: snippet.summary,
             metadata: snippet.metadata,
+            ..RecordWrite::default()
         }],
     }
 }
@@ -119,8 +180,11 @@ impl Service {
     }
 
     /// Whether a binding came with an import and waits as a whole: its provider has nothing yet.
-    pub(crate) async fn never_served(&self, binding: &Arc<Binding>) -> bool {
-        binding.requested.is_some() && self.serving.get(binding).await.is_err()
+    ///
+    /// # Errors
+    /// Where it cannot be read which build serves the binding.
+    pub(crate) async fn never_served(&self, binding: &Binding) -> Result<bool, ServiceError> {
+        Ok(binding.requested.is_some() && self.serving.state(binding).await?.is_none())
     }
 
     /// Lets something wait; `number` orders it.
@@ -149,7 +213,7 @@ impl Service {
     }
 
     /// Gives what waits to the providers of the bindings whose grants are decided. What a provider does not take stays, and
-    /// is tried again when something about the binding changes, or at the next start.
+    /// is tried again when something about the binding changes, or at the next start; after a failure that passes, soon.
     pub(crate) async fn take_waiting(&self, company: &CompanyId) -> Result<(), ServiceError> {
         if self.closed(company).is_some() {
             return Ok(());
@@ -161,8 +225,6 @@ impl Service {
             if binding.requested.is_some() {
                 continue;
             }
-            // Of two tasks, the second one finds nothing.
-            let _lock = self.store.lock(memhost_store::LockKind::Waiting, id.0.as_bytes()).await?;
             if self.give(&binding).await? {
                 let mark = Change::always(Table::Host, mark(&company, id), None);
                 store::write(&*self.store, &[mark]).await?;
@@ -176,11 +238,17 @@ impl Service {
     /// Whether nothing waits any more.
     async fn give(&self, binding: &Binding) -> Result<bool, ServiceError> {
         let (mut after, mut is_all): (Option<Vec<u8>>, bool) = (None, true);
-        while let Some((key, waiting)) = self.next_waiting(binding, after.as_deref()).await? {
+        loop {
+            // Of two tasks, the second one finds nothing. One lock for each row: a record may be forgotten in between.
+            let _lock = self.store.lock(LockKind::Waiting, binding.id.0.as_bytes()).await?;
+            if self.closed(&binding.company_id).is_some() {
+                return Ok(false);
+            }
+            let Some((key, waiting)) = self.next_waiting(binding, after.as_deref()).await? else { return Ok(is_all) };
             let given = match waiting {
                 Waiting::Own(lines) => {
                     let scope = Scope::company(binding.company_id.clone());
-                    self.import_lines(scope, &binding.key, lines).await.map(drop)
+                    self.import_lines(scope, &binding.key, lines, true).await.map(drop)
                 }
                 Waiting::Record(snippet) => self.import_upsert(&upsert_of(binding, *snippet)).await,
             };
@@ -193,23 +261,36 @@ impl Service {
                     let (company, binding) = (&binding.company_id, &binding.key);
                     tracing::warn!(%error, %company, %binding, "a record of the import waits on; its provider did not take it");
                     if !matches!(&error, ServiceError::Operation { error, .. } if !error.code.is_worth_another_try()) {
+                        *self.waiting.again.lock() = Some(tokio::time::Instant::now() + AGAIN);
+                        self.wake.notify_one();
                         return Ok(false);
                     }
                 }
             }
             after = Some(key);
         }
-        Ok(is_all)
     }
 
-    /// Goes on with everything that waits and may go on.
-    pub(crate) async fn take_all_waiting(&self) -> Result<(), ServiceError> {
+    /// Removes what waits for a company's bindings. Nothing of it is given to a provider afterwards: the company is closed.
+    pub(crate) async fn remove_waiting(&self, company: &CompanyId) -> Result<(), StoreError> {
+        for (company, id) in self.waiting.of(company) {
+            let _lock = self.store.lock(LockKind::Waiting, id.0.as_bytes()).await?;
+            remove(&*self.store, &company, id).await?;
+        }
+        self.waiting.forget(company);
+        Ok(())
+    }
+
+    /// Goes on with everything that waits and may go on. One company's failure does not stop the others.
+    pub(crate) async fn take_all_waiting(&self) {
         let companies: BTreeSet<CompanyId> =
             self.waiting.bindings.lock().iter().map(|(company, _)| company.clone()).collect();
         for company in companies {
-            self.take_waiting(&company).await?;
+            if let Err(error) = self.take_waiting(&company).await {
+                *self.waiting.again.lock() = Some(tokio::time::Instant::now() + AGAIN);
+                tracing::error!(%error, %company, "records of an import wait on");
+            }
         }
-        Ok(())
     }
 
     /// The sentence about what waits for a binding, if anything does.

@@ -134,11 +134,11 @@ impl Copy {
             tracing::warn!(most, "directories of providers that are nested deeper are not in the backup");
         }
         let made_by = format!("memhost {}", env!("CARGO_PKG_VERSION"));
-        memhost_durable::sync_tree(&self.directory).map_err(|error| io("the backup", &error))?;
+        memhost_files::durable::sync_tree(&self.directory).map_err(|error| io("the backup", &error))?;
         let manifest = Manifest { made_by, made_at, files: digests(&self.to)? };
         let text = serde_json::to_string_pretty(&manifest).map_err(ServiceError::host)?;
         // Last: a backup with a manifest is complete.
-        memhost_durable::write(&self.directory.join(MANIFEST), text.as_bytes(), 0o600)
+        memhost_files::durable::write(&self.directory.join(MANIFEST), text.as_bytes(), 0o600)
             .map_err(|error| io(MANIFEST, &error))?;
         Ok(BackupView { files: self.copied.files.len() as u64, directory: self.directory, store })
     }
@@ -230,6 +230,6 @@ pub fn restore_backup(backup: &Path, data_dir: &Path) -> Result<usize, ServiceEr
     KEYS.into_iter().chain([VAULT_KEY]).try_for_each(|name| copy_key(backup, &to, name))?;
     // The store's library makes its files with the process's umask.
     privacy::tighten(data_dir).map_err(|error| io("the data directory", &error))?;
-    memhost_durable::sync_tree(data_dir).map_err(|error| io("the data directory", &error))?;
+    memhost_files::durable::sync_tree(data_dir).map_err(|error| io("the data directory", &error))?;
     Ok(files)
 }

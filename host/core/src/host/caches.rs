@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::access::{Caller, CreateToken, Known, Tokens};
     use crate::bindings::{Bindings, NewBinding};
-    use crate::money::Ledger;
+    use crate::money::{Ledger, MayCost};
     use memhost_ports::{Clock, SystemClock};
     use memhost_store::{Change, SledOptions, SledStore, Store};
     use memhost_types::{
@@ -146,16 +146,19 @@ mod tests {
         there.reload(&acme).await.unwrap();
         assert_eq!(there.budgets(&acme).await.unwrap().len(), 1);
         let key = "default".parse().unwrap();
-        assert!(there.check(&acme, &key).await.unwrap().is_none());
+        assert!(there.check(&acme, &key, MayCost::Something).await.unwrap().is_none());
         let event = json!({
             "id": uuid::Uuid::nil(), "companyId": "acme", "operationId": memhost_types::OperationId::new(1, 1, 1),
-            "provider": "p", "billingType": "metered_api", "costStatus": "reported", "inputTokens": 0,
+            "agentId": "ada", "model": "m", "provider": "p", "billingType": "metered_api", "costStatus": "reported", "inputTokens": 0,
             "cachedInputTokens": 0, "outputTokens": 0, "embeddingTokens": 0, "costCents": 7,
             "occurredAt": clock.now(),
         });
         let event: CostEvent = serde_json::from_value(event).unwrap();
         assert!(event.cost > Microcents::default());
         there.count(&event);
-        assert!(there.check(&acme, &key).await.unwrap().is_some(), "what the other host spent counts");
+        assert!(
+            there.check(&acme, &key, MayCost::Something).await.unwrap().is_some(),
+            "what the other host spent counts"
+        );
     }
 }

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Service;
+use crate::access::{Act, Caller};
 use crate::host::privacy;
 use memhost_store::{DiskLevel, DiskState, Store};
 use memhost_types::{CompanyId, DeliveryFilter, DeliveryStatus, JobFilter, JobStatus, OperationFilter};
@@ -41,19 +42,28 @@ pub struct Check {
     pub found: String,
     /// What to do; empty where nothing is wrong.
     pub advice: String,
+    /// What was found, for somebody who may not know companies, where `found` names one.
+    #[serde(skip)]
+    #[schemars(skip)]
+    unnamed: Option<String>,
 }
 
 impl Check {
     pub(super) fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, health: Health::Ok, found: found.into(), advice: String::new() }
+        Self { name, health: Health::Ok, found: found.into(), advice: String::new(), unnamed: None }
     }
 
     pub(super) fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name, health: Health::Warning, found: found.into(), advice: advice.into() }
+        Self { name, health: Health::Warning, found: found.into(), advice: advice.into(), unnamed: None }
     }
 
     fn error(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { health: Health::Error, ..Self::warning(name, found, advice) }
+    }
+
+    /// The same, with what is said to somebody who may not know companies.
+    fn unnamed(self, found: impl Into<String>) -> Self {
+        Self { unnamed: Some(found.into()), ..self }
     }
 }
 
@@ -79,6 +89,17 @@ impl Service {
                 Check::error("store", found, "check the disk's device and what else writes to it")
             }
         }
+    }
+
+    /// All checks, for a caller: one that only watches the host is told of no company.
+    #[boxed]
+    pub async fn doctor_for(&self, caller: &Caller) -> Vec<Check> {
+        let all = self.doctor().await;
+        if caller.may(Act::Host, None).is_ok() {
+            return all;
+        }
+        let told = |check: Check| Check { found: check.unnamed.clone().unwrap_or(check.found), ..check };
+        all.into_iter().map(told).collect()
     }
 
     /// All checks. They change nothing.
@@ -143,16 +164,17 @@ impl Service {
         for company in self.bindings.companies() {
             for view in self.bindings(&company).await.unwrap_or_default() {
                 all += 1;
-                if let Some(warning) = view.warnings.first() {
-                    troubled.push(format!("`{}` of {company}: {warning}", view.binding.key));
+                if let Some(trouble) = view.troubles().next() {
+                    troubled.push(format!("`{}` of {company}: {trouble}", view.binding.key));
                 }
             }
         }
         match troubled.first() {
             None => Check::ok("bindings", format!("{all} bindings, none with a warning")),
             Some(first) => {
-                let found = format!("{} of {all} bindings have warnings, the first: {first}", troubled.len());
-                Check::warning("bindings", found, "`memhost binding list` shows them")
+                let found = format!("{} of {all} bindings have warnings", troubled.len());
+                let advice = "`memhost binding list` shows them";
+                Check::warning("bindings", format!("{found}, the first: {first}"), advice).unnamed(found)
             }
         }
     }
@@ -173,10 +195,9 @@ impl Service {
         match troubled.first() {
             None => Check::ok("hooks and jobs", "no delivery is dead and no job failed"),
             Some(first) => {
-                let found =
-                    format!("{} companies have dead deliveries or failed jobs, the first is {first}", troubled.len());
+                let found = format!("{} companies have dead deliveries or failed jobs", troubled.len());
                 let advice = "`memhost hook list --status dead` and `memhost job list --status failed` say why";
-                Check::warning("hooks and jobs", found, advice)
+                Check::warning("hooks and jobs", format!("{found}, the first is {first}"), advice).unnamed(found)
             }
         }
     }
@@ -186,8 +207,9 @@ async fn check_log(store: &dyn Store) -> Check {
     match store.verify().await {
         Ok(findings) if findings.is_empty() => Check::ok("operation log", "the log and its indexes match"),
         Ok(findings) => {
-            let found = format!("{} findings, the first: {}", findings.len(), findings[0]);
-            Check::error("operation log", found, "stop the host, copy the data directory, then `memhost store verify`")
+            let found = format!("{} findings", findings.len());
+            let advice = "stop the host, copy the data directory, then `memhost store verify`";
+            Check::error("operation log", format!("{found}, the first: {}", findings[0]), advice).unnamed(found)
         }
         Err(error) => Check::error("operation log", error.to_string(), "stop the host and copy the data directory"),
     }

@@ -64,7 +64,7 @@ impl Keys {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| failed("making a random key for", &error))?;
         // Where two processes make one at the same time, the first one counts.
-        match memhost_durable::write_new(&path, &key, 0o600) {
+        match memhost_files::durable::write_new(&path, &key, 0o600) {
             Ok(()) => Ok(Self(key)),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 read()?.map(Self).ok_or_else(|| failed("reading", &"it is gone again"))

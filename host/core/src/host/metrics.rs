@@ -7,7 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use memhost_types::{CompanyId, Operation, OperationKind, Outcome};
+use memhost_types::{CompanyId, HookKind, Operation, OperationKind, Outcome};
 
 /// Seconds: from a warm query in the fastest provider to the longest call.
 const BUCKETS: [f64; 14] = [0.0001, 0.000_25, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
@@ -46,6 +46,7 @@ pub(crate) struct Metrics {
     provider_seconds: Family<ProviderLabels, Histogram, fn() -> Histogram>,
     limits: Family<LimitLabels, Counter>,
     unauthenticated: Counter,
+    hooks_not_taken: Family<KindLabels, Counter>,
     has_company: bool,
 }
 
@@ -57,6 +58,7 @@ impl Metrics {
             provider_seconds: Family::new_with_constructor(seconds),
             limits: Family::default(),
             unauthenticated: Counter::default(),
+            hooks_not_taken: Family::default(),
             has_company,
         }
     }
@@ -90,6 +92,19 @@ impl Metrics {
         self.unauthenticated.inc();
     }
 
+    /// Counts an event that no binding took. Kinds of a platform's own share a label.
+    pub(crate) fn hook_not_taken(&self, kind: &HookKind) {
+        let kind = match kind {
+            HookKind::PreRunHydrate => "pre_run_hydrate",
+            HookKind::PostRunCapture => "post_run_capture",
+            HookKind::IssueCommentCapture => "issue_comment_capture",
+            HookKind::IssueDocumentCapture => "issue_document_capture",
+            HookKind::ManualCapture => "manual_capture",
+            HookKind::Other(_) => "other",
+        };
+        self.hooks_not_taken.get_or_create(&KindLabels { kind }).inc();
+    }
+
     /// Counts a call that reached a limit of its binding.
     pub(crate) fn limit_hit(&self, limit: &'static str) {
         self.limits.get_or_create(&LimitLabels { limit }).inc();
@@ -102,6 +117,8 @@ impl Metrics {
         let help = "How long calls of providers took";
         registry.register_with_unit("provider_duration", help, Unit::Seconds, self.provider_seconds.clone());
         registry.register("limits_hit", "Calls that ran into a limit of their binding", self.limits.clone());
+        let help = "Events that no binding took, by kind of hook";
+        registry.register("hooks_not_taken", help, self.hooks_not_taken.clone());
         let help = "Requests with an invalid token";
         registry.register("unauthenticated", help, self.unauthenticated.clone());
     }

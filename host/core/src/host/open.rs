@@ -16,6 +16,7 @@ use crate::companies::import;
 use crate::companies::waiting::WaitingRecords;
 use crate::error::OpenError;
 use crate::host::ServiceOptions;
+use crate::host::compaction::Forgotten;
 use crate::host::feed::Feed;
 use crate::host::keys::Keys;
 use crate::host::metrics::Metrics;
@@ -42,9 +43,11 @@ impl Service {
     /// Where the directory is not usable, not one of memhost, from a newer version or in use; it is left unchanged.
     #[boxed]
     pub async fn open(options: ServiceOptions) -> Result<Arc<Self>, OpenError> {
+        // Before anything is made: what is asked of it may be wrong.
+        let sandbox = Sandbox::new(options.sandbox)?;
         let data_dir = options.data_dir;
         // Memory is for the host's user only.
-        memhost_durable::create_directory(&data_dir, 0o700)
+        memhost_files::durable::create_directory(&data_dir, 0o700)
             .map_err(|error| OpenError::directory("making", &data_dir, error))?;
         let (path, store_options) = (data_dir.clone(), options.store);
         // Opening reads and may repair: not on the executor.
@@ -70,7 +73,6 @@ impl Service {
         }
         let vault = Vault::open(vault::key_from_env_or_file(vault_key.as_deref(), &vault_file)?);
         let secrets = Arc::new(SecretStore::new(Arc::clone(&store), vault));
-        let sandbox = Sandbox::new(options.sandbox)?;
         let shared = options.compiled_dir.and_then(|directory| {
             let (opened, directory) = (shared_cache(&directory), directory.display());
             let advice = "name another directory, such as with MEMHOST_CACHE_DIR";
@@ -104,7 +106,9 @@ impl Service {
         }
         plugins.watch();
         let wake = Arc::new(Notify::new());
+        let now = options.clock.now();
         let recorder = Arc::new(Recorder {
+            forgotten: Forgotten::open(&*store, now, options.compact_after).await?,
             store: Arc::clone(&store),
             clock: Arc::clone(&options.clock),
             audit: options.audit,
@@ -166,7 +170,7 @@ async fn open_plugins(
         Some(directory) => directory,
         None => {
             let directory = data_dir.join("plugins");
-            memhost_durable::create_directory(&directory, 0o700)
+            memhost_files::durable::create_directory(&directory, 0o700)
                 .map_err(|error| OpenError::directory("making", &directory, error))?;
             directory
         }

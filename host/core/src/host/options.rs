@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -22,6 +23,10 @@ pub enum Audit {
     /// It does not: a crash may lose the records of the last reads that were answered.
     Relaxed,
 }
+
+/// The default of [`ServiceOptions::compact_after`]. A compaction of a large store takes a while, and it is to end within a
+/// day.
+const COMPACT_AFTER: Duration = Duration::from_hours(12);
 
 /// Puts something between a host and its store.
 pub type WrapStore = Arc<dyn Fn(Arc<dyn Store>) -> Arc<dyn Store> + Send + Sync>;
@@ -63,6 +68,8 @@ pub struct ServiceOptions {
     pub metrics_company_label: bool,
     /// How texts of providers become vectors.
     pub embeddings: EmbeddingsOptions,
+    /// How long the store's files may keep what was forgotten, until they are compacted.
+    pub compact_after: Duration,
     /// Whether background work runs: deliveries, jobs, and the removal of old operations.
     pub has_background: bool,
     /// Time and randomness.
@@ -88,6 +95,7 @@ impl ServiceOptions {
             retry: RetryPolicy::default(),
             metrics_company_label: false,
             embeddings: EmbeddingsOptions::default(),
+            compact_after: COMPACT_AFTER,
             has_background: true,
             clock: Arc::new(SystemClock),
         }

@@ -45,7 +45,9 @@ pub(super) fn check(data_dir: &Path) -> Check {
         Directory::open(data_dir)?.walk(|one| {
             seen += 1;
             // The store's library makes files while it works. Their directory is closed.
-            let is_stores = one.path.starts_with("store") && one.path.components().count() > 1;
+            let first = one.path.components().next().map(|first| first.as_os_str().as_encoded_bytes());
+            let is_stores = first.is_some_and(|first| first == b"store" || first.starts_with(b"store."));
+            let is_stores = is_stores && one.path.components().count() > 1;
             if !is_stores && private::is_exposed(one) {
                 look(&data_dir.join(one.path), one.mode(), one.owner());
             }

@@ -10,7 +10,7 @@ use crate::access::Caller;
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::host::secret_store::{MAX_SECRETS, SecretStore, SecretView};
-use memhost_sandbox::Secret;
+use memhost_sandbox::{Secret, SecretError};
 use memhost_types::{ActivityAction, CompanyId, FieldError, Origin, SecretUse};
 
 /// The most origins of one secret.
@@ -50,7 +50,10 @@ impl Service {
             return Err(FieldError::new("origins", message).into());
         }
         // The error does not contain the value.
-        Secret::new(name, request.value.as_str()).map_err(|error| FieldError::new("value", error.to_string()))?;
+        Secret::new(name, request.value.as_str()).map_err(|error| match error {
+            SecretError::Name => FieldError::new("name", "is not 1 to 64 of A-Z, a-z, 0-9, `_` and `-`"),
+            error => FieldError::new("value", error.to_string()),
+        })?;
         let before = self.secrets.read(company, name).await?.map(|stored| stored.view);
         if before.is_none() && self.secrets.list(company).await?.len() >= MAX_SECRETS {
             let message = format!("would be one too many; a company has at most {MAX_SECRETS} secrets");

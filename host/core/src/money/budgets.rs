@@ -81,6 +81,11 @@ impl Spending {
         }
     }
 
+    /// What a binding has spent in the present month.
+    pub(crate) fn of_binding(&self, binding: &BindingKey) -> Microcents {
+        Microcents(self.by_binding.get(&Some(binding.clone())).map_or(0, |spent| spent.month))
+    }
+
     /// What was spent of a budget.
     pub(crate) fn of(&self, budget: &Budget) -> Microcents {
         let period = |spent: &Spent| match budget.period {

@@ -10,8 +10,8 @@ use crate::money::budgets::{self, Exceeded, Spending};
 use memhost_ports::{Clock, new_id};
 use memhost_store::{self as store, Change, Found, Store, StoreError, Table, TableWrite};
 use memhost_types::{
-    BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, FieldError, FinanceEvent, NewFinanceEvent,
-    Operation, Period, SetBudget,
+    BindingKey, Budget, BudgetState, BudgetView, CompanyId, CostEvent, FieldError, FinanceEvent, Microcents,
+    NewFinanceEvent, Operation, Period, SetBudget,
 };
 
 /// Why a call of the ledger failed.
@@ -33,6 +33,17 @@ pub(crate) struct Ledger {
     clock: Arc<dyn Clock>,
     budgets: RwLock<HashMap<CompanyId, Vec<Budget>>>,
     spending: Mutex<HashMap<CompanyId, Spending>>,
+}
+
+/// Whether a call may cost something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MayCost {
+    /// No budget stops it.
+    Nothing,
+    /// Its provider reaches no other system. It costs something if it has cost something this month.
+    IfItDidBefore,
+    /// A budget stops it.
+    Something,
 }
 
 /// What an operation cost.
@@ -78,6 +89,7 @@ impl Ledger {
         &self,
         company: &CompanyId,
         binding: &BindingKey,
+        costs: MayCost,
     ) -> Result<Option<Exceeded>, StoreError> {
         // Also without a budget: what is spent from here on is counted for a budget that is set later.
         self.load(company).await?;
@@ -87,6 +99,14 @@ impl Ledger {
         let mut spending = self.spending.lock();
         let Some(spending) = spending.get_mut(company) else { return Ok(None) };
         spending.turn(now);
+        let is_free = match costs {
+            MayCost::Nothing => true,
+            MayCost::IfItDidBefore => spending.of_binding(binding) == Microcents::default(),
+            MayCost::Something => false,
+        };
+        if is_free {
+            return Ok(None);
+        }
         let of_binding = |budget: &&Budget| budget.binding_key.as_ref().is_none_or(|key| key == binding);
         let views = budgets.iter().filter(of_binding).map(|budget| budgets::view(budget, spending.of(budget), now));
         let stopped = views.filter(|view| view.state == BudgetState::Stopped);

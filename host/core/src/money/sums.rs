@@ -269,6 +269,13 @@ impl Service {
         company: &CompanyId,
         entered: NewFinanceEvent,
     ) -> Result<FinanceEvent, ServiceError> {
+        if let Some(key) = &entered.binding_key
+            && self.bindings.get(company, key).is_err()
+        {
+            let message =
+                format!("is `{key}`, and the company has no such binding; `memhost binding list` shows its own");
+            return Err(FieldError::new("bindingKey", message).into());
+        }
         let (event, change) = self.recorder.ledger.finance_event(company, caller.principal(), entered)?;
         let entry = NewActivity::new(caller.principal(), ActivityAction::FinanceEventAdded, event.id.to_string());
         let entry = entry.with(None::<&FinanceEvent>, Some(&event));

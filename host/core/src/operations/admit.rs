@@ -5,11 +5,39 @@ use std::sync::Arc;
 use crate::Service;
 use crate::access::{Act, Caller};
 use crate::error::{Refusal, ServiceError};
+use crate::money::MayCost;
 use crate::operations::record::Opened;
 use crate::versions::RateState;
-use crate::versions::serving::Serving;
+use crate::versions::serving::{Serving, effective};
 use memhost_store::{DiskLevel, StoreError};
-use memhost_types::{AgentId, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope};
+use memhost_types::{AgentId, AttributionMode, BindingKey, CompanyId, OperationErrorCode, OperationKind, Scope};
+
+/// Whether a call may cost something. A used-up budget stops only such calls: what a company has can always be read,
+/// exported and forgotten.
+fn may_cost(kind: OperationKind, serving: &Serving) -> MayCost {
+    let is_free = match kind {
+        OperationKind::Forget
+        | OperationKind::List
+        | OperationKind::Get
+        | OperationKind::Export
+        | OperationKind::Review
+        | OperationKind::Control => true,
+        OperationKind::Capture
+        | OperationKind::RecordUpsert
+        | OperationKind::Query
+        | OperationKind::Explain
+        | OperationKind::Browse
+        | OperationKind::Correct
+        | OperationKind::Import
+        | OperationKind::Extraction => false,
+    };
+    let is_billed = serving.binding.policy.attribution.is_none_or(|mode| mode == AttributionMode::BilledDirectly);
+    match is_free || !is_billed {
+        true => MayCost::Nothing,
+        false if effective(&serving.binding.grants, &serving.plugin).http.is_empty() => MayCost::IfItDidBefore,
+        false => MayCost::Something,
+    }
+}
 
 impl Service {
     /// Begins an operation of a caller. A caller that may not do it gets a refusal, in its own company's log. Of a scope
@@ -69,7 +97,7 @@ impl Service {
         named: Option<&BindingKey>,
     ) -> Result<Arc<Serving>, Refusal> {
         // No policy stops the host's own exports and erasures.
-        let is_system = opened.operation().principal == Caller::system().principal();
+        let is_system = opened.is_systems();
         if self.is_erased(&scope.company_id) && !is_system {
             let message = ServiceError::Erased { company: scope.company_id.clone() }.to_string();
             return Err(Refusal::new(OperationErrorCode::CompanyErased, message));
@@ -95,7 +123,8 @@ impl Service {
             self.recorder.metrics.limit_hit("callsPerSecond");
             return Err(Refusal::new(OperationErrorCode::RateLimited, message).retry_after(wait));
         }
-        if let Some(exceeded) = self.recorder.ledger.check(&scope.company_id, &binding.key).await? {
+        let costs = may_cost(opened.operation().kind, &serving);
+        if let Some(exceeded) = self.recorder.ledger.check(&scope.company_id, &binding.key, costs).await? {
             self.recorder.metrics.limit_hit("budget");
             let wait = exceeded.resets_at.duration_since(self.clock.now());
             let mut refusal = Refusal::new(OperationErrorCode::BudgetExceeded, exceeded.to_string());

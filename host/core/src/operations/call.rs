@@ -45,7 +45,7 @@ impl Service {
                 Err(failure) => failure,
             };
             if matches!(failure.error, CallError::Retired) {
-                intended.add_embedded(std::mem::take(&mut failure.embedded));
+                intended.add_metered(std::mem::take(&mut failure.metered));
                 drop(admitted);
                 serving = self.serving.get(&serving.binding).await?;
                 intended.set_version(&serving);
@@ -67,13 +67,13 @@ impl Service {
                 let answer = match step.call(&previous, id).await {
                     Ok(answer) => answer,
                     Err(second) => {
-                        failure.embedded.extend(second.embedded);
+                        failure.metered.extend(second.metered);
                         failure.log.extend(second.log);
                         failure.provider_us += second.provider_us;
                         return Err(intended.failed(failure));
                     }
                 };
-                intended.add_embedded(std::mem::take(&mut failure.embedded));
+                intended.add_metered(std::mem::take(&mut failure.metered));
                 let value = intended.answered(answer);
                 intended.add_call(failure.log, failure.provider_us);
                 intended.set_version(&previous);
@@ -89,11 +89,11 @@ impl Service {
     }
 }
 
-fn circuit_open(serving: &Serving, wait: Duration) -> Refusal {
+pub(crate) fn circuit_open(serving: &Serving, wait: Duration) -> Refusal {
     let (key, failures, ms) = (&serving.binding.key, serving.breaker.failures(), wait.as_millis().max(1));
     let message = format!(
         "the provider of the binding `{key}` failed {failures} times in a row, and its circuit is open for another {ms} ms; \
          `memhost binding reset {key}` closes it"
     );
-    Refusal::new(OperationErrorCode::Unavailable, message).retry_after(wait)
+    Refusal::new(OperationErrorCode::CircuitOpen, message).retry_after(wait)
 }

@@ -2,6 +2,8 @@
 
 use crate::operations::prelude::*;
 use crate::operations::privacy::{must_wait, private};
+use crate::operations::sharing::scope_of_write;
+use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::CaptureAnswer;
 use memhost_store::{StoreError, TableWrite};
@@ -12,6 +14,11 @@ pub(crate) trait Attempt: Sync {
     /// The operation id that the provider gets: the same for every attempt.
     fn told(&self, own: OperationId) -> OperationId {
         own
+    }
+
+    /// Who sent the event; none: the caller.
+    fn sender(&self) -> Option<&str> {
+        None
     }
 
     /// Whether a person has approved it already.
@@ -95,9 +102,17 @@ impl<A: Attempt> Step for Capture<'_, A> {
 
     asks_with!(request);
 
+    fn stamp(&mut self, caller: &Caller) -> Result<(), Denied> {
+        caller.stamp_source(&mut self.request.source)?;
+        self.request.hook.as_mut().map_or(Ok(()), |hook| caller.stamp_hook(hook))
+    }
+
     fn describe(&self, opened: &mut Opened) {
         let request = &self.request;
         opened.set_provenance(Some(&request.source), request.hook.as_ref());
+        if let Some(sender) = self.attempt.sender() {
+            opened.set_principal(sender);
+        }
         opened.set_cited([request.metadata.as_ref(), request.payload.metadata.as_ref()].into_iter());
     }
 
@@ -119,7 +134,9 @@ impl<A: Attempt> Step for Capture<'_, A> {
     }
 
     async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<CaptureAnswer>, Failure> {
-        serving.instances.capture(self.attempt.told(id), &self.request).await
+        let scope = scope_of_write(&serving.binding, &self.request.scope);
+        let request = CaptureRequest { scope, ..self.request.clone() };
+        serving.instances.capture(self.attempt.told(id), &request).await
     }
 
     fn completion(&self, answer: &CaptureAnswer) -> Completion {
@@ -130,7 +147,7 @@ impl<A: Attempt> Step for Capture<'_, A> {
         let CaptureAnswer { records, jobs, usage } = answer;
         answered.ending.set_jobs(jobs.clone());
         // Only this answer names the jobs: they are registered even where the records could not be judged.
-        let judged = answered.judge_new(&self.request.scope, &records).await;
+        let judged = answered.judge_new(&self.request.scope, &records, &Author::Judged).await;
         answered.register_jobs(&jobs).await?;
         judged?;
         Ok(CaptureResponse { operation_id: answered.id(), records, jobs, held: None, usage })

@@ -3,39 +3,53 @@
 use crate::operations::guard::own_handles;
 use crate::operations::prelude::*;
 use crate::operations::privacy::private;
+use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::Correction;
-use memhost_types::{CorrectRequest, CorrectResponse};
+use memhost_types::{CorrectRequest, CorrectResponse, RecordHandle};
 
 impl Service {
-    /// Corrects a record.
+    /// Corrects a record. A review policy holds what an agent makes of it; a person who may review writes past it.
     ///
     /// # Errors
     /// As [`ServiceError`] says; `unsupported` where the provider does not export `correction`.
     #[boxed]
     pub async fn correct(&self, caller: &Caller, request: CorrectRequest) -> Result<CorrectResponse, ServiceError> {
-        self.operate(caller, &mut Correct(request)).await
+        let author = Author::of(caller, &request.scope.company_id);
+        self.correct_as(caller, request, author).await
+    }
+
+    pub(crate) async fn correct_as(
+        &self,
+        caller: &Caller,
+        request: CorrectRequest,
+        author: Author,
+    ) -> Result<CorrectResponse, ServiceError> {
+        self.operate(caller, &mut Correct { request, author }).await
     }
 }
 
-struct Correct(CorrectRequest);
+struct Correct {
+    request: CorrectRequest,
+    author: Author,
+}
 
 impl Step for Correct {
     const KIND: OperationKind = OperationKind::Correct;
     type Answer = Correction;
     type Response = CorrectResponse;
 
-    asks_with!(0);
+    asks_with!(request);
 
     async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
-        own_handles(serving, "handle", std::slice::from_ref(&self.0.handle))?;
-        private(serving, &mut self.0)?;
-        opened.keep_payload(serving, &self.0);
+        own_handles(serving, "handle", std::slice::from_ref(&self.request.handle))?;
+        private(serving, &mut self.request)?;
+        opened.keep_payload(serving, &self.request);
         Ok(())
     }
 
     async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<Correction>, Failure> {
-        serving.instances.correct(id, &self.0).await
+        serving.instances.correct(id, &self.request).await
     }
 
     fn completion(&self, answer: &Correction) -> Completion {
@@ -43,8 +57,14 @@ impl Step for Correct {
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: Correction) -> Result<CorrectResponse, Refusal> {
-        answered.queue_provider_review(&self.0.scope).await?;
-        answered.discover_jobs(&self.0.scope).await?;
+        // Before the new text is judged: what the host has of the record is the text before.
+        let before: Vec<RecordHandle> = answer.superseded.iter().chain([&self.request.handle]).cloned().collect();
+        answered.host.remove_traces(&answered.serving.binding, &before).await?;
+        // The jobs are found even where the record could not be judged.
+        let records = std::slice::from_ref(&answer.record);
+        let judged = answered.judge_new(&self.request.scope, records, &self.author).await;
+        answered.discover_jobs(&self.request.scope).await?;
+        judged?;
         let Correction { record, superseded, .. } = answer;
         Ok(CorrectResponse { operation_id: answered.id(), record, superseded, usage: answered.usage() })
     }

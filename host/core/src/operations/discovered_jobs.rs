@@ -5,8 +5,10 @@ use memhost_sandbox::OptionalInterface;
 use memhost_store::StoreError;
 use memhost_types::{ExtractionJob, Job, Scope};
 
-/// How many of the newest jobs are asked for. By the contract, a write leaves no more.
-const NEWEST: u32 = 64;
+/// Jobs of one page.
+const PAGE: u32 = 64;
+/// Pages that are read at most: a write has at most 1,000 records.
+const MOST_PAGES: usize = 16;
 
 impl Answered<'_> {
     /// Registers the jobs that the provider has and the host does not know; they are due once the operation has
@@ -16,18 +18,27 @@ impl Answered<'_> {
         if !serving.plugin.component.exports(OptionalInterface::Extraction) {
             return Ok(());
         }
-        let found = match serving.instances.list_jobs(scope, NEWEST).await {
-            Ok(answer) => {
-                self.ending.add_embedded(answer.embedded);
-                answer.value
+        let (mut waiting, mut cursor) = (Vec::<ExtractionJob>::new(), None);
+        for _ in 0..MOST_PAGES {
+            let (jobs, next) = match serving.instances.list_jobs(scope, cursor.as_deref(), PAGE).await {
+                Ok(answer) => {
+                    self.ending.add_metered(answer.metered);
+                    answer.value
+                }
+                Err(failure) => {
+                    self.ending.add_metered(failure.metered);
+                    tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the provider could not list its jobs");
+                    break;
+                }
+            };
+            let left = waiting.len();
+            waiting.extend(jobs.into_iter().filter(|job| !job.status.is_end()));
+            // They come newest first: behind a page on which all have ended, all have.
+            match next.filter(|next| waiting.len() > left && Some(next) != cursor.as_ref()) {
+                Some(next) => cursor = Some(next),
+                None => break,
             }
-            Err(failure) => {
-                self.ending.add_embedded(failure.embedded);
-                tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the provider could not list its jobs");
-                return Ok(());
-            }
-        };
-        let waiting: Vec<ExtractionJob> = found.into_iter().filter(|job| !job.status.is_end()).collect();
+        }
         let new = self.register_jobs(&waiting).await?;
         let is_new = |job: &ExtractionJob| new.iter().any(|new| new.provider_job_id == job.provider_job_id);
         self.ending.set_jobs(waiting.into_iter().filter(is_new).collect());

@@ -1,7 +1,7 @@
 //! Export: everything that a binding holds, in the provider's own lines. `record_upsert` would lose when a record was
 //! made and what else only the provider knows of it; these lines lose nothing.
 
-use crate::operations::guard::page_digest;
+use crate::operations::guard::{moves_on, page_digest};
 use crate::operations::prelude::*;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::{ChunkAnswer, OptionalInterface};
@@ -69,6 +69,7 @@ impl Step for Export {
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: ChunkAnswer) -> Result<ExportPage, Refusal> {
+        moves_on(answered.serving, self.cursor.as_deref(), answer.next.as_deref())?;
         let digest = self.digest(answered.serving);
         let next_cursor = answer.next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));
         Ok(ExportPage { operation_id: answered.id(), lines: answer.lines, next_cursor })

@@ -4,7 +4,10 @@ use crate::operations::guard::own_handles;
 use crate::operations::prelude::*;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ForgetAnswer;
-use memhost_types::{ForgetEffect, ForgetRequest, ForgetResponse};
+use memhost_types::{
+    Binding, ForgetEffect, ForgetOutcome, ForgetRequest, ForgetResponse, RecordHandle, RecordId, Scope,
+};
+use std::collections::HashSet;
 
 impl Service {
     /// Makes records unreachable.
@@ -13,27 +16,73 @@ impl Service {
     /// As [`ServiceError`] says. A record that is not there is no error but an outcome.
     #[boxed]
     pub async fn forget(&self, caller: &Caller, request: ForgetRequest) -> Result<ForgetResponse, ServiceError> {
-        self.operate(caller, &mut Forget(request)).await
+        if let Some(binding) = self.waits_as_a_whole(&request).await? {
+            return self.forget_only_waiting(caller, request, &binding).await;
+        }
+        self.operate(caller, &mut Forget { request, waited: HashSet::new() }).await
+    }
+
+    /// The binding that answers, where its provider has nothing yet because its records wait for a decision.
+    async fn waits_as_a_whole(&self, request: &ForgetRequest) -> Result<Option<Arc<Binding>>, ServiceError> {
+        let Scope { company_id, agent_id, .. } = &request.scope;
+        if request.check().is_err() || self.closed(company_id).is_some() {
+            return Ok(None);
+        }
+        let resolved = self.bindings.resolve(company_id, agent_id.as_ref(), request.binding_key.as_ref());
+        match resolved.map(|resolution| resolution.binding) {
+            Ok(binding) if self.waiting.has(&binding) && self.never_served(&binding).await? => Ok(Some(binding)),
+            _ => Ok(None),
+        }
+    }
+
+    async fn forget_only_waiting(
+        &self,
+        caller: &Caller,
+        mut request: ForgetRequest,
+        binding: &Binding,
+    ) -> Result<ForgetResponse, ServiceError> {
+        let mut opened = self.begin(caller, OperationKind::Forget, &mut request.scope, true).await?;
+        opened.set_binding(binding);
+        let mut ending = opened.write_intent(Vec::new()).await?.called();
+        let waited = self.forget_waiting(binding, &request.handles).await?;
+        self.remove_traces(binding, &request.handles).await?;
+        self.note_forgetting().await?;
+        let is_gone = |handle: &RecordHandle| waited.contains(&handle.provider_record_id);
+        let gone: Vec<RecordHandle> = request.handles.iter().filter(|handle| is_gone(handle)).cloned().collect();
+        ending.set_records(gone.clone(), gone.len());
+        let outcome = |handle: RecordHandle| {
+            let effect = if is_gone(&handle) { ForgetEffect::Hard } else { ForgetEffect::NotFound };
+            ForgetOutcome { handle, effect }
+        };
+        let outcomes = request.handles.into_iter().map(outcome).collect();
+        let answer = ForgetResponse { operation_id: ending.id(), outcomes, usage: Vec::new() };
+        ending.complete(Ended::Succeeded(answer), Vec::new()).await.into_result()
     }
 }
 
-struct Forget(ForgetRequest);
+struct Forget {
+    request: ForgetRequest,
+    /// Records of an import that had not reached the provider yet.
+    waited: HashSet<RecordId>,
+}
 
 impl Step for Forget {
     const KIND: OperationKind = OperationKind::Forget;
     type Answer = ForgetAnswer;
     type Response = ForgetResponse;
 
-    asks_with!(0);
+    asks_with!(request);
 
-    async fn prepare(&mut self, _: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
-        own_handles(serving, "handles", &self.0.handles)?;
-        opened.keep_payload(serving, &self.0);
+    async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
+        own_handles(serving, "handles", &self.request.handles)?;
+        opened.keep_payload(serving, &self.request);
+        // First: what is given to the provider from here on is forgotten there.
+        self.waited = host.forget_waiting(&serving.binding, &self.request.handles).await?;
         Ok(())
     }
 
-    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
-        serving.instances.forget(&self.0).await
+    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ForgetAnswer>, Failure> {
+        serving.instances.forget(id, &self.request).await
     }
 
     fn completion(&self, answer: &ForgetAnswer) -> Completion {
@@ -41,7 +90,19 @@ impl Step for Forget {
         Completion::records(gone.map(|outcome| outcome.handle.clone()).collect(), &answer.usage)
     }
 
-    async fn finish(&mut self, answered: &mut Answered<'_>, answer: ForgetAnswer) -> Result<ForgetResponse, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        mut answer: ForgetAnswer,
+    ) -> Result<ForgetResponse, Refusal> {
+        for outcome in &mut answer.outcomes {
+            if outcome.effect == ForgetEffect::NotFound && self.waited.contains(&outcome.handle.provider_record_id) {
+                outcome.effect = ForgetEffect::Hard;
+            }
+        }
+        // Also of those that are not found: an earlier attempt may have ended between the provider and this.
+        let gone: Vec<RecordHandle> = answer.outcomes.iter().map(|outcome| outcome.handle.clone()).collect();
+        answered.host.remove_traces(&answered.serving.binding, &gone).await?;
         Ok(ForgetResponse { operation_id: answered.id(), outcomes: answer.outcomes, usage: answer.usage })
     }
 }

@@ -3,7 +3,7 @@
 use crate::Service;
 use crate::error::Refusal;
 use crate::versions::serving::Serving;
-use memhost_types::{FieldError, OperationErrorCode, QueryDigest, RecordHandle, Scope};
+use memhost_types::{FieldError, OperationErrorCode, Outcome, QueryDigest, RecordHandle, Scope};
 
 /// A handle of another provider names nothing here, whatever its record id.
 pub(crate) fn own_handles(serving: &Serving, field: &str, handles: &[RecordHandle]) -> Result<(), Refusal> {
@@ -20,6 +20,19 @@ pub(crate) fn own_handles(serving: &Serving, field: &str, handles: &[RecordHandl
         )
         .into()),
     }
+}
+
+/// A list that answers the cursor that it was asked with never ends.
+pub(crate) fn moves_on(serving: &Serving, asked: Option<&str>, next: Option<&str>) -> Result<(), Refusal> {
+    if next.is_none() || next != asked {
+        return Ok(());
+    }
+    let message = format!(
+        "the provider of the binding `{}` answers the cursor that it was asked with, so its list never ends; report it to \
+         the provider's author",
+        serving.binding.key
+    );
+    Err(Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::BadAnswer, message) })
 }
 
 /// What a cursor belongs to: a kind of list, of a binding, in a scope, with what else makes it another list.

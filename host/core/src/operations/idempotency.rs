@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Service;
 use crate::access::Caller;
 use crate::error::ServiceError;
-use memhost_store::{self as store, Change, Expected, Lease, LockKind, Table};
+use memhost_store::{self as store, Change, Expected, Lease, LockKind, Store, StoreError, Table};
 use memhost_types::CompanyId;
 
 /// How long an answer is kept.
@@ -35,6 +35,24 @@ struct Stored {
     request: String,
     begun_at: Timestamp,
     answer: Option<KeptAnswer>,
+}
+
+/// Removes the bodies of a company's stored answers that may have a record's text. Whoever repeats such a request gets
+/// the status without the body.
+pub(crate) async fn clear(store: &dyn Store, company: &CompanyId) -> Result<(), StoreError> {
+    let mut rows = store::scan_all(store, Table::Idempotency, &store::company_key(company, b""));
+    let mut cleared = Vec::new();
+    while let Some((key, value)) = rows.next().await? {
+        let stored: Stored = store::decode("idempotency key", &value)?;
+        let Some(answer) = stored.answer.filter(|answer| answer.body.contains("text")) else { continue };
+        let answer = Some(KeptAnswer { body: String::new(), ..answer });
+        let new = Some(store::encode("idempotency key", &Stored { answer, ..stored })?);
+        cleared.push(Change { table: Table::Idempotency, key, expected: Expected::Value(value), new });
+    }
+    for change in &cleared {
+        store::write(store, std::slice::from_ref(change)).await?;
+    }
+    Ok(())
 }
 
 /// What is known of an idempotency key.

@@ -17,36 +17,41 @@ impl Service {
         caller: &Caller,
         request: ImportRequest,
     ) -> Result<ImportResponse, ServiceError> {
-        self.operate(caller, &mut Import(request)).await
+        self.operate(caller, &mut Import { request, is_last: true }).await
     }
 
-    /// The same for the import of a whole company. Answers how many lines made or changed a record.
+    /// The same for the import of a whole company. Answers how many lines made or changed a record. `is_last`: no more
+    /// lines for this binding follow, and the records are judged.
     pub(crate) async fn import_lines(
         &self,
         scope: Scope,
         key: &BindingKey,
         lines: String,
+        is_last: bool,
     ) -> Result<u32, ServiceError> {
         let request = ImportRequest { binding_key: Some(key.clone()), scope, lines };
-        Ok(self.import_records(&Caller::system(), request).await?.imported)
+        Ok(self.operate(&Caller::system(), &mut Import { request, is_last }).await?.imported)
     }
 }
 
-struct Import(ImportRequest);
+struct Import {
+    request: ImportRequest,
+    is_last: bool,
+}
 
 impl Step for Import {
     const KIND: OperationKind = OperationKind::Import;
     type Answer = ImportAnswer;
     type Response = ImportResponse;
 
-    asks_with!(0);
+    asks_with!(request);
 
     async fn prepare(&mut self, _: &Service, _: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {
-        private(serving, &mut self.0)
+        private(serving, &mut self.request)
     }
 
-    async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<ImportAnswer>, Failure> {
-        serving.instances.import(&self.0.scope, &self.0.lines).await
+    async fn call(&self, serving: &Serving, id: OperationId) -> Result<Answer<ImportAnswer>, Failure> {
+        serving.instances.import(id, &self.request.scope, &self.request.lines).await
     }
 
     fn completion(&self, answer: &ImportAnswer) -> Completion {
@@ -54,8 +59,11 @@ impl Step for Import {
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: ImportAnswer) -> Result<ImportResponse, Refusal> {
-        answered.queue_provider_review(&self.0.scope).await?;
-        answered.discover_jobs(&self.0.scope).await?;
+        if self.is_last {
+            // A record stays in its partition, whoever imports it: so everything of the company is looked at.
+            answered.judge_imported(&Scope::company(self.request.scope.company_id.clone())).await?;
+        }
+        answered.discover_jobs(&self.request.scope).await?;
         let ImportAnswer { imported, unchanged } = answer;
         Ok(ImportResponse { operation_id: answered.id(), imported, unchanged })
     }

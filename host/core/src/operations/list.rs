@@ -1,6 +1,6 @@
 //! List: one page of all records.
 
-use crate::operations::guard::page_digest;
+use crate::operations::guard::{moves_on, page_digest};
 use crate::operations::prelude::*;
 use async_recursion::async_recursion as boxed;
 use memhost_sandbox::ListAnswer;
@@ -59,6 +59,7 @@ impl Step for List {
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: ListAnswer) -> Result<ListPage, Refusal> {
         let ListAnswer { mut items, next, truncated, usage } = answer;
+        moves_on(answered.serving, self.cursor.as_deref(), next.as_deref())?;
         if !self.shows_hidden {
             answered.hide(&mut items).await?;
         }

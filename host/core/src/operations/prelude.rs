@@ -3,7 +3,7 @@
 pub(crate) use std::sync::Arc;
 
 pub(crate) use crate::Service;
-pub(crate) use crate::access::Caller;
+pub(crate) use crate::access::{Caller, Denied};
 pub(crate) use crate::error::{Refusal, ServiceError};
 pub(crate) use crate::operations::record::{Completion, Ended, Ending, Opened};
 pub(crate) use crate::operations::runner::{Answered, Step, Writes, asks_with};

@@ -21,7 +21,7 @@ impl Service {
         &self,
         caller: &Caller,
         request: QueryRequest,
-        hook: Option<&HookContext>,
+        hook: Option<(&HookContext, &str)>,
     ) -> Result<ContextBundle, ServiceError> {
         let wanted = request.top_k.unwrap_or(limits::DEFAULT_TOP_K);
         self.operate(caller, &mut Query { request, hook, wanted }).await
@@ -30,7 +30,8 @@ impl Service {
 
 struct Query<'a> {
     request: QueryRequest,
-    hook: Option<&'a HookContext>,
+    /// The event, and who sent it.
+    hook: Option<(&'a HookContext, &'a str)>,
     /// How many snippets the caller wants. The provider is asked for more where some may have to be hidden.
     wanted: u32,
 }
@@ -43,7 +44,10 @@ impl Step for Query<'_> {
     asks_with!(request);
 
     fn describe(&self, opened: &mut Opened) {
-        opened.set_provenance(None, self.hook);
+        if let Some((hook, sender)) = self.hook {
+            opened.set_provenance(None, Some(hook));
+            opened.set_principal(sender);
+        }
     }
 
     async fn prepare(&mut self, host: &Service, opened: &mut Opened, serving: &Arc<Serving>) -> Result<(), Refusal> {

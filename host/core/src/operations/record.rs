@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 pub(crate) use self::state::{Concluded, Ended, Ending, Intended, Opened};
 use crate::error::Refusal;
 use crate::host::Audit;
+use crate::host::compaction::Forgotten;
 use crate::host::feed::Feed;
 use crate::host::metrics::Metrics;
 use crate::money::Ledger;
@@ -21,8 +22,9 @@ use memhost_ports::Clock;
 use memhost_sandbox::{Answer, Failure};
 use memhost_store::{Lease, Store, StoreError, TableWrite};
 use memhost_types::{
-    Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError, OperationErrorCode,
-    OperationId, Outcome, PayloadSnapshot, RecordHandle, Snapshots, SourceRef, Usage, limits,
+    AttributionMode, Binding, ExtractionJob, HookContext, Job, JsonObject, LogLine, Operation, OperationError,
+    OperationErrorCode, OperationId, OperationKind, Outcome, PayloadSnapshot, RecordHandle, Snapshots, SourceRef,
+    Usage, limits,
 };
 
 /// Where operations are recorded.
@@ -34,6 +36,7 @@ pub(crate) struct Recorder {
     pub(crate) ledger: Ledger,
     pub(crate) feed: Arc<Feed>,
     pub(crate) refusals: Refusals,
+    pub(crate) forgotten: Forgotten,
     /// The background work waits for this, and begins what is due.
     pub(crate) wake: Arc<Notify>,
 }
@@ -55,12 +58,15 @@ pub(crate) struct Record {
     recorder: Arc<Recorder>,
     /// The caller's key; none where the host itself works: each of its refusals has a record.
     token: Option<String>,
+    is_systems: bool,
+    /// Where the operator says that the binding's cost is counted.
+    attribution: Option<AttributionMode>,
     /// Shared with the log while the log writes it. A change meanwhile changes a copy.
     operation: Arc<Operation>,
     started: Instant,
     stage: Stage,
     /// What the host's own imports used. The record lists it after what the provider reports.
-    embedded: Vec<Usage>,
+    metered: Vec<Usage>,
     /// Written in one step with the completion.
     beside: Vec<TableWrite>,
     has_new_jobs: bool,
@@ -101,6 +107,16 @@ impl Record {
         operation.hook = hook.cloned();
     }
 
+    /// Who sent the event that the host works on.
+    pub(crate) fn set_principal(&mut self, sender: &str) {
+        self.change().principal = sender.to_owned();
+    }
+
+    /// Whether the host itself exports, imports or erases a company.
+    pub(crate) fn is_systems(&self) -> bool {
+        self.is_systems
+    }
+
     /// Records that the request says it builds on.
     pub(crate) fn set_cited<'a>(&mut self, metadata: impl Iterator<Item = Option<&'a JsonObject>>) {
         let cited = metadata
@@ -111,6 +127,7 @@ impl Record {
     }
 
     pub(crate) fn set_binding(&mut self, binding: &Binding) {
+        self.attribution = binding.policy.attribution;
         let operation = self.change();
         operation.binding_key = Some(binding.key.clone());
         operation.provider_key = Some(binding.provider_key.clone());
@@ -136,7 +153,7 @@ impl Record {
     /// Takes what is known about a call out of the provider's answer.
     pub(crate) fn answered<T>(&mut self, answer: Answer<T>) -> T {
         self.stage = Stage::Answered;
-        self.embedded.extend(answer.embedded);
+        self.metered.extend(answer.metered);
         self.called(answer.log, answer.provider_us);
         answer.value
     }
@@ -145,7 +162,7 @@ impl Record {
     pub(crate) fn failed(&mut self, failure: Failure) -> Refusal {
         let refusal = Refusal::from(&failure.error);
         self.stage = Stage::Called;
-        self.embedded.extend(failure.embedded);
+        self.metered.extend(failure.metered);
         self.called(failure.log, failure.provider_us);
         refusal
     }
@@ -164,8 +181,8 @@ impl Record {
     }
 
     /// What the host's own imports used.
-    pub(crate) fn add_embedded(&mut self, usage: Vec<Usage>) {
-        self.embedded.extend(usage);
+    pub(crate) fn add_metered(&mut self, usage: Vec<Usage>) {
+        self.metered.extend(usage);
     }
 
     /// A further call of the provider belongs to the same operation.
@@ -194,6 +211,17 @@ impl Record {
         self.locks.push(lock);
     }
 
+    /// The row that says that text is removed, where the operation removes some and nothing says so yet. It is written
+    /// before the provider is asked and again after that: a compaction may go on in between.
+    fn forgetting(&self) -> Result<Option<TableWrite>, StoreError> {
+        match self.operation.kind {
+            OperationKind::Forget | OperationKind::Correct | OperationKind::Review => {
+                self.recorder.forgotten.mark(self.recorder.clock.now())
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Names the host's own failure as what it is. After the answer it undoes nothing at the provider.
     pub(crate) fn failure(&self, mut failure: Refusal) -> Refusal {
         if self.stage == Stage::Answered && failure.error.code == OperationErrorCode::Host {
@@ -211,12 +239,26 @@ impl Record {
 
     /// Counts what the operation cost before anybody is answered, so that the next call is checked against it.
     pub(crate) async fn charge(&mut self) -> Result<(), StoreError> {
-        self.merge_embedded();
+        self.merge_metered();
+        self.attribute();
         let charged = self.recorder.ledger.charge(&self.operation)?;
         self.change().cost_event_ids = charged.events.into_iter().map(|event| event.id).collect();
         self.beside.extend(charged.writes);
         charged.turned.into_iter().for_each(|budget| self.recorder.feed.budget(budget));
         Ok(())
+    }
+
+    /// Says where the provider's cost is counted: the operator's word comes before the provider's. Without a run there is
+    /// nothing that it could be included in.
+    fn attribute(&mut self) {
+        let (asked, has_run) = (self.attribution, self.operation.run().is_some());
+        for usage in &mut self.change().usage {
+            let mode = asked.unwrap_or_else(|| usage.attribution());
+            let is_nowhere = mode == AttributionMode::IncludedInRun && !has_run;
+            if asked.is_some() || is_nowhere {
+                usage.attribution_mode = Some(if is_nowhere { AttributionMode::BilledDirectly } else { mode });
+            }
+        }
     }
 
     /// What a refusal is counted under; none where it must have a record of its own: it is written in one step with
@@ -239,15 +281,15 @@ impl Record {
         operation.provider_us = Some(provider_us);
     }
 
-    fn merge_embedded(&mut self) {
-        let embedded = std::mem::take(&mut self.embedded);
-        self.change().usage.extend(embedded);
+    fn merge_metered(&mut self) {
+        let metered = std::mem::take(&mut self.metered);
+        self.change().usage.extend(metered);
     }
 
     /// Fills in how it ended. From here on the record is only written.
     fn end(&mut self, outcome: Outcome, error: Option<OperationError>) {
         self.stage = Stage::Ended;
-        self.merge_embedded();
+        self.merge_metered();
         let now = self.recorder.clock.now();
         let operation = self.change();
         operation.finished_at = Some(now);

@@ -17,6 +17,8 @@ use memhost_types::{CompanyId, Operation, OperationErrorCode, OperationId, Opera
 const MOST_OF_A_COMPANY: usize = 256;
 /// Counters of all companies. With more, all of them are written and the counting begins again.
 const MOST: usize = 16_384;
+/// Numbers that could not be written and are kept for another try. Further ones are lost.
+const MOST_FAILED: usize = 4_096;
 const MINUTE_MS: i64 = 60_000;
 /// The principal of the record for refusals of further tokens.
 const OTHERS: &str = "other tokens";
@@ -39,7 +41,7 @@ struct Counter {
 }
 
 /// A number that is to be written into a record.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Counted {
     company: CompanyId,
     first: OperationId,
@@ -64,6 +66,8 @@ struct Counters {
 #[derive(Default)]
 pub(crate) struct Refusals {
     counters: Mutex<Counters>,
+    /// Numbers that the store did not take, for example because the disk is full.
+    failed: Mutex<Vec<Counted>>,
     /// Held while numbers are written: an erasure must not come between reading a record and writing it.
     pub(crate) writing: tokio::sync::Mutex<()>,
 }
@@ -138,17 +142,30 @@ impl Refusals {
         let mut counters = self.counters.lock();
         let gone = counters.by_company.remove(company).map_or(0, |of_company| of_company.len());
         counters.len -= gone;
+        self.failed.lock().retain(|counted| counted.company != *company);
     }
 
     /// The numbers of the minutes that have ended; with `also_this` those of the current minute, too.
     fn ended(&self, now: Timestamp, also_this: bool) -> Vec<Counted> {
         let this = minute(now);
-        self.counters.lock().drain(|counter| also_this || counter.minute != this)
+        let mut ended = std::mem::take(&mut *self.failed.lock());
+        ended.extend(self.counters.lock().drain(|counter| also_this || counter.minute != this));
+        ended
+    }
+
+    /// Keeps numbers that the store did not take, until the next try.
+    fn keep(&self, counted: Vec<Counted>) {
+        let mut failed = self.failed.lock();
+        let room = MOST_FAILED.saturating_sub(failed.len());
+        if counted.len() > room {
+            tracing::warn!(lost = counted.len() - room, "numbers of refusals could not be written, and are lost");
+        }
+        failed.extend(counted.into_iter().take(room));
     }
 
     /// When there is something to write; none where nothing is counted.
     pub(crate) fn due_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let is_empty = self.counters.lock().len == 0;
+        let is_empty = self.counters.lock().len == 0 && self.failed.lock().is_empty();
         let end = (minute(now) + 1).saturating_mul(MINUTE_MS);
         (!is_empty).then(|| Timestamp::from_millisecond(end).unwrap_or(Timestamp::MAX))
     }
@@ -207,15 +224,23 @@ impl Recorder {
         self.write_counted(counted).await
     }
 
-    /// Writes numbers into their records. A record that is gone was too old, or its company was erased.
-    async fn write_counted(&self, counted: Vec<Counted>) -> Result<(), StoreError> {
+    /// Writes numbers into their records. A number may be written again: it is the whole count. What the store does not
+    /// take is kept for the next minute.
+    async fn write_counted(&self, mut counted: Vec<Counted>) -> Result<(), StoreError> {
+        counted.retain(|counted| counted.count > 1);
+        let written = self.try_write_counted(&counted).await;
+        if written.is_err() {
+            self.refusals.keep(counted);
+        }
+        written
+    }
+
+    /// A record that is gone was too old, or its company was erased.
+    async fn try_write_counted(&self, counted: &[Counted]) -> Result<(), StoreError> {
         let mut last = None;
         for Counted { company, first, count } in counted {
-            if count < 2 {
-                continue;
-            }
-            let Some(operation) = self.store.operation(&company, first).await? else { continue };
-            let operation = Arc::new(Operation { count, ..operation });
+            let Some(operation) = self.store.operation(company, *first).await? else { continue };
+            let operation = Arc::new(Operation { count: *count, ..operation });
             last = Some(self.store.write_operation(Arc::clone(&operation), Vec::new()));
             self.feed.operation(&operation);
         }
@@ -275,5 +300,13 @@ mod tests {
         assert_eq!((ended[0].first, ended[0].count), (id(1), 2));
         refusals.not_written(&company, id(3));
         assert_eq!(refusals.due_at(at(60_000)), None);
+        // The store did not take the number: it is written in the next minute, unless the company was erased.
+        refusals.keep(ended);
+        assert_eq!(refusals.due_at(at(60_001)), Some(at(120_000)));
+        let again = refusals.ended(at(120_000), false);
+        assert_eq!((again[0].first, again[0].count), (id(1), 2));
+        refusals.keep(again);
+        refusals.forget(&company);
+        assert_eq!(refusals.due_at(at(120_000)), None);
     }
 }

@@ -20,7 +20,7 @@ use std::future::{Future, ready};
 use std::sync::Arc;
 
 use crate::Service;
-use crate::access::Caller;
+use crate::access::{Caller, Denied};
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::{Completion, Concluded, Ended, Ending, Intended, Opened};
 use crate::versions::serving::Serving;
@@ -43,6 +43,11 @@ pub(crate) trait Step: Send + Sync {
 
     /// Checks the fields of the request. Nothing of a request is recorded before, except for its company and its agent.
     fn check_fields(&self) -> Result<(), FieldError> {
+        Ok(())
+    }
+
+    /// Stamps what the host knows of where the request comes from, and who asserts the rest.
+    fn stamp(&mut self, _caller: &Caller) -> Result<(), Denied> {
         Ok(())
     }
 
@@ -160,10 +165,13 @@ impl Service {
         let checked = step.check_fields();
         let mut opened = self.begin(caller, S::KIND, step.target().0, checked.is_ok()).await?;
         let ready = match checked {
-            Ok(()) => {
-                step.describe(&mut opened);
-                self.ready(step, &mut opened).await
-            }
+            Ok(()) => match step.stamp(caller) {
+                Ok(()) => {
+                    step.describe(&mut opened);
+                    self.ready(step, &mut opened).await
+                }
+                Err(denied) => Err((&denied).into()),
+            },
             Err(error) => Err(error.into()),
         };
         let concluded = match ready {

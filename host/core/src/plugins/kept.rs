@@ -15,7 +15,7 @@ pub(crate) struct KeptComponents(PathBuf);
 impl KeptComponents {
     /// In a directory that is made with mode 0700 where it is missing.
     pub(crate) fn open(directory: PathBuf) -> Result<Self, PluginError> {
-        memhost_durable::create_directory(&directory, 0o700)
+        memhost_files::durable::create_directory(&directory, 0o700)
             .map_err(|error| PluginError::io("making", &directory, &error))?;
         Ok(Self(directory))
     }
@@ -31,7 +31,7 @@ impl KeptComponents {
         if path.exists() {
             return Ok(());
         }
-        memhost_durable::write(&path, bytes, 0o600).map_err(|error| PluginError::io("writing", &path, &error))
+        memhost_files::durable::write(&path, bytes, 0o600).map_err(|error| PluginError::io("writing", &path, &error))
     }
 
     /// The copy, if it is there and matches its digest.

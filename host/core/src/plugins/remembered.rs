@@ -1,7 +1,6 @@
 //! Components whose compiling was stopped, by digest, in the data directory. They are not compiled again at every start:
 //! each would take as long as before.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -80,12 +79,7 @@ impl Remembered {
             memory_bytes: limits.memory_bytes,
         };
         let text = serde_json::to_vec(&stopped).map_err(|error| PluginError::io("writing", &path, &error))?;
-        let stored = tempfile::NamedTempFile::new_in(&self.0).and_then(|mut file| {
-            file.write_all(&text)?;
-            file.as_file().sync_all()?;
-            Ok(file.persist(&path)?)
-        });
-        stored.map(drop).map_err(|error| PluginError::io("writing", &path, &error))
+        memhost_files::durable::write(&path, &text, 0o600).map_err(|error| PluginError::io("writing", &path, &error))
     }
 
     /// It was admitted after all.

@@ -8,14 +8,15 @@ use crate::operations::runner::Answered;
 use crate::paging::Page;
 use crate::review::ReviewError;
 use crate::review::judge::{Verdict, judge};
+use crate::review::written::Author;
 use async_recursion::async_recursion as boxed;
 use memhost_ports::new_id;
-use memhost_store::StoreError;
+use memhost_store::{Change, StoreError};
 use memhost_types::{
     ActivityAction, Binding, CompanyId, CorrectRequest, CorrectionPatch, Decision, Delivery, DeliveryStatus,
-    FieldError, ForgetRequest, GetRequest, OperationErrorCode, OperationId, RecordHandle, RecordWrite, ReviewDecision,
-    ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope, Snippet,
-    UpsertRequest, limits,
+    FieldError, ForgetRequest, OperationErrorCode, OperationId, OperationKind, RecordHandle, RecordWrite,
+    ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewPolicy, ReviewStatus, ReviewSubject, Scope,
+    Snippet, SourcePayload, UpsertRequest, limits,
 };
 
 /// The largest text that the queue keeps, in bytes; longer ones are cut.
@@ -56,28 +57,6 @@ impl Answered<'_> {
         *found = shown;
         Ok(())
     }
-
-    /// Judges the records that a capture or a job has made, so that they are in the queue before anybody asks for them. It
-    /// reads them from the provider as a part of the operation.
-    pub(crate) async fn judge_new(&mut self, scope: &Scope, records: &[RecordHandle]) -> Result<(), StoreError> {
-        self.queue_provider_review(scope).await?;
-        let serving = self.serving;
-        let Some(policy) = &serving.binding.policy.review else { return Ok(()) };
-        for handle in records {
-            let request = GetRequest { binding_key: None, scope: scope.clone(), handle: handle.clone() };
-            // A record that cannot be read now is judged at its first read.
-            let (snippet, usage, embedded) = match serving.instances.get(&request).await {
-                Ok(answer) => (answer.value.0, answer.value.1, answer.embedded),
-                Err(failure) => (None, Vec::new(), failure.embedded),
-            };
-            self.ending.add_usage(usage);
-            self.ending.add_usage(embedded);
-            if let Some(snippet) = snippet {
-                self.host.counts(&serving.binding, Some(policy), self.id(), &snippet).await?;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Service {
@@ -91,7 +70,7 @@ impl Service {
     }
 
     /// Whether a record may be returned. One that may not is put into the queue, once.
-    async fn counts(
+    pub(crate) async fn counts(
         &self,
         binding: &Binding,
         policy: Option<&ReviewPolicy>,
@@ -151,32 +130,6 @@ impl Service {
             decided_by: None,
             decided_at: None,
         }
-    }
-
-    /// Approves records that a caller writes as they are, where the policy would hold them.
-    pub(crate) async fn curated(
-        &self,
-        binding: &Binding,
-        records: &[RecordHandle],
-        request: &UpsertRequest,
-    ) -> Result<(), StoreError> {
-        let Some(policy) = &binding.policy.review else { return Ok(()) };
-        for (handle, record) in records.iter().zip(&request.records) {
-            let text = whole(&record.text, record.summary.as_deref());
-            let verdict = judge(policy, &text, record.metadata.as_ref());
-            let _lock = self.reviews.lock(binding.id, &handle.provider_record_id).await?;
-            let is_known = self.reviews.standing(binding.id, &handle.provider_record_id).is_some();
-            if !verdict.reasons.is_empty() || is_known {
-                let item = self.item(binding, None, handle, &text, verdict, ReviewStatus::Approved);
-                let item = ReviewItem {
-                    decided_by: Some("written as it is".to_owned()),
-                    decided_at: Some(self.clock.now()),
-                    ..item
-                };
-                self.reviews.put(&item).await?;
-            }
-        }
-        Ok(())
     }
 
     /// The review item of a capture that is held; none where it waits for something else. Its id is the delivery's.
@@ -289,7 +242,12 @@ impl Service {
         if let Some(text) = &decision.text {
             (after.text, after.digest) = (queued(text), digest(text));
         }
-        let mut changes = Vec::new();
+        let removes_text = !matches!(decision.decision, Decision::Approve);
+        if removes_text {
+            // On disk first: the provider's operation relies on it.
+            self.note_forgetting().await?;
+        }
+        let mut changes: Vec<Change> = Vec::new();
         match &before.subject {
             ReviewSubject::Record(handle) if before.holder == ReviewHolder::Provider => {
                 self.send_decision(caller, handle, &decision, &mut after).await?;
@@ -299,19 +257,34 @@ impl Service {
                 let held = self.deliveries.get(company, delivery.0).await?;
                 let mut released = held.clone();
                 if let (Some(text), Some(payload)) = (&decision.text, &mut released.payload) {
-                    payload.text = Some(text.clone());
+                    // What the person has not seen may repeat what was taken out.
+                    *payload = SourcePayload { text: Some(text.clone()), ..SourcePayload::default() };
+                    released.metadata = None;
                 }
                 (released.status, released.due_at) = match status {
                     ReviewStatus::Rejected => (DeliveryStatus::Discarded, None),
                     _ => (DeliveryStatus::Pending, Some(self.clock.now())),
                 };
                 if status == ReviewStatus::Rejected {
-                    (released.payload, released.finished_at) = (None, Some(self.clock.now()));
+                    (released.payload, released.metadata) = (None, None);
+                    released.finished_at = Some(self.clock.now());
                 }
                 changes.extend(self.deliveries.changes(&held, &released).await?);
             }
         }
-        changes.push(self.reviews.replace(&before, &after).await?);
+        if after.status == ReviewStatus::Rejected {
+            after = after.without_text();
+        } else if decision.text.is_some() {
+            // It may repeat what was taken out of the text.
+            after.metadata = None;
+        }
+        // The text of a record that was forgotten or replaced is gone from the item already.
+        let present = self.reviews.get(company, id).await?;
+        changes.push(self.reviews.replace(&present, &after).await?);
+        if removes_text {
+            // A compaction may have ended meanwhile.
+            changes.extend(self.forgetting()?);
+        }
         let entry = NewActivity::new(caller.principal(), ActivityAction::ReviewDecided, id.0.to_string());
         // The activity log does not contain the text.
         let entry = entry.with(Some(&before.status), Some(&decision.decision));
@@ -337,15 +310,16 @@ impl Service {
                 self.forget(caller, ForgetRequest { binding_key, scope, handles }).await.map(drop)
             }
             (Some(text), _) => {
-                let record = RecordWrite { id: None, text: text.clone(), summary: None, metadata: None };
+                let record = RecordWrite { text: text.clone(), ..RecordWrite::default() };
                 let patch = CorrectionPatch { instruction: None, record: Some(record.clone()) };
                 let (key, at) = (binding_key.clone(), scope.clone());
                 let correct = CorrectRequest { binding_key: key, scope: at, handle: handle.clone(), patch };
-                match self.correct(caller, correct).await {
+                let author = Author::deciding(caller, handle);
+                match self.correct_as(caller, correct, author.clone()).await {
                     Err(ServiceError::Operation { error, .. }) if error.code == OperationErrorCode::Unsupported => {
                         let record = RecordWrite { id: Some(handle.provider_record_id.clone()), ..record };
                         let upsert = UpsertRequest { binding_key, scope, source: None, records: vec![record] };
-                        self.upsert(caller, upsert).await.map(drop)
+                        self.upsert_as(caller, upsert, author).await.map(drop)
                     }
                     answered => answered.map(drop),
                 }
@@ -354,12 +328,14 @@ impl Service {
         }
     }
 
-    /// The scope of the operation that brought an item; the company's where that is gone.
+    /// The scope of the operation that brought an item; the company's where that is gone, or was an import, which brings
+    /// records of any scope.
     pub(crate) async fn scope_of(&self, item: &ReviewItem) -> Result<Scope, ServiceError> {
         let operation = match item.operation_id {
             Some(id) => self.store.operation(&item.company_id, id).await?,
             None => None,
         };
-        Ok(operation.map_or_else(|| Scope::company(item.company_id.clone()), |operation| operation.scope))
+        let narrow = operation.filter(|operation| operation.kind != OperationKind::Import);
+        Ok(narrow.map_or_else(|| Scope::company(item.company_id.clone()), |operation| operation.scope))
     }
 }

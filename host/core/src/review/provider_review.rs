@@ -35,11 +35,11 @@ impl Answered<'_> {
         while seen < MOST_PENDING {
             let page = match serving.instances.pending(scope, cursor.as_deref(), PENDING_PAGE).await {
                 Ok(answer) => {
-                    self.ending.add_usage(answer.embedded);
+                    self.ending.add_usage(answer.metered);
                     answer.value
                 }
                 Err(failure) => {
-                    self.ending.add_usage(failure.embedded);
+                    self.ending.add_usage(failure.metered);
                     tracing::warn!(error = %failure.error, binding = %serving.binding.key, "the provider could not list what it holds");
                     break;
                 }
@@ -85,10 +85,9 @@ impl Service {
         item: &mut ReviewItem,
     ) -> Result<(), ServiceError> {
         let edited = decision.text.as_ref().map(|text| RecordWrite {
-            id: None,
             text: text.clone(),
-            summary: None,
             metadata: item.metadata.clone(),
+            ..RecordWrite::default()
         });
         let record = &handle.provider_record_id;
         let mut step = Decide { scope: self.scope_of(item).await?, item, record, decision: decision.decision, edited };
@@ -133,7 +132,18 @@ impl Step for Decide<'_> {
         Completion::records(answer.iter().map(|snippet| snippet.handle.clone()).collect(), &[])
     }
 
-    async fn finish(&mut self, _: &mut Answered<'_>, answer: Option<Snippet>) -> Result<Option<Snippet>, Refusal> {
+    async fn finish(
+        &mut self,
+        answered: &mut Answered<'_>,
+        answer: Option<Snippet>,
+    ) -> Result<Option<Snippet>, Refusal> {
+        if self.decision != Decision::Approve {
+            let before = RecordHandle {
+                provider_key: answered.serving.binding.provider_key.clone(),
+                provider_record_id: self.record.clone(),
+            };
+            answered.host.remove_traces(&answered.serving.binding, &[before]).await?;
+        }
         Ok(answer)
     }
 }

@@ -32,6 +32,13 @@ pub(crate) struct Standing {
     holder: ReviewHolder,
 }
 
+impl Standing {
+    /// Whether the provider holds the record and waits for a decision.
+    pub(crate) fn waits_at_provider(&self) -> bool {
+        self.holder == ReviewHolder::Provider && self.status == ReviewStatus::Pending
+    }
+}
+
 /// The standings of one binding's records, with the counts that every query needs.
 #[derive(Default)]
 struct Standings {

@@ -43,9 +43,15 @@ pub(crate) fn start(service: &Arc<Service>) {
                 LONGEST_SLEEP
             });
             let sleep = sleep.min(service.write_ended_refusals().await);
+            service.compact_if_due();
+            let other = [service.recorder.forgotten.wait(service.clock.now()), service.waiting.wait()];
+            let sleep = other.into_iter().flatten().fold(sleep, Duration::min).max(Duration::from_millis(1));
             if tokio::time::Instant::now() >= next_sweep {
                 next_sweep = tokio::time::Instant::now() + SWEEP;
                 service.sweep_all();
+                if let Err(error) = service.write_last_uses().await {
+                    tracing::error!(%error, "when tokens were last used could not be written");
+                }
                 if let Err(error) = service.sweep_keys().await {
                     tracing::error!(%error, "old idempotency keys could not be removed");
                 }
@@ -53,9 +59,7 @@ pub(crate) fn start(service: &Arc<Service>) {
             if service.waiting.is_time() {
                 let service = Arc::clone(&service);
                 tokio::spawn(async move {
-                    if let Err(error) = service.take_all_waiting().await {
-                        tracing::error!(%error, "records of an import wait on");
-                    }
+                    service.take_all_waiting().await;
                 });
             }
             drop(service);
@@ -80,6 +84,9 @@ impl Service {
         }
         if let Err(error) = self.recorder.write_refusals(true).await {
             tracing::error!(%error, "the number of refusals could not be written");
+        }
+        if let Err(error) = self.write_last_uses().await {
+            tracing::error!(%error, "when tokens were last used could not be written");
         }
     }
 

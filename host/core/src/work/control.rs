@@ -4,14 +4,17 @@ use async_recursion::async_recursion as boxed;
 use std::sync::Arc;
 
 use crate::Service;
-use crate::access::Caller;
+use crate::access::{Act, Caller};
 use crate::bindings::NewActivity;
 use crate::error::ServiceError;
 use crate::paging::Page;
 use crate::work::WorkError;
 use memhost_types::{
     ActivityAction, CompanyId, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, Job, JobFilter, JobId, JobStatus,
+    OperationKind,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 impl Service {
     /// One page of a company's deliveries, newest first.
@@ -26,6 +29,7 @@ impl Service {
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<Delivery>, ServiceError> {
+        filter.check()?;
         let page = self.page_of("deliveries", company, filter, cursor, limit)?;
         let found = self.deliveries.list(company, filter, page.from(), page.limit).await?;
         Ok(self.sealed(&page, found))
@@ -52,18 +56,75 @@ impl Service {
         id: DeliveryId,
     ) -> Result<Delivery, ServiceError> {
         let before = self.deliveries.get(company, id.0).await?;
-        if before.status != DeliveryStatus::Dead {
-            return Err(WorkError::DeliveryStatus { id: id.0, status: before.status }.into());
+        self.turn_delivery(caller, &before, Turn::Replay).await
+    }
+
+    /// Gives up a delivery that is dead or pending. What it would have delivered is removed.
+    ///
+    /// # Errors
+    /// Where there is none of this id, or it has ended otherwise.
+    #[boxed]
+    pub async fn discard_delivery(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        id: DeliveryId,
+    ) -> Result<Delivery, ServiceError> {
+        let before = self.deliveries.get(company, id.0).await?;
+        self.turn_delivery(caller, &before, Turn::Discard).await
+    }
+
+    /// Tries all dead deliveries again that match, or gives up those that are dead or pending: at most 1,000 at a time.
+    ///
+    /// # Errors
+    /// Where the store fails; some of them are changed then.
+    #[boxed]
+    pub async fn turn_deliveries(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        filter: &DeliveryFilter,
+        turn: Turn,
+    ) -> Result<Turned, ServiceError> {
+        filter.check()?;
+        let (mut changed, mut all) = (0, self.deliveries.all(company));
+        while let Some(delivery) = all.next().await? {
+            if !filter.matches(&delivery) || !turn.takes(delivery.status) {
+                continue;
+            }
+            if changed == MOST_TURNED {
+                return Ok(Turned { changed, more: true });
+            }
+            self.turn_delivery(caller, &delivery, turn).await?;
+            changed += 1;
         }
-        let after = Delivery {
-            status: DeliveryStatus::Pending,
-            attempts: 0,
-            due_at: Some(self.clock.now()),
-            finished_at: None,
-            ..before.clone()
+        Ok(Turned { changed, more: false })
+    }
+
+    async fn turn_delivery(&self, caller: &Caller, before: &Delivery, turn: Turn) -> Result<Delivery, ServiceError> {
+        if !turn.takes(before.status) {
+            let (id, status) = (before.id.0, before.status);
+            return Err(WorkError::DeliveryStatus { id, status, advice: turn.advice() }.into());
+        }
+        let now = self.clock.now();
+        let (action, after) = match turn {
+            Turn::Replay => {
+                let (status, due_at) = (DeliveryStatus::Pending, Some(now));
+                let after = Delivery { status, attempts: 0, due_at, finished_at: None, ..before.clone() };
+                (ActivityAction::DeliveryReplayed, after)
+            }
+            Turn::Discard => {
+                let (status, finished_at) = (DeliveryStatus::Discarded, Some(now));
+                let gone = Delivery { payload: None, metadata: None, due_at: None, ..before.clone() };
+                (ActivityAction::DeliveryDiscarded, Delivery { status, finished_at, ..gone })
+            }
         };
-        let entry = NewActivity::new(caller.principal(), ActivityAction::DeliveryReplayed, id.0.to_string());
-        self.bindings.record_with(company, entry, self.deliveries.changes(&before, &after).await?).await?;
+        let entry = NewActivity::new(caller.principal(), action, before.id.0.to_string());
+        let mut changes = self.deliveries.changes(before, &after).await?;
+        if turn == Turn::Discard {
+            changes.extend(self.forgetting()?);
+        }
+        self.bindings.record_with(&before.company_id, entry, changes).await?;
         self.deliveries.moved();
         self.wake.notify_one();
         Ok(after)
@@ -81,6 +142,7 @@ impl Service {
         cursor: Option<&str>,
         limit: Option<u32>,
     ) -> Result<Page<Job>, ServiceError> {
+        filter.check()?;
         let page = self.page_of("jobs", company, filter, cursor, limit)?;
         let found = self.jobs.list(company, filter, page.from(), page.limit).await?;
         Ok(self.sealed(&page, found))
@@ -138,8 +200,11 @@ impl Service {
     pub async fn retry_job(&self, caller: &Caller, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
         let _lock = self.jobs.lock(id).await?;
         let before = self.jobs.get(company, id.0).await?;
-        if !matches!(before.status, JobStatus::Failed | JobStatus::Cancelled) {
-            return Err(wrong_status(&before, "only one that failed or was cancelled can be queued again"));
+        if !before.can_retry() {
+            return Err(wrong_status(
+                &before,
+                "only one that failed or was cancelled, and whose provider can try it again, can be queued again",
+            ));
         }
         let after = Job {
             status: JobStatus::Queued,
@@ -147,14 +212,84 @@ impl Service {
             due_at: Some(self.clock.now()),
             started_at: None,
             finished_at: None,
-            // A run that was in progress at the cancellation may have succeeded: the provider is asked first.
-            lease_until: before.lease_until,
+            // The provider answers a job that succeeded meanwhile as it is.
+            lease_until: None,
+            is_retry: true,
             error: None,
             ..before.clone()
         };
         self.change_job(caller, &before, &after).await?;
         self.wake.notify_one();
         Ok(after)
+    }
+
+    /// Queues all jobs again that match and failed or were cancelled: at most 1,000 at a time.
+    ///
+    /// # Errors
+    /// Where the store fails; some of them are queued then.
+    #[boxed]
+    pub async fn retry_jobs(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        filter: &JobFilter,
+    ) -> Result<Turned, ServiceError> {
+        filter.check()?;
+        let (mut changed, mut all) = (0, self.jobs.all(company));
+        while let Some(job) = all.next().await? {
+            if !filter.matches(&job) || !job.can_retry() {
+                continue;
+            }
+            if changed == MOST_TURNED {
+                return Ok(Turned { changed, more: true });
+            }
+            self.retry_job(caller, company, job.id).await?;
+            changed += 1;
+        }
+        Ok(Turned { changed, more: false })
+    }
+
+    /// One page of the jobs that an agent may know of, newest first: its own, and those of no agent. For any other caller
+    /// all jobs of the company.
+    ///
+    /// # Errors
+    /// Where the caller may not list records, or the cursor or the limit is not valid.
+    #[boxed]
+    pub async fn jobs_for(
+        &self,
+        caller: &Caller,
+        company: &CompanyId,
+        filter: &JobFilter,
+        cursor: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<Page<Job>, ServiceError> {
+        self.may_see_jobs(caller, company).await?;
+        filter.check()?;
+        let page = self.page_of("jobs", company, &(filter, caller.agent()), cursor, limit)?;
+        let is_wanted = |job: &Job| filter.matches(job) && is_known_to(caller, job);
+        let found = self.jobs.list_where(company, is_wanted, page.from(), page.limit).await?;
+        Ok(self.sealed(&page, found))
+    }
+
+    /// One job, as [`Service::jobs_for`] has it.
+    ///
+    /// # Errors
+    /// Where the caller may not list records, or there is none of this id that it may know of.
+    #[boxed]
+    pub async fn job_for(&self, caller: &Caller, company: &CompanyId, id: JobId) -> Result<Job, ServiceError> {
+        self.may_see_jobs(caller, company).await?;
+        let job = self.jobs.get(company, id.0).await?;
+        match is_known_to(caller, &job) {
+            true => Ok(job),
+            false => Err(WorkError::NoJob { id: id.0 }.into()),
+        }
+    }
+
+    async fn may_see_jobs(&self, caller: &Caller, company: &CompanyId) -> Result<(), ServiceError> {
+        match caller.may(Act::Operate(OperationKind::List), Some(company)) {
+            Ok(()) => Ok(()),
+            Err(denied) => Err(self.deny(caller, OperationKind::List, Some(company), &denied).await),
+        }
     }
 
     async fn change_job(&self, caller: &Caller, before: &Job, after: &Job) -> Result<(), ServiceError> {
@@ -165,6 +300,52 @@ impl Service {
         self.recorder.feed.job(after.clone());
         Ok(())
     }
+}
+
+/// What a person does with a delivery that was not delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Tries a dead one again.
+    Replay,
+    /// Gives up one that is dead or pending.
+    Discard,
+}
+
+impl Turn {
+    fn takes(self, status: DeliveryStatus) -> bool {
+        match self {
+            Self::Replay => status == DeliveryStatus::Dead,
+            Self::Discard => matches!(status, DeliveryStatus::Dead | DeliveryStatus::Pending),
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Replay => "only one that is dead can be replayed",
+            Self::Discard => {
+                "only one that is dead or pending can be discarded; decide about a held one with \
+                              `memhost review reject`"
+            }
+        }
+    }
+}
+
+/// Records that one call changes at most.
+const MOST_TURNED: u32 = 1_000;
+
+/// How many records a call has changed.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Turned {
+    /// So many; at most 1,000.
+    pub changed: u32,
+    /// Whether further ones match: send the request again.
+    pub more: bool,
+}
+
+/// An agent knows of its own jobs, and of those of no agent.
+fn is_known_to(caller: &Caller, job: &Job) -> bool {
+    caller.agent().is_none_or(|agent| job.scope.agent_id.as_ref().is_none_or(|of| of == agent))
 }
 
 fn wrong_status(job: &Job, advice: &'static str) -> ServiceError {

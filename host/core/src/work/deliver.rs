@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Service;
-use crate::access::{Act, Caller};
+use crate::access::{Act, Caller, Denied};
 use crate::error::{Refusal, ServiceError};
 use crate::operations::capture::Attempt;
 use crate::review::Reviews;
@@ -13,7 +13,7 @@ use crate::versions::serving::binding_deleted;
 use crate::work::deliveries::Deliveries;
 use crate::work::due_queue::Taken;
 use crate::work::recall_text::render;
-use crate::work::retry::RetryPolicy;
+use crate::work::retry::{RetryPolicy, wait_for};
 use crate::work::subscribers::subscribers;
 use memhost_ports::{in_turn, new_id};
 use memhost_store::{StoreError, TableWrite};
@@ -32,7 +32,8 @@ impl Service {
     /// delivery has it.
     #[boxed]
     pub async fn deliver(self: Arc<Self>, caller: &Caller, mut event: HookEvent) -> Result<HookReceipt, ServiceError> {
-        if let Err(denied) = caller.may_in(Act::Deliver, &mut event.scope) {
+        let may = caller.may_in(Act::Deliver, &mut event.scope).and_then(|()| caller.stamp_event(&mut event));
+        if let Err(denied) = may {
             let company = event.scope.company_id.clone();
             return Err(self.deny(caller, OperationKind::Control, Some(&company), &denied).await);
         }
@@ -42,25 +43,28 @@ impl Service {
         }
         self.ensure_default(caller, &event).await?;
         let bindings = subscribers(&self.bindings, &event)?;
+        if bindings.is_empty() {
+            return self.not_taken(caller, event).await;
+        }
         let deliveries: Vec<Delivery> = bindings.iter().map(|binding| self.delivery(caller, &event, binding)).collect();
         let accepted = self.deliveries.accept(deliveries).await?;
+        if let Some(denied) = other_run(caller, &event, &accepted) {
+            return Err(self.deny(caller, OperationKind::Control, Some(&event.scope.company_id), &denied).await);
+        }
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
-        let deliveries = match event.hook_kind {
-            HookKind::PreRunHydrate => self.hydrate(&event, accepted).await?,
-            _ => self.settle(&event, accepted).await?,
-        };
         let (deliveries, context) = match event.hook_kind {
             HookKind::PreRunHydrate => {
+                let recalled = self.hydrate(&event, accepted).await?;
                 let budget = event.token_budget.unwrap_or(DEFAULT_TOKEN_BUDGET);
                 let rendered = in_turn(move || {
-                    let context = context(&deliveries, budget);
-                    (deliveries, Some(context))
+                    let context = context(&recalled, budget);
+                    (recalled.into_iter().map(|(delivery, _)| delivery).collect::<Vec<_>>(), Some(context))
                 });
                 rendered.await.map_err(ServiceError::host)?
             }
-            _ => (deliveries, None),
+            _ => (self.settle(&event, accepted).await?, None),
         };
-        Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, context })
+        Ok(HookReceipt { hook_id: event.hook_id, is_duplicate, deliveries, not_taken: None, context })
     }
 
     /// Captures: the first attempt begins now. A caller that asked for it waits for the result.
@@ -87,7 +91,7 @@ impl Service {
             company_id: binding.company_id.clone(),
             binding_id: binding.id,
             binding_key: binding.key.clone(),
-            hook: event.context(),
+            hook: caller.hook_of(event),
             principal: caller.principal().to_owned(),
             scope: event.scope.clone(),
             source: event.source.clone(),
@@ -174,6 +178,15 @@ impl Service {
             }
             return;
         }
+        if let Some((refusal, wait)) =
+            self.must_wait(&delivery.company_id, &delivery.binding_key, delivery.binding_id).await
+        {
+            self.postpone(delivery, &refusal, wait).await;
+            drop(taken);
+            self.deliveries.moved();
+            self.wake.notify_one();
+            return;
+        }
         let request = CaptureRequest {
             binding_key: Some(delivery.binding_key.clone()),
             scope: delivery.scope.clone(),
@@ -198,13 +211,22 @@ impl Service {
     }
 }
 
+impl Service {
+    /// Tries a delivery later, because its provider would not be asked now: that is no try, and leaves no operation.
+    async fn postpone(&self, delivery: &Delivery, refusal: &Refusal, wait: Duration) {
+        let due_at = Some(self.after_wait(wait));
+        let after = Delivery { due_at, error: Some(refusal.error.clone()), ..delivery.clone() };
+        if let Err(error) = self.deliveries.write(delivery, &after).await {
+            tracing::error!(%error, delivery = %delivery.id.0, "a delivery that waits could not be written");
+            tokio::time::sleep(self.retry.first).await;
+        }
+    }
+}
+
 /// The block of text for what the bindings found.
-fn context(deliveries: &[Delivery], token_budget: u32) -> ContextBlock {
-    let nothing = Recall::default();
-    let found: Vec<(&str, &Recall)> = deliveries
-        .iter()
-        .map(|delivery| (delivery.binding_key.as_str(), delivery.recall.as_ref().unwrap_or(&nothing)))
-        .collect();
+fn context(recalled: &[(Delivery, Recall)], token_budget: u32) -> ContextBlock {
+    let found: Vec<(&str, &Recall)> =
+        recalled.iter().map(|(delivery, recall)| (delivery.binding_key.as_str(), recall)).collect();
     render(&found, token_budget)
 }
 
@@ -238,9 +260,8 @@ impl DeliveryAttempt<'_> {
         let (status, attempts, due_at) = match code {
             // The binding keeps what exceeds its budget until the budget resets. A wait is no failed attempt.
             code if code.is_a_wait() || (code == OperationErrorCode::BudgetExceeded && queues) => {
-                let longest = asked.unwrap_or(retry.longest);
-                let patient = RetryPolicy { attempts: u32::MAX, first: retry.longest, longest };
-                (DeliveryStatus::Pending, before.attempts, patient.next(&*service.clock, 1, asked))
+                let at = service.after_wait(wait_for(code, asked, retry));
+                (DeliveryStatus::Pending, before.attempts, Some(at))
             }
             OperationErrorCode::ReviewRequired => (DeliveryStatus::Held, before.attempts, None),
             code if code.is_worth_another_try() => match retry.next(&*service.clock, attempts, asked) {
@@ -263,6 +284,10 @@ impl DeliveryAttempt<'_> {
 }
 
 impl Attempt for DeliveryAttempt<'_> {
+    fn sender(&self) -> Option<&str> {
+        Some(&self.before.principal)
+    }
+
     fn told(&self, own: OperationId) -> OperationId {
         self.before.operation_id.unwrap_or(own)
     }
@@ -293,6 +318,7 @@ impl Attempt for DeliveryAttempt<'_> {
                 operation_id: Some(self.told(own)),
                 last_operation_id: Some(own),
                 payload: None,
+                metadata: None,
                 records: response.records.clone(),
                 jobs: response.jobs.clone(),
                 error: None,
@@ -302,4 +328,12 @@ impl Attempt for DeliveryAttempt<'_> {
         };
         self.service.delivery_rows(Some(self.before), &after)
     }
+}
+
+/// Why the bearer of a run's token does not get what became of an event earlier: it was the event of another run.
+fn other_run(caller: &Caller, event: &HookEvent, accepted: &[(Delivery, bool)]) -> Option<Denied> {
+    caller.run()?;
+    let is_own = |delivery: &Delivery| delivery.scope.run_id == event.scope.run_id;
+    let mut known = accepted.iter().filter(|(_, is_new)| !is_new);
+    known.any(|(delivery, _)| !is_own(delivery)).then(|| Denied::field("hookId"))
 }

@@ -214,7 +214,17 @@ impl<T: Due> DueQueue<T> {
         from: Option<&[u8]>,
         limit: usize,
     ) -> Result<Found<T>, StoreError> {
-        let is_wanted = |record: &T| record.matches(filter);
+        self.list_where(company, |record: &T| record.matches(filter), from, limit).await
+    }
+
+    /// One page of those of a company's records that are wanted, newest first.
+    pub(crate) async fn list_where(
+        &self,
+        company: &CompanyId,
+        is_wanted: impl Fn(&T) -> bool + Send + Sync,
+        from: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Found<T>, StoreError> {
         store::matching(&*self.store, (T::TABLE, T::NAME), &prefix::<T>(company), from, limit, is_wanted).await
     }
 

@@ -10,8 +10,8 @@ use uuid::Uuid;
 pub enum WorkError {
     #[error("the company has no delivery {id}; `memhost hook list` shows those that it has")]
     NoDelivery { id: Uuid },
-    #[error("the delivery {id} is {status}; only one that is dead can be replayed")]
-    DeliveryStatus { id: Uuid, status: DeliveryStatus },
+    #[error("the delivery {id} is {status}; {advice}")]
+    DeliveryStatus { id: Uuid, status: DeliveryStatus, advice: &'static str },
     #[error("the company has no job {id}; `memhost job list` shows those that it has")]
     NoJob { id: Uuid },
     #[error("the job {id} is {}; {advice}", status.as_str())]

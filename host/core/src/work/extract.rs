@@ -11,13 +11,13 @@ use crate::access::Caller;
 use crate::error::{Refusal, ServiceError};
 use crate::operations::record::{Completion, Ended, Ending, Opened};
 use crate::operations::runner::{Answered, Step, Target, Writes};
+use crate::review::written::Author;
 use crate::versions::serving::{Serving, binding_deleted};
 use crate::work::due_queue::Taken;
 use crate::work::jobs::Jobs;
 use memhost_sandbox::{Answer, Failure, JobAnswer};
 use memhost_types::{
-    ExtractionJob, HookContext, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind, Outcome,
-    Scope, limits,
+    ExtractionJob, Job, JobRunner, JobStatus, OperationErrorCode, OperationId, OperationKind, Outcome, Scope, limits,
 };
 
 /// How long a job is leased beyond the longest call of its binding.
@@ -30,8 +30,18 @@ impl Service {
     /// Works on a job with one call.
     pub(crate) async fn work_on(self: Arc<Self>, taken: Taken<Job>) {
         let job = &taken.item;
+        if let Some((refusal, wait)) = self.must_wait(&job.company_id, &job.binding_key, job.binding_id).await {
+            self.postpone_job(job, &refusal, wait).await;
+            drop(taken);
+            self.wake.notify_one();
+            return;
+        }
         // A run that a crash ended may have been completed: the provider knows.
-        let asks = job.runner == JobRunner::Provider || job.lease_until.is_some();
+        let asks = match job {
+            _ if job.is_retry => Asks::ForRetry,
+            _ if job.runner == JobRunner::Provider || job.lease_until.is_some() => Asks::HowFar,
+            _ => Asks::ForRun,
+        };
         let mut step = Work { before: job, scope: job.scope.clone(), asks, serving: None, during: None, after: None };
         if let Err(error) = recorded(self.operate(&Caller::worker(), &mut step).await) {
             // Nothing was recorded, so it is still due. The disk may need a moment.
@@ -40,6 +50,20 @@ impl Service {
         }
         drop(taken);
         self.wake.notify_one();
+    }
+
+    /// Looks at a job later, because its provider would not be asked now: that is no attempt, and leaves no operation.
+    async fn postpone_job(&self, job: &Job, refusal: &Refusal, wait: Duration) {
+        let due_at = self.clock.now().checked_add(SignedDuration::try_from(wait).unwrap_or(LONGEST_POLL)).ok();
+        let after = Job { due_at, error: Some(refusal.error.message.clone()), ..job.clone() };
+        let written = async {
+            let _lock = self.jobs.lock(job.id).await?;
+            self.jobs.write(job, &after).await
+        };
+        if let Err(error) = written.await {
+            tracing::error!(%error, job = %job.id.0, "a job that waits could not be written");
+            tokio::time::sleep(self.retry.first).await;
+        }
     }
 
     /// Tells the provider that a job was cancelled.
@@ -61,7 +85,8 @@ impl Service {
     fn moved_on(&self, before: &Job, during: &Job, answer: &JobAnswer, serving: &Serving) -> (Job, Option<Refusal>) {
         let now = self.clock.now();
         let came_back = Job { heartbeat_at: Some(now), lease_until: None, failures: 0, error: None, ..during.clone() };
-        let asked = before.runner == JobRunner::Host && before.lease_until.is_some();
+        let came_back = Job { is_retry: false, ..came_back };
+        let asked = before.runner == JobRunner::Host && before.lease_until.is_some() && !before.is_retry;
         let Some(found) = &answer.job else {
             // A run that a crash ended is run again. A job that runs elsewhere is lost.
             let message = format!("the provider does not know its job `{}`", during.provider_job_id);
@@ -72,6 +97,11 @@ impl Service {
             };
         };
         let mut after = Job { record_count: found.record_count.or(came_back.record_count), ..came_back };
+        after.is_retryable = found.status.is_end().then_some(found.is_retryable);
+        if before.is_retry && found.status == JobStatus::Running {
+            // It runs in the provider's own system.
+            after.runner = JobRunner::Provider;
+        }
         if !answer.records.is_empty() {
             after.records = answer.records.iter().take(limits::MAX_RECORDED_HANDLES).cloned().collect();
             after.record_count = after.record_count.or(u32::try_from(answer.records.len()).ok());
@@ -132,11 +162,22 @@ impl Service {
     }
 }
 
+/// What the provider is asked about a job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// To run it.
+    ForRun,
+    /// How far it is.
+    HowFar,
+    /// To put it back to where it can be run: somebody wants another try.
+    ForRetry,
+}
+
 /// Works on a job: runs it, or asks the provider for its status.
 struct Work<'a> {
     before: &'a Job,
     scope: Scope,
-    asks: bool,
+    asks: Asks,
     /// Set once the operation was admitted.
     serving: Option<Arc<Serving>>,
     /// The job as the intent describes it.
@@ -173,7 +214,7 @@ impl Step for Work<'_> {
         let lease = i64::try_from(call_ms + LEASE_MARGIN_MS).unwrap_or(i64::MAX);
         let during = Job {
             status: JobStatus::Running,
-            attempts: before.attempts + u32::from(!self.asks),
+            attempts: before.attempts + u32::from(self.asks == Asks::ForRun),
             started_at: before.started_at.or(Some(now)),
             lease_until: now.checked_add(SignedDuration::from_millis(lease)).ok(),
             last_operation_id: Some(id),
@@ -190,9 +231,11 @@ impl Step for Work<'_> {
     }
 
     async fn call(&self, serving: &Serving, _: OperationId) -> Result<Answer<JobAnswer>, Failure> {
+        let id = &self.before.provider_job_id;
         match self.asks {
-            true => serving.instances.get_job(&self.before.provider_job_id).await,
-            false => serving.instances.run_job(&self.before.provider_job_id).await,
+            Asks::ForRun => serving.instances.run_job(id).await,
+            Asks::HowFar => serving.instances.get_job(id).await,
+            Asks::ForRetry => serving.instances.retry_job(id).await,
         }
     }
 
@@ -201,7 +244,7 @@ impl Step for Work<'_> {
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: JobAnswer) -> Result<(), Refusal> {
-        answered.judge_new(&self.scope, &answer.records).await?;
+        answered.judge_new(&self.scope, &answer.records, &Author::Judged).await?;
         let during = self.during.as_ref().unwrap_or(self.before);
         let (after, refusal) = answered.host.moved_on(self.before, during, &answer, answered.serving);
         self.after = Some(after);
@@ -273,14 +316,7 @@ impl Step for Cancel<'_> {
 
 /// Notes in an operation about a job where the job comes from.
 fn describe(job: &Job, opened: &mut Opened) {
-    let hook = job.hook_kind.as_ref().map(|kind| HookContext {
-        hook_kind: kind.clone(),
-        hook_id: job.operation_id.to_string(),
-        triggered_at: job.submitted_at,
-        actor_agent_id: None,
-        heartbeat_run_id: job.scope.run_id.clone(),
-    });
-    opened.set_provenance(job.source.as_ref(), hook.as_ref());
+    opened.set_provenance(job.source.as_ref(), job.hook.as_ref());
 }
 
 fn too_late(job: &Job, now: Timestamp, most_ms: u64) -> Option<String> {
@@ -289,7 +325,7 @@ fn too_late(job: &Job, now: Timestamp, most_ms: u64) -> Option<String> {
 }
 
 fn ended(job: Job, status: JobStatus, now: Timestamp, error: Option<String>) -> Job {
-    Job { status, due_at: None, lease_until: None, finished_at: Some(now), error, ..job }
+    Job { status, due_at: None, lease_until: None, finished_at: Some(now), error, is_retry: false, ..job }
 }
 
 /// A job as an operation's record shows it.
@@ -301,6 +337,7 @@ pub(crate) fn shown(job: &Job) -> ExtractionJob {
         source: None,
         record_count: job.record_count,
         error: job.error.clone(),
+        is_retryable: job.can_retry(),
         submitted_at: Some(job.submitted_at),
         started_at: job.started_at,
         finished_at: job.finished_at,

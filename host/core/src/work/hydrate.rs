@@ -16,33 +16,20 @@ impl Service {
         self: &Arc<Self>,
         event: &HookEvent,
         accepted: Vec<(Delivery, bool)>,
-    ) -> Result<Vec<Delivery>, ServiceError> {
+    ) -> Result<Vec<(Delivery, Recall)>, ServiceError> {
         let deadline = Duration::from_millis(u64::from(event.deadline_ms.unwrap_or(DEFAULT_HYDRATE_MS)));
         let until = tokio::time::Instant::now() + deadline;
         let mut asked = Vec::new();
-        for (delivery, is_new) in accepted {
+        for (delivery, _) in accepted {
             let (service, event) = (Arc::clone(self), event.clone());
-            asked.push(tokio::spawn(async move {
-                match is_new {
-                    true => service.recall(&event, delivery, until, deadline).await,
-                    // The first delivery of the event asks, or has asked.
-                    false => {
-                        let left = until.saturating_duration_since(tokio::time::Instant::now());
-                        Ok(service.deliveries.wait(&delivery.company_id, delivery.id, left).await?)
-                    }
-                }
-            }));
+            // Also where the event was delivered before: what was found then is not kept, and may be forgotten by now.
+            asked.push(tokio::spawn(async move { service.recall(&event, delivery, until, deadline).await }));
         }
-        let mut deliveries = Vec::new();
+        let mut recalled = Vec::new();
         for answer in asked {
-            let answer = answer.await.map_err(ServiceError::host)?;
-            let mut delivery: Delivery = answer?;
-            if delivery.recall.is_none() {
-                delivery.recall = Some(degraded("its first delivery has not been answered yet".to_owned()));
-            }
-            deliveries.push(delivery);
+            recalled.push(answer.await.map_err(ServiceError::host)??);
         }
-        Ok(deliveries)
+        Ok(recalled)
     }
 
     async fn recall(
@@ -51,7 +38,7 @@ impl Service {
         before: Delivery,
         until: tokio::time::Instant,
         deadline: Duration,
-    ) -> Result<Delivery, ServiceError> {
+    ) -> Result<(Delivery, Recall), ServiceError> {
         let query = QueryRequest {
             binding_key: Some(before.binding_key.clone()),
             scope: event.scope.clone(),
@@ -59,10 +46,12 @@ impl Service {
             top_k: event.top_k,
             intent: Intent::AgentPreamble,
             metadata_filter: None,
+            token_budget: None,
         };
         // The deadline ends the waiting and not the query: what the provider does and costs is recorded.
-        let (service, hook) = (Arc::clone(self), before.hook.clone());
-        let asking = tokio::spawn(async move { service.query_for(&Caller::worker(), query, Some(&hook)).await });
+        let (service, hook, sender) = (Arc::clone(self), before.hook.clone(), before.principal.clone());
+        let asking =
+            tokio::spawn(async move { service.query_for(&Caller::worker(), query, Some((&hook, &sender))).await });
         let asked = tokio::time::timeout_at(until, asking).await;
         let asked = asked.map(|joined| joined.unwrap_or_else(|error| Err(ServiceError::host(error))));
         let (recall, operation_id) = match asked {
@@ -78,20 +67,21 @@ impl Service {
         };
         let after = Delivery {
             status: DeliveryStatus::Delivered,
-            attempts: 1,
+            attempts: before.attempts + 1,
             due_at: None,
             finished_at: Some(self.clock.now()),
-            operation_id,
-            last_operation_id: operation_id,
-            recall: Some(recall),
+            operation_id: before.operation_id.or(operation_id),
+            last_operation_id: operation_id.or(before.last_operation_id),
+            recall: Some((&recall).into()),
             ..before.clone()
         };
+        // Of two that ask at the same time, the first one is kept.
         self.deliveries.write(&before, &after).await?;
-        Ok(after)
+        Ok((after, recall))
     }
 }
 
-/// What is kept of recall: it is stored with the delivery, and answered again to whoever repeats the event.
+/// What is answered of recall.
 fn bounded(mut snippets: Vec<Snippet>, profile_summary: Option<String>) -> Recall {
     let mut bytes = 0;
     let size = |snippet: &Snippet| snippet.text.len() + snippet.summary.as_ref().map_or(0, String::len);

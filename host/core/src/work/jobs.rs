@@ -75,6 +75,7 @@ impl Jobs {
             operation_id: operation.id,
             last_operation_id: None,
             hook_kind: operation.hook.as_ref().map(|hook| hook.hook_kind.clone()),
+            hook: operation.hook.clone(),
             source: operation.source.clone(),
             scope: operation.scope.clone(),
             runner: if left.status == JobStatus::Running { JobRunner::Provider } else { JobRunner::Host },
@@ -90,6 +91,8 @@ impl Jobs {
             record_count: left.record_count,
             records: Vec::new(),
             error: left.error.clone(),
+            is_retryable: left.status.is_end().then_some(left.is_retryable),
+            is_retry: false,
         };
         let mut all: Vec<Job> = Vec::with_capacity(jobs.len());
         for left in jobs.iter().map(job) {

@@ -144,6 +144,8 @@ mod tests {
             metadata: None,
             created_at: Some("2026-11-20T10:00:00Z".parse().unwrap()),
             updated_at: None,
+            expires_at: None,
+            scope: None,
         }
     }
 

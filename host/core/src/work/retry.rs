@@ -5,6 +5,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use memhost_ports::Clock;
+use memhost_types::OperationErrorCode;
+
+/// How long something waits for room on the disk.
+const DISK_FULL: Duration = Duration::from_secs(30);
 
 /// How often, and how long between. The wait doubles from the first to the longest; each is drawn between a half and the
 /// whole of that, so that what failed together is not tried again together.
@@ -37,6 +41,17 @@ impl RetryPolicy {
         let wait = whole.mul_f64(share).max(asked.unwrap_or_default().min(self.longest));
         let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_hours(1));
         clock.now().checked_add(wait).ok()
+    }
+}
+
+/// How long to wait where nothing was tried: the provider could not be asked for a reason that passes. What ends by itself
+/// within seconds is looked at soon.
+pub(crate) fn wait_for(code: OperationErrorCode, asked: Option<Duration>, retry: &RetryPolicy) -> Duration {
+    match code {
+        OperationErrorCode::BindingDisabled => retry.longest,
+        OperationErrorCode::BudgetExceeded => asked.unwrap_or(retry.longest),
+        OperationErrorCode::DiskFull => retry.longest.min(DISK_FULL),
+        _ => asked.unwrap_or(retry.first).min(retry.longest),
     }
 }
 

@@ -25,7 +25,8 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for QueryParams<T> {
         let wrong = |detail: String| Problem::invalid(detail);
         let uri: Uri =
             format!("/?{}", join(&pairs)).parse().map_err(|_| wrong("the address is too long".to_owned()))?;
-        let query = axum::extract::Query::<T>::try_from_uri(&uri).map_err(|rejection| wrong(rejection.body_text()))?;
+        let query = axum::extract::Query::<T>::try_from_uri(&uri)
+            .map_err(|rejection| memhost_http::misread_query(&rejection.body_text()))?;
         Ok(Self { query: query.0, pairs })
     }
 }

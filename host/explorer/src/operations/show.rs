@@ -163,9 +163,12 @@ fn provenance(view: &View, operation: &Operation) -> Details {
             )
             .row("Triggered", moment(hook.triggered_at))
             .maybe("Hook agent", hook.actor_agent_id.as_ref().map(ToString::to_string))
-            .maybe("Hook run", hook.heartbeat_run_id.as_deref().map(|id| run_link(view, id))),
+            .maybe("Hook run", hook.heartbeat_run_id.as_deref().map(|id| run_link(view, id)))
+            .maybe("Hook asserted by", hook.asserted_by.as_deref()),
         None => details,
     };
+    let asserted_by = operation.source.as_ref().and_then(|source| source.asserted_by.as_deref());
+    let details = details.maybe("Source asserted by", asserted_by);
     details.row("ID", html! { code { (operation.id) } })
 }
 

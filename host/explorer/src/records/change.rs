@@ -80,10 +80,10 @@ pub(crate) async fn correct(
     let write = match (&given.instruction, object("metadata", given.metadata.as_deref())) {
         (Some(_), _) => None,
         (None, Ok(metadata)) => Some(RecordWrite {
-            id: None,
             text: given.text.as_deref().map(unix_lines).unwrap_or_default(),
             summary: given.summary.as_deref().map(unix_lines),
             metadata,
+            ..RecordWrite::default()
         }),
         (None, Err(problem)) => {
             let error = format!("metadata: {}", problem.detail());

@@ -30,6 +30,7 @@ macro_rules! scope_query {
                 memhost_types::Scope {
                     company_id: company.clone(),
                     agent_id: self.agent_id.clone(),
+                    actor_agent_id: None,
                     project_id: self.project_id.clone(),
                     issue_id: self.issue_id.clone(),
                     run_id: self.run_id.clone(),

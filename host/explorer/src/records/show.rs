@@ -170,7 +170,8 @@ fn source_details(view: &View, source: Option<&SourceRef>) -> Markup {
         .maybe("Document", source.document_key.as_deref())
         .maybe("Run", source.run_id.as_deref().map(|id| run_link(view, id)))
         .maybe("Activity", source.activity_id.as_deref())
-        .maybe("External reference", source.external_ref.as_deref());
+        .maybe("External reference", source.external_ref.as_deref())
+        .maybe("Asserted by", source.asserted_by.as_deref());
     html! { (details) }
 }
 

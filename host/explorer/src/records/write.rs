@@ -89,7 +89,7 @@ pub(crate) async fn create(
         binding_key: given.binding_key.clone(),
         scope: scope.clone(),
         source: Some(source),
-        records: vec![RecordWrite { id: given.id.clone(), text, summary, metadata }],
+        records: vec![RecordWrite { id: given.id.clone(), text, summary, metadata, ..RecordWrite::default() }],
     };
     let written = match view.service.upsert(&view.caller, request).await {
         Ok(written) => written,

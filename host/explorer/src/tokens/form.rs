@@ -11,7 +11,7 @@ use super::value_page;
 use crate::components::{CsrfForm, Field, checkbox, form, select_field, submit_or_cancel, unprocessable, words};
 use memhost_core::{CreateToken, ServiceError};
 use memhost_http::{Problem, permission};
-use memhost_types::{IdError, OperationKind, Role};
+use memhost_types::{Act, IdError, Role};
 
 /// When a token may expire: the value in the form, its label, and hours.
 const LIFETIMES: [(&str, &str, Option<i64>); 6] = [
@@ -25,11 +25,16 @@ const LIFETIMES: [(&str, &str, Option<i64>); 6] = [
 const DEFAULT_LIFETIME: &str = "quarter";
 
 /// The roles that a token of a company may have.
-const ROLES: [(&str, &str); 3] = [
+const ROLES: [(&str, &str); 4] = [
     ("agent", "Agent: reads and writes its own scope"),
     ("company_administrator", "Administrator of this company"),
     ("auditor", "Auditor: read only"),
+    ("integration", "Integration: acts for the agent or person that each request names"),
 ];
+
+/// The roles that a token of no company may have.
+const HOST_ROLES: [(&str, &str); 2] =
+    [("operator", "Operator: everything"), ("monitor", "Monitor: metrics and health, nothing of a company")];
 
 /// The fields as the browser sent them.
 type FormFields = BTreeMap<String, String>;
@@ -42,28 +47,31 @@ fn page(owner: &TokenOwner<permission::Administer>, given: &FormFields, error: O
     let value = |name: &str| given.get(name).map_or("", String::as_str);
     let is_company = owner.company.is_some();
     let expires = if value("expires").is_empty() { DEFAULT_LIFETIME } else { value("expires") };
-    let kinds = OperationKind::ALL.iter().filter(|kind| **kind != OperationKind::Control);
+    let roles: &[(&str, &str)] = if is_company { &ROLES } else { &HOST_ROLES };
+    // Those that some role of the form can have.
+    let is_offered = |act: &&Act| {
+        let mut of_roles = roles.iter().filter_map(|(role, _)| role.parse::<Role>().ok());
+        of_roles.any(|role| memhost_core::roles(**act).any(|may| may == role))
+    };
     let body = html! {
         @if let Some(error) = error { p.wrong role="alert" { (error) } }
         (form(owner, &owner.path(""), &html! {
             (Field::new("name", "Name", value("name")).required()
                 .help("The program or person that uses the token, such as paperclip or ada's laptop."))
+            (select_field("role", "Role", value("role"), roles.iter().copied()))
             @if is_company {
-                (select_field("role", "Role", value("role"), ROLES))
                 (Field::new("agentId", "Agent", value("agentId"))
                     .help("Required for the role Agent, and only allowed there."))
                 (Field::new("runId", "Run", value("runId"))
                     .help("Limits an agent's token to one run. Leave empty for any run."))
             }
             (select_field("expires", "Expires", expires, LIFETIMES.map(|(value, label, _)| (value, label))))
-            @if is_company {
-                fieldset.field {
-                    legend { "Allowed operations (none selected: all operations of the role)" }
-                    div.ticks {
-                        @for kind in kinds {
-                            @let name = format!("op.{}", kind.as_str());
-                            (checkbox(&name, &words(kind.as_str()), given.contains_key(&name)))
-                        }
+            fieldset.field {
+                legend { "Allowed operations (none selected: all operations of the role)" }
+                div.ticks {
+                    @for act in Act::ALL.iter().filter(is_offered) {
+                        @let name = format!("op.{act}");
+                        (checkbox(&name, &words(act.as_str()), given.contains_key(&name)))
                     }
                 }
             }
@@ -94,12 +102,11 @@ fn request(given: &FormFields, is_host: bool, now: Timestamp) -> Result<CreateTo
     let message = |error: IdError| error.to_string();
     let expires = LIFETIMES.iter().find(|(name, _, _)| given.get("expires").is_some_and(|wanted| wanted == name));
     let hours = expires.ok_or("choose when the token expires")?.2;
-    let operations = OperationKind::ALL.iter().copied();
-    let operations: Vec<_> = operations.filter(|kind| given.contains_key(&format!("op.{}", kind.as_str()))).collect();
-    let role = value("role").unwrap_or_default();
+    let operations: Vec<_> = Act::ALL.iter().copied().filter(|act| given.contains_key(&format!("op.{act}"))).collect();
+    let role = value("role").unwrap_or_else(|| if is_host { "operator" } else { "" }.to_owned());
     Ok(CreateToken {
         name: value("name").unwrap_or_default(),
-        role: if is_host { Role::Operator } else { role.parse().map_err(message)? },
+        role: role.parse().map_err(message)?,
         agent_id: value("agentId").map(|id| id.trim().parse()).transpose().map_err(message)?,
         run_id: value("runId"),
         operations: (!operations.is_empty()).then_some(operations),

@@ -27,7 +27,7 @@ impl<P: Permission> FromRequestParts<Arc<Service>> for TokenOwner<P> {
         if view.path.starts_with("/c/") {
             CompanyView::<P>::from_request_parts(parts, service).await?;
         } else {
-            HostAuthorized::from_request_parts(parts, service).await?;
+            <HostAuthorized>::from_request_parts(parts, service).await?;
         }
         Ok(Self { view, permission: PhantomData })
     }

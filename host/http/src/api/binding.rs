@@ -48,6 +48,11 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
             post reset => "resetBinding", "Close a binding's circuit breaker",
                 "Versions that were rejected for it may be tried again.";
         }
+        "/default-binding" {
+            put ensure => "ensureDefaultBinding", "Make sure that the company has a default binding",
+                "A default binding that is there stays as it is. Otherwise the binding of this key becomes it, and is \
+                 created where it is missing. The call can be repeated.";
+        }
         "/resolve" {
             get resolve => "resolveBinding", "Show which binding answers, and by which rule",
                 "An agent may ask for itself only, and the answer omits the binding's configuration.";
@@ -105,6 +110,14 @@ async fn create(
 ) -> Result<EntityTagged<201>, Failure<BindingCodes>> {
     let made = allowed.service.create_binding(&allowed.caller, &allowed.company, request).await?;
     Ok(EntityTagged(made))
+}
+
+async fn ensure(
+    allowed: Authorized<permission::Administer>,
+    Body(request): Body<CreateBinding>,
+) -> Result<EntityTagged<200>, Failure<BindingCodes>> {
+    let (found, _) = allowed.service.ensure_default_binding(&allowed.caller, &allowed.company, request).await?;
+    Ok(EntityTagged(found))
 }
 
 async fn show(

@@ -17,13 +17,13 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::routes;
-use crate::failure::{ImportCodes, TombstoneCodes};
+use crate::failure::{EraseCodes, ImportCodes, TombstoneCodes};
 use crate::{
     Authorized, Body, Company, Created, Failure, HostAuthorized, Json, NdjsonAnswer, Problem, ProblemCode, Query,
     document, permission,
 };
 use memhost_core::{BackupRequest, BackupView, Erased, ImportOptions, Imported, MAX_IMPORT_LINE, Retention, Service};
-use memhost_types::CompanyId;
+use memhost_types::{BindingKey, CompanyId};
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn company_routes() -> ApiRouter<Arc<Service>> {
@@ -167,22 +167,34 @@ fn text_of(line: Vec<u8>) -> Result<String, String> {
     String::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())
 }
 
+/// Bindings that one request gives up at most.
+const MOST_ABANDONED: usize = 64;
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct EraseRequest {
     /// The company's id again, as a confirmation.
     confirm: CompanyId,
+    /// Bindings whose provider cannot confirm that it has forgotten everything: what it has is given up, and the tombstone
+    /// says so.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    abandon: Vec<BindingKey>,
 }
 
 async fn erase(
     allowed: Authorized<permission::Erase>,
     Body(request): Body<EraseRequest>,
-) -> Result<Json<Erased>, Problem> {
+) -> Result<Json<Erased>, Failure<EraseCodes>> {
     if request.confirm != allowed.company {
         let detail = format!("is not {}; repeat the id of the company to erase", allowed.company);
-        return Err(Problem::invalid(detail).at("confirm"));
+        return Err(Problem::invalid(detail).at("confirm").into());
     }
-    let erased = allowed.service.erase_company(&allowed.caller, &allowed.company).await?;
+    if request.abandon.len() > MOST_ABANDONED {
+        let detail = format!("has {} entries; at most {MOST_ABANDONED} are allowed", request.abandon.len());
+        return Err(Problem::invalid(detail).at("abandon").into());
+    }
+    let erased = allowed.service.erase_company(&allowed.caller, &allowed.company, &request.abandon).await?;
     Ok(Json(Erased::clone(&erased)))
 }
 

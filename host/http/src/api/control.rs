@@ -53,8 +53,8 @@ async fn companies(allowed: HostAuthorized) -> Json<Items<CompanyId>> {
     Json(Items { items: allowed.service.companies() })
 }
 
-async fn doctor(allowed: HostAuthorized) -> Json<Items<Check>> {
-    Json(Items { items: allowed.service.doctor().await })
+async fn doctor(allowed: HostAuthorized<permission::Monitor>) -> Json<Items<Check>> {
+    Json(Items { items: allowed.service.doctor_for(&allowed.caller).await })
 }
 
 async fn plugins(allowed: HostAuthorized) -> Json<PluginView> {

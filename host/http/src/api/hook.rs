@@ -14,8 +14,10 @@ use super::routes;
 use super::runtime::same_company;
 use crate::failure::{DeliveryCodes, ResolveCodes};
 use crate::{Authorized, AuthorizedByCore, Body, Failure, Json, PathParam, Problem, permission};
-use memhost_core::{Page, Service};
+use memhost_core::{Page, Service, Turn, Turned};
 use memhost_types::{Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, HookEvent, HookReceipt};
+
+const AT_ONCE: &str = "At most 1,000 at a time; `more` says that others match. An empty filter matches all of them.";
 
 /// The route below `/runtime/v1/companies/{company}`.
 pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
@@ -33,6 +35,13 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/deliveries" { get list => "listDeliveries", "List the deliveries that match", "Newest first."; }
         "/deliveries/{id}" { get show => "getDelivery", "Show a delivery"; }
         "/deliveries/{id}/replay" { post replay => "replayDelivery", "Retry a dead letter"; }
+        "/deliveries/{id}/discard" { post discard => "discardDelivery", "Give up a dead or pending delivery"; }
+        "/deliveries/replay" {
+            post replay_all => "replayDeliveries", "Retry the dead letters that match", AT_ONCE;
+        }
+        "/deliveries/discard" {
+            post discard_all => "discardDeliveries", "Give up the dead and pending deliveries that match", AT_ONCE;
+        }
     }
 }
 
@@ -83,6 +92,27 @@ async fn show(
     PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Problem> {
     Ok(Json(allowed.service.delivery_of(&allowed.company, delivery).await?))
+}
+
+async fn discard(
+    allowed: Authorized<permission::Administer>,
+    PathParam(delivery): PathParam<DeliveryId>,
+) -> Result<Json<Delivery>, Failure<DeliveryCodes>> {
+    Ok(Json(allowed.service.discard_delivery(&allowed.caller, &allowed.company, delivery).await?))
+}
+
+async fn replay_all(
+    allowed: Authorized<permission::Administer>,
+    Body(filter): Body<DeliveryFilter>,
+) -> Result<Json<Turned>, Problem> {
+    Ok(Json(allowed.service.turn_deliveries(&allowed.caller, &allowed.company, &filter, Turn::Replay).await?))
+}
+
+async fn discard_all(
+    allowed: Authorized<permission::Administer>,
+    Body(filter): Body<DeliveryFilter>,
+) -> Result<Json<Turned>, Problem> {
+    Ok(Json(allowed.service.turn_deliveries(&allowed.caller, &allowed.company, &filter, Turn::Discard).await?))
 }
 
 async fn replay(

@@ -1,15 +1,47 @@
-//! Extraction jobs.
+//! Extraction jobs: the runtime plane shows them, the control plane changes them, too.
 
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::list::ListQuery;
 use super::routes;
 use crate::failure::JobCodes;
-use crate::{Authorized, Failure, Json, PathParam, Problem, permission};
-use memhost_core::{Page, Service};
+use crate::{Authorized, AuthorizedByCore, Body, Failure, Json, PathParam, Problem, permission};
+use memhost_core::{Page, Service, Turned};
 use memhost_types::{Job, JobFilter, JobId};
+
+/// A job, and what can be done about it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct JobView {
+    #[serde(flatten)]
+    job: Job,
+    /// Whether it can be queued again: it failed or was cancelled.
+    can_retry: bool,
+}
+
+impl From<Job> for JobView {
+    fn from(job: Job) -> Self {
+        Self { can_retry: job.can_retry(), job }
+    }
+}
+
+fn views(page: Page<Job>) -> Json<Page<JobView>> {
+    let Page { items, next_cursor } = page;
+    Json(Page { items: items.into_iter().map(JobView::from).collect(), next_cursor })
+}
+
+/// The routes below `/runtime/v1/companies/{company}`.
+pub(super) fn runtime_routes() -> ApiRouter<Arc<Service>> {
+    const KNOWN: &str = "An agent knows of its own jobs and of those of no agent.";
+    routes! { "jobs":
+        "/jobs" { get list_own => "listOwnJobs", "List the extraction jobs that the caller may know of", KNOWN; }
+        "/jobs/{id}" { get show_own => "getOwnJob", "Show a job that the caller may know of", KNOWN; }
+    }
+}
 
 /// The routes below `/control/v1/companies/{company}`.
 pub(super) fn routes() -> ApiRouter<Arc<Service>> {
@@ -18,30 +50,58 @@ pub(super) fn routes() -> ApiRouter<Arc<Service>> {
         "/jobs/{id}" { get show => "getJob", "Show a job"; }
         "/jobs/{id}/cancel" { post cancel => "cancelJob", "Cancel a job"; }
         "/jobs/{id}/retry" { post retry => "retryJob", "Queue a job again that failed or was cancelled"; }
+        "/jobs/retry" {
+            post retry_all => "retryJobs", "Queue the jobs again that match and failed or were cancelled",
+                "At most 1,000 at a time; `more` says that others match. An empty filter matches all of them.";
+        }
     }
+}
+
+async fn list_own(
+    AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::List>,
+    ListQuery { filter, page }: ListQuery<JobFilter>,
+) -> Result<Json<Page<JobView>>, Problem> {
+    Ok(views(service.jobs_for(&caller, &company, &filter, page.cursor.as_deref(), page.limit).await?))
+}
+
+async fn show_own(
+    AuthorizedByCore { service, caller, company, .. }: AuthorizedByCore<permission::List>,
+    PathParam(job): PathParam<JobId>,
+) -> Result<Json<JobView>, Problem> {
+    Ok(Json(service.job_for(&caller, &company, job).await?.into()))
 }
 
 async fn list(
     allowed: Authorized<permission::View>,
     ListQuery { filter, page }: ListQuery<JobFilter>,
-) -> Result<Json<Page<Job>>, Problem> {
-    Ok(Json(allowed.service.jobs(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
+) -> Result<Json<Page<JobView>>, Problem> {
+    Ok(views(allowed.service.jobs(&allowed.company, &filter, page.cursor.as_deref(), page.limit).await?))
 }
 
-async fn show(allowed: Authorized<permission::View>, PathParam(job): PathParam<JobId>) -> Result<Json<Job>, Problem> {
-    Ok(Json(allowed.service.job(&allowed.company, job).await?))
+async fn show(
+    allowed: Authorized<permission::View>,
+    PathParam(job): PathParam<JobId>,
+) -> Result<Json<JobView>, Problem> {
+    Ok(Json(allowed.service.job(&allowed.company, job).await?.into()))
 }
 
 async fn cancel(
     allowed: Authorized<permission::Administer>,
     PathParam(job): PathParam<JobId>,
-) -> Result<Json<Job>, Failure<JobCodes>> {
-    Ok(Json(allowed.service.cancel_job(&allowed.caller, &allowed.company, job).await?))
+) -> Result<Json<JobView>, Failure<JobCodes>> {
+    Ok(Json(allowed.service.cancel_job(&allowed.caller, &allowed.company, job).await?.into()))
 }
 
 async fn retry(
     allowed: Authorized<permission::Administer>,
     PathParam(job): PathParam<JobId>,
-) -> Result<Json<Job>, Failure<JobCodes>> {
-    Ok(Json(allowed.service.retry_job(&allowed.caller, &allowed.company, job).await?))
+) -> Result<Json<JobView>, Failure<JobCodes>> {
+    Ok(Json(allowed.service.retry_job(&allowed.caller, &allowed.company, job).await?.into()))
+}
+
+async fn retry_all(
+    allowed: Authorized<permission::Administer>,
+    Body(filter): Body<JobFilter>,
+) -> Result<Json<Turned>, Problem> {
+    Ok(Json(allowed.service.retry_jobs(&allowed.caller, &allowed.company, &filter).await?))
 }

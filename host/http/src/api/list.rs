@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::extract::misread_query;
 use crate::{Problem, Query, document};
 use memhost_types::schema::{cursor, page_size};
 
@@ -52,7 +53,8 @@ fn read<T: DeserializeOwned>(pairs: &[&str]) -> Result<T, Problem> {
     let uri: Uri = format!("/?{}", pairs.join("&")).parse().map_err(|_| Problem::invalid("the query is too long"))?;
     axum::extract::Query::<T>::try_from_uri(&uri).map(|query| query.0).map_err(|rejection| {
         let text = rejection.body_text();
+        // The fields of both are known.
         let page = if text.contains("unknown field") { ", `cursor`, `limit`" } else { "" };
-        Problem::invalid(format!("{text}{page}"))
+        misread_query(&format!("{text}{page}"))
     })
 }

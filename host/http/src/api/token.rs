@@ -10,7 +10,7 @@ use super::{Items, routes};
 use crate::failure::TokenCodes;
 use crate::permission::{Administer, View};
 use crate::{Authorized, Body, Created, Failure, HostAuthorized, Json, PathParam, Permission, Problem};
-use memhost_core::{Caller, CreateToken, Service};
+use memhost_core::{Caller, CreateToken, RotateToken, Service};
 use memhost_types::{CompanyId, NewToken, Token, TokenId};
 
 const NO_VALUES: &str = "Without their values.";
@@ -75,9 +75,10 @@ async fn create<O: TokenOwner>(owner: O, Body(request): Body<CreateToken>) -> Re
 async fn rotate<O: TokenOwner>(
     owner: O,
     PathParam(token): PathParam<TokenId>,
+    Body(request): Body<RotateToken>,
 ) -> Result<Json<NewToken>, Failure<TokenCodes>> {
     let (service, caller, company) = owner.parts();
-    Ok(Json(service.rotate_token(caller, company, token).await?))
+    Ok(Json(service.rotate_token(caller, company, token, request).await?))
 }
 
 async fn revoke<O: TokenOwner>(

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use memhost_types::JsonObject;
+use memhost_types::{JobStatus, JsonObject};
 
 /// The most records that one search returns.
 pub(super) const MAX_TOP_K: u32 = 50;
@@ -102,6 +102,20 @@ pub(super) struct Browse {
     #[schemars(length(min = 1, max = MAX_PATH))]
     pub(super) cursor: Option<String>,
     /// At most this many nodes; 50 where absent.
+    #[schemars(range(min = 1, max = MAX_NODES))]
+    pub(super) limit: Option<u32>,
+}
+
+/// `memory.jobs`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Jobs {
+    /// Only jobs with this status: `queued`, `running`, `succeeded`, `failed` or `cancelled`.
+    pub(super) status: Option<JobStatus>,
+    /// Where the page begins: the `nextCursor` of the page before.
+    #[schemars(length(min = 1, max = MAX_PATH))]
+    pub(super) cursor: Option<String>,
+    /// At most this many jobs; 50 where absent.
     #[schemars(range(min = 1, max = MAX_NODES))]
     pub(super) limit: Option<u32>,
 }

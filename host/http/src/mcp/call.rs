@@ -7,13 +7,15 @@ use serde_json::Value;
 use super::arguments::{self, CHARS, DEFAULT_CHARS, MAX_IDS, MAX_NODES, MAX_QUERY, MAX_SUMMARY, MAX_TEXT, MAX_TOP_K};
 use super::error::McpError;
 use super::request_scope::RequestScope;
-use super::results::{BrowseResult, CorrectResult, ForgetResult, FoundRecord, NoteResult, RecordRef, SearchResult};
+use super::results::{
+    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobState, JobsResult, NoteResult, RecordRef, SearchResult,
+};
 use super::schema::{check_range, check_text};
 use super::{text, uri};
 use memhost_core::{Abilities, Service};
 use memhost_types::{
-    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, Intent, ProviderKey, QueryRequest, RecordHandle,
-    RecordId, RecordWrite, TextId, UpsertRequest,
+    BrowseRequest, CorrectRequest, CorrectionPatch, ForgetRequest, Intent, JobFilter, ProviderKey, QueryRequest,
+    RecordHandle, RecordId, RecordWrite, TextId, UpsertRequest,
 };
 
 /// A call of a tool, with its caller, its scope and what the binding of that scope can do.
@@ -36,6 +38,7 @@ impl Call<'_> {
             top_k: wanted.top_k,
             intent: Intent::Answer,
             metadata_filter: wanted.metadata_filter,
+            token_budget: None,
         };
         let answer = self.service.query(&self.request.caller, request).await?;
         let records = answer.snippets.into_iter().map(|snippet| FoundRecord::of(snippet, most as usize));
@@ -58,7 +61,7 @@ impl Call<'_> {
             let cited = serde_json::to_value(cited).unwrap_or_default();
             metadata.get_or_insert_default().insert("citedRecords".to_owned(), cited);
         }
-        let record = RecordWrite { id: None, text: wanted.text, summary: wanted.summary, metadata };
+        let record = RecordWrite { text: wanted.text, summary: wanted.summary, metadata, ..RecordWrite::default() };
         let (operation_id, record) = self.write(record).await?;
         let answer = NoteResult { operation_id, record: RecordRef::of(&record) };
         Ok(answered(text::noted(&answer), &answer))
@@ -84,7 +87,8 @@ impl Call<'_> {
         let patch = match (wanted.text, wanted.instruction) {
             (Some(text), None) => {
                 check_text("text", &text, MAX_TEXT)?;
-                let record = RecordWrite { id: None, text, summary: wanted.summary, metadata: wanted.metadata };
+                let record =
+                    RecordWrite { text, summary: wanted.summary, metadata: wanted.metadata, ..RecordWrite::default() };
                 CorrectionPatch { instruction: None, record: Some(record) }
             }
             (None, Some(instruction)) if wanted.summary.is_none() && wanted.metadata.is_none() => {
@@ -130,6 +134,16 @@ impl Call<'_> {
         };
         let answer = BrowseResult::from(self.service.browse(&self.request.caller, request).await?);
         Ok(answered(text::browsed(&answer), &answer))
+    }
+
+    pub(super) async fn jobs(self, wanted: arguments::Jobs) -> Result<CallToolResult, McpError> {
+        check_range("limit", wanted.limit.unwrap_or(1), 1, MAX_NODES)?;
+        let (caller, company) = (&self.request.caller, &self.request.scope.company_id);
+        let filter = JobFilter { status: wanted.status, ..JobFilter::default() };
+        let page = self.service.jobs_for(caller, company, &filter, wanted.cursor.as_deref(), wanted.limit).await?;
+        let jobs = page.items.iter().map(JobState::from).collect();
+        let answer = JobsResult { jobs, next_cursor: page.next_cursor };
+        Ok(answered(text::jobs(&answer), &answer))
     }
 
     fn handles(&self, field: &str, ids: &[String]) -> Result<Vec<RecordHandle>, McpError> {

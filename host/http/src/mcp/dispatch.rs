@@ -20,6 +20,7 @@ pub(super) async fn run(call: Call<'_>, tool: Tool, arguments: Option<JsonObject
         Tool::Correct => call.correct(read(arguments)?).await,
         Tool::Forget => call.forget(read(arguments)?).await,
         Tool::Browse => call.browse(read(arguments)?).await,
+        Tool::Jobs => call.jobs(read(arguments)?).await,
         Tool::SaveMemory => aliases::save(call, read(arguments)?).await,
         Tool::RemoveMemory => aliases::remove(call, read(arguments)?).await,
     }

@@ -80,7 +80,9 @@ impl McpError {
             Self::Service(ServiceError::Operation { error, .. }) => match error.code {
                 Code::InvalidRequest => "Mend the arguments and call again.",
                 Code::NotFound => "Search again: ids of other scopes and of forgotten records name nothing.",
-                Code::RateLimited | Code::Busy | Code::ProviderLoading => "Wait a moment before you call again.",
+                Code::RateLimited | Code::Busy | Code::CircuitOpen | Code::ProviderLoading => {
+                    "Wait a moment before you call again."
+                }
                 Code::Forbidden | Code::Unsupported | Code::NoBinding | Code::BindingDisabled => {
                     "Calling again will not help: go on without it."
                 }

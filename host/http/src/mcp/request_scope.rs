@@ -3,12 +3,12 @@
 use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
-use percent_encoding::percent_decode;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
 use super::error::McpError;
-use memhost_core::Caller;
+use crate::auth::header_text;
+use memhost_core::{ActAs, Caller};
 use memhost_types::{BindingKey, Scope, SourceKind, SourceRef};
 
 /// One request's caller and scope.
@@ -60,6 +60,7 @@ impl RequestScope {
         let binding = text("memhost-binding-key")?;
         let scope = Scope {
             agent_id: agent.map(|agent| parse("memhost-agent-id", &agent)).transpose()?,
+            actor_agent_id: None,
             project_id: text("memhost-project-id")?,
             issue_id: text("memhost-issue-id")?,
             run_id: text("memhost-run-id")?,
@@ -68,6 +69,7 @@ impl RequestScope {
             namespace: text("memhost-namespace")?,
             ..Scope::company(company)
         };
+        let (caller, scope) = through_paperclip(caller, scope, headers)?;
         let named = client.or_else(|| Some(headers.get(USER_AGENT)?.to_str().ok()?.to_owned()));
         let via = via(named.as_deref().unwrap_or_default());
         let binding = binding.map(|key| parse("memhost-binding-key", &key)).transpose()?;
@@ -99,17 +101,34 @@ fn via(client: &str) -> String {
     if client.is_empty() { "mcp".to_owned() } else { format!("mcp:{client}") }
 }
 
-/// A header's text. Percent signs are decoded: a header carries ASCII only, an id any characters.
 fn header(headers: &HeaderMap, name: &'static str) -> Result<Option<String>, McpError> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
-    let wrong = |message: &str| McpError::Header { name, message: message.to_owned() };
-    if headers.get_all(name).iter().count() > 1 {
-        return Err(wrong("is sent twice; send it once"));
+    header_text(headers, name).map_err(|message| McpError::Header { name, message: message.to_owned() })
+}
+
+/// The caller and the scope with what Paperclip's gateway says of a call. Its headers count with an integration's token
+/// only: from anybody else they would be claims.
+fn through_paperclip(caller: Caller, mut scope: Scope, headers: &HeaderMap) -> Result<(Caller, Scope), McpError> {
+    const COMPANY: &str = "x-paperclip-company-id";
+    const AGENT: &str = "x-paperclip-agent-id";
+    if !caller.is_integration() {
+        return Ok((caller, scope));
     }
-    let decoded = percent_decode(value.as_bytes()).decode_utf8();
-    let text = decoded.map_err(|_| wrong("is not UTF-8; percent-encode characters that are not ASCII"))?;
-    // Clients fill in their configuration from variables. A variable that is not set leaves an empty text.
-    Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
+    let text = |name| header(headers, name);
+    if text(COMPANY)?.is_some_and(|company| company != scope.company_id.as_str()) {
+        let message = format!("is not the company of the token, `{}`", scope.company_id);
+        return Err(McpError::Header { name: COMPANY, message });
+    }
+    scope.project_id = scope.project_id.or(text("x-paperclip-project-id")?);
+    scope.issue_id = scope.issue_id.or(text("x-paperclip-issue-id")?);
+    let (agent, run_id) = (text(AGENT)?, text("x-paperclip-run-id")?);
+    // The host's own headers go first.
+    if caller.is_acting() || agent.is_none() {
+        return Ok((caller, scope));
+    }
+    let agent_id = agent.map(|agent| parse(AGENT, &agent)).transpose()?;
+    let caller = caller.acting(ActAs { agent_id, run_id, ..ActAs::default() });
+    let caller = caller.map_err(|error| McpError::Header { name: AGENT, message: error.to_string() })?;
+    Ok((caller, scope))
 }
 
 fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(name: &'static str, text: &str) -> Result<T, McpError> {

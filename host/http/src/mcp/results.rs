@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::uri::uri;
 use memhost_types::{
-    BrowsePage, CorrectResponse, ForgetEffect, ForgetResponse, JsonObject, RecordHandle, Snippet, SourceRef,
+    BrowsePage, CorrectResponse, ForgetEffect, ForgetResponse, Job, JsonObject, RecordHandle, Snippet, SourceRef,
 };
 
 /// A record by its names.
@@ -54,6 +54,54 @@ impl From<&SourceRef> for Source {
             run_id: source.run_id.clone(),
             activity_id: source.activity_id.clone(),
             external_ref: source.external_ref.clone(),
+        }
+    }
+}
+
+/// `memory.jobs`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct JobsResult {
+    /// Newest first.
+    pub(super) jobs: Vec<JobState>,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next_cursor: Option<String>,
+}
+
+/// How far a job is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct JobState {
+    /// Names it towards an administrator.
+    pub(super) id: String,
+    /// `queued`, `running`, `succeeded`, `failed` or `cancelled`.
+    pub(super) status: &'static str,
+    /// When it was left, RFC 3339.
+    pub(super) submitted_at: String,
+    /// What the material came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<Source>,
+    /// How many records came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) record_count: Option<u32>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+    /// Whether an administrator can queue it again.
+    pub(super) can_retry: bool,
+}
+
+impl From<&Job> for JobState {
+    fn from(job: &Job) -> Self {
+        Self {
+            id: job.id.0.to_string(),
+            status: job.status.as_str(),
+            submitted_at: job.submitted_at.to_string(),
+            source: job.source.as_ref().map(Source::from),
+            record_count: job.record_count,
+            error: job.error.clone(),
+            can_retry: job.can_retry(),
         }
     }
 }

@@ -36,6 +36,9 @@ pub(super) fn rules(tools: &[Tool], names: ToolNames) -> String {
     if has(Tool::Browse) {
         lines.push("- Use `memory.browse` to look around in what is there when you do not know what to search for.");
     }
+    if has(Tool::Jobs) {
+        lines.push("- Use `memory.jobs` when something that was captured is not found yet: it may still be extracted.");
+    }
     if has(Tool::SaveMemory) {
         lines.push(
             "- `save_memory` and `remove_memory` are `memory.note` and `memory.forget` under other names, for one \

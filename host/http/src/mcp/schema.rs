@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::error::McpError;
 use crate::document::without_null;
-use memhost_types::JsonObject;
+use memhost_types::{JsonObject, plain};
 
 /// The schema of arguments. It is closed: other members are refused.
 pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
@@ -55,14 +55,21 @@ pub(super) fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result
     let value = Value::Object(arguments.unwrap_or_default());
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string().replace('[', ".").replace(']', "");
-        let mut message = error.inner().to_string();
-        if message.contains("unknown field") {
+        let path = path.trim_matches('.');
+        let said = plain(&error.inner().to_string());
+        let mut message = said.text;
+        if message.starts_with("is not known here") {
             message.push_str(
                 "; company, agent, run, project and issue come from the token and the client's configuration and are \
                  no arguments",
             );
         }
-        McpError::arguments(if path == "." { String::new() } else { path }, message)
+        let field = match said.field {
+            Some(field) if path.is_empty() || path == field => field,
+            Some(field) => format!("{path}.{field}"),
+            None => path.to_owned(),
+        };
+        McpError::arguments(field, message)
     })
 }
 
@@ -128,8 +135,8 @@ mod tests {
         let wrong = |json: Value| read::<Sample>(json.as_object().cloned()).unwrap_err().to_string();
         assert!(wrong(json!({"text": "a", "companyId": "other"})).contains("come from the token"));
         let error = wrong(json!({"text": "a", "topK": "3"}));
-        assert!(error.starts_with("topK: ") && error.contains("invalid type"), "{error}");
-        assert!(wrong(json!({})).contains("missing field `text`"));
+        assert!(error.starts_with("topK: ") && error.contains("a whole number"), "{error}");
+        assert!(wrong(json!({})).starts_with("text: is missing"));
         let fine: Sample = read(json!({"text": "a", "topK": null}).as_object().cloned()).unwrap();
         assert_eq!((fine.text.as_str(), fine.top_k), ("a", None));
         assert!(check_text("text", "ééé", 3).is_ok() && check_text("text", "éééé", 3).is_err());

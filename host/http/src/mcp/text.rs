@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::results::{
-    BrowseResult, CorrectResult, ForgetResult, FoundRecord, NoteResult, RemoveResult, SaveResult, SearchResult,
+    BrowseResult, CorrectResult, ForgetResult, FoundRecord, JobsResult, NoteResult, RemoveResult, SaveResult,
+    SearchResult,
 };
 use memhost_types::ForgetEffect;
 
@@ -78,6 +79,24 @@ pub(super) fn browsed(answer: &BrowseResult) -> String {
         let record = node.record.as_ref().map(|record| format!(" [{}]", record.id)).unwrap_or_default();
         let below = if node.has_children { format!(" (more below path {})", node.path) } else { String::new() };
         lines.push(format!("- {}{record}{below}", node.label));
+    }
+    if let Some(cursor) = &answer.next_cursor {
+        lines.push(format!("There are more, with cursor {cursor}"));
+    }
+    lines.join("\n")
+}
+
+pub(super) fn jobs(answer: &JobsResult) -> String {
+    if answer.jobs.is_empty() {
+        return "There are no such jobs.".to_owned();
+    }
+    let mut lines: Vec<String> = Vec::with_capacity(answer.jobs.len() + 1);
+    for job in &answer.jobs {
+        let records = job.record_count.map(|count| format!(", {count} records")).unwrap_or_default();
+        let error = job.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        let source = job.source.as_ref().map(|source| format!(" of {}", source.kind.replace('_', " ")));
+        let source = source.unwrap_or_default();
+        lines.push(format!("- [{}]{source} {}{records}{error}", job.id, job.status));
     }
     if let Some(cursor) = &answer.next_cursor {
         lines.push(format!("There are more, with cursor {cursor}"));

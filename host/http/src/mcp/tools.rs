@@ -18,14 +18,23 @@ pub(super) enum Tool {
     Correct,
     Forget,
     Browse,
+    Jobs,
     SaveMemory,
     RemoveMemory,
 }
 
 impl Tool {
     /// Every tool, in the order in which they are shown.
-    pub(super) const ALL: &'static [Self] =
-        &[Self::Search, Self::Note, Self::Correct, Self::Forget, Self::Browse, Self::SaveMemory, Self::RemoveMemory];
+    pub(super) const ALL: &'static [Self] = &[
+        Self::Search,
+        Self::Note,
+        Self::Correct,
+        Self::Forget,
+        Self::Browse,
+        Self::Jobs,
+        Self::SaveMemory,
+        Self::RemoveMemory,
+    ];
 
     /// The name in the contract. The protocol allows the dots since revision 2025-11-25; [`ToolNames::Plain`] is for
     /// clients that hand names on to models which do not take them.
@@ -36,6 +45,7 @@ impl Tool {
             Self::Correct => "memory.correct",
             Self::Forget => "memory.forget",
             Self::Browse => "memory.browse",
+            Self::Jobs => "memory.jobs",
             Self::SaveMemory => "save_memory",
             Self::RemoveMemory => "remove_memory",
         }
@@ -62,6 +72,7 @@ impl Tool {
             Self::Correct => OperationKind::Correct,
             Self::Forget | Self::RemoveMemory => OperationKind::Forget,
             Self::Browse => OperationKind::Browse,
+            Self::Jobs => OperationKind::List,
         }
     }
 
@@ -75,6 +86,7 @@ impl Tool {
         match self {
             Self::Correct => abilities.capabilities.correction,
             Self::Browse => abilities.capabilities.provider_native_browse,
+            Self::Jobs => abilities.capabilities.async_extraction,
             _ => self.exists(abilities),
         }
     }
@@ -92,6 +104,7 @@ impl Tool {
             Self::Correct => "Correct a record",
             Self::Forget => "Forget records",
             Self::Browse => "Look around in memory",
+            Self::Jobs => "See extraction jobs",
             Self::SaveMemory => "Save a memory",
             Self::RemoveMemory => "Remove a memory",
         }
@@ -119,6 +132,10 @@ impl Tool {
                 "Shows the provider's own tree of what it stores, one level at a time. Use it to look around when you \
                  do not know what to search for."
             }
+            Self::Jobs => {
+                "Shows extraction jobs: what was captured and is still being turned into records, and what failed. Use \
+                 it when something that was captured is not found yet."
+            }
             Self::SaveMemory => {
                 "Saves one fact, at most 200 characters: a preference, a decision, a term, or what is being worked on. \
                  Keep it short and specific; leave out what is trivial or temporary."
@@ -135,6 +152,7 @@ impl Tool {
             Self::Correct => (of_arguments::<arguments::Correct>(), of_result::<results::CorrectResult>()),
             Self::Forget => (of_arguments::<arguments::Forget>(), of_result::<results::ForgetResult>()),
             Self::Browse => (of_arguments::<arguments::Browse>(), of_result::<results::BrowseResult>()),
+            Self::Jobs => (of_arguments::<arguments::Jobs>(), of_result::<results::JobsResult>()),
             Self::SaveMemory => (of_arguments::<arguments::SaveMemory>(), of_result::<results::SaveResult>()),
             Self::RemoveMemory => (of_arguments::<arguments::RemoveMemory>(), of_result::<results::RemoveResult>()),
         };
@@ -142,7 +160,7 @@ impl Tool {
         let is_read = !self.kind().is_write();
         let annotations = ToolAnnotations::with_title(self.title()).read_only(is_read).open_world(false);
         let annotations = match self {
-            Self::Search | Self::Browse => annotations,
+            Self::Search | Self::Browse | Self::Jobs => annotations,
             Self::Note | Self::SaveMemory => annotations.destructive(false).idempotent(false),
             Self::Correct => annotations.destructive(true).idempotent(false),
             Self::Forget | Self::RemoveMemory => annotations.destructive(true).idempotent(true),

@@ -106,6 +106,9 @@ codes! {
         "See its status.";
     JobStatus = "job_status", Conflict, "The job's status does not allow this.", "See its status.";
     AlreadyDecided = "already_decided", Conflict, "It was decided otherwise already.", "Nothing needs to be done.";
+    NotForgotten = "not_forgotten", Conflict,
+        "A provider has not confirmed that it has forgotten everything of the company.",
+        "Send it again when the provider answers, or name its binding in `abandon`.";
     IdempotencyKeyReused = "idempotency_key_reused", Conflict,
         "The idempotency key was used for another request.",
         "Make a new key for each request.";
@@ -155,6 +158,9 @@ codes! {
     Busy = "busy", ServiceUnavailable,
         "Too many calls of this binding are in progress or queued.",
         "Wait as long as `retry-after` says.";
+    CircuitOpen = "circuit_open", ServiceUnavailable,
+        "The provider failed several times in a row, and gets no calls for a while.",
+        "Wait as long as `retry-after` says, or reset the binding.";
     ProviderMissing = "provider_missing", ServiceUnavailable,
         "The binding's provider is not loaded.",
         "Put it into the plugins directory.";

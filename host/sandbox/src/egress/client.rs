@@ -39,9 +39,15 @@ impl Client {
             let read = |error: &dyn std::fmt::Display| {
                 format!("the certificate authorities in {} cannot be read: {error}", path.display())
             };
+            let before = roots.len();
             for certificate in CertificateDer::pem_file_iter(path).map_err(|error| read(&error))? {
                 let certificate = certificate.map_err(|error| read(&error))?;
                 roots.add(certificate).map_err(|error| read(&error))?;
+            }
+            if roots.len() == before {
+                return Err(read(
+                    &"it has no certificate in PEM form, which begins with `-----BEGIN CERTIFICATE-----`",
+                ));
             }
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());

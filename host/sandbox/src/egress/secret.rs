@@ -43,12 +43,14 @@ pub enum SecretError {
     #[error("the {0} has `{{{{secret:` without a name and `}}}}` after it; write `{{{{secret:NAME}}}}`")]
     Unfinished(&'static str),
     #[error(
-        "the {0} has something beside its `{{{{secret:` placeholder; the placeholder must be the whole value, in a header after a word such as `Bearer`"
+        "the {0} has something beside its `{{{{secret:` placeholder; the placeholder must be the whole value, \
+         in a header after a word such as `Bearer`"
     )]
     NotWhole(&'static str),
     /// The operator pinned where it goes.
     #[error(
-        "the request has the secret `{name}` in {place}, and the secret is for `{used_as}` only; change the provider, or set the secret again with `memhost secret update {name} --as USE`"
+        "the request has the secret `{name}` in {place}, and the secret is for `{used_as}` only; \
+         change the provider, or set the secret again with `memhost secret update {name} --as USE`"
     )]
     Misplaced { name: String, place: String, used_as: SecretUse },
     #[error("the body names secrets so often that it would grow by more than 64 KiB; name them once")]

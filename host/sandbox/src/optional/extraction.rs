@@ -5,10 +5,10 @@ use crate::contract::{extraction as wire, types as wit};
 use crate::convert;
 use crate::error::Failure;
 use crate::instances::{Instances, call};
-use crate::normalize::{self, Checked, Normalize, bad, count, usages};
+use crate::normalize::{self, Checked, Normalize, bad, count, text_size, usages};
 use memhost_types::{ExtractionJob, RecordHandle, Scope, Usage, limits};
 
-/// What `run-job`, `get-job` or `cancel-job` answered.
+/// What `run-job`, `get-job`, `cancel-job` or `retry-job` answered.
 #[derive(Debug)]
 pub struct JobAnswer {
     /// The job in its present state; none where the provider does not know it.
@@ -37,13 +37,18 @@ impl Instances {
         call!(self, wire.call_get_job(provider_job_id), |_, answer| job(answer, provider_job_id)).await
     }
 
-    /// The newest jobs of a scope, at most `limit`, 1 to 1,000.
+    /// Jobs of a scope, newest first, at most `limit`, 1 to 1,000, and the cursor of the next ones.
     ///
     /// # Errors
     /// As [`Instances::run_job`].
-    pub async fn list_jobs(&self, scope: &Scope, limit: u32) -> Result<Answer<Vec<ExtractionJob>>, Failure> {
+    pub async fn list_jobs(
+        &self,
+        scope: &Scope,
+        cursor: Option<&str>,
+        limit: u32,
+    ) -> Result<Answer<(Vec<ExtractionJob>, Option<String>)>, Failure> {
         let scope = convert::scope(scope);
-        call!(self, wire.call_list_jobs(&scope, None, limit), |_, answer| jobs(answer, limit)).await
+        call!(self, wire.call_list_jobs(&scope, cursor, limit), |_, answer| jobs(answer, limit)).await
     }
 
     /// Tells the provider that a job is no longer wanted.
@@ -52,6 +57,14 @@ impl Instances {
     /// As [`Instances::run_job`].
     pub async fn cancel_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
         call!(self, wire.call_cancel_job(provider_job_id), |_, answer| job(Some(answer), provider_job_id)).await
+    }
+
+    /// Lets a job that failed or was cancelled be run again.
+    ///
+    /// # Errors
+    /// As [`Instances::run_job`].
+    pub async fn retry_job(&self, provider_job_id: &str) -> Result<Answer<JobAnswer>, Failure> {
+        call!(self, wire.call_retry_job(provider_job_id), |_, answer| job(Some(answer), provider_job_id)).await
     }
 }
 
@@ -69,7 +82,10 @@ fn job(answer: Option<wit::ExtractionJob>, asked: &str) -> Checked<JobAnswer> {
     Ok(JobAnswer { job, records: Vec::new(), usage: Vec::new() })
 }
 
-fn jobs(answer: wire::JobPage, limit: u32) -> Checked<Vec<ExtractionJob>> {
+fn jobs(answer: wire::JobPage, limit: u32) -> Checked<(Vec<ExtractionJob>, Option<String>)> {
     count("jobs", answer.jobs.len(), limit as usize)?;
-    answer.jobs.into_iter().map(normalize::job).collect()
+    if let Some(cursor) = &answer.next_cursor {
+        text_size("nextCursor", cursor, limits::MAX_PROVIDER_CURSOR_BYTES)?;
+    }
+    Ok((answer.jobs.into_iter().map(normalize::job).collect::<Checked<_>>()?, answer.next_cursor))
 }

@@ -6,7 +6,7 @@ use crate::convert;
 use crate::error::Failure;
 use crate::instances::{Instances, call};
 use crate::normalize::{Checked, bad, text_size};
-use memhost_types::{Scope, limits};
+use memhost_types::{OperationId, Scope, limits};
 
 /// What `export-records` answered.
 #[derive(Debug)]
@@ -40,9 +40,10 @@ impl Instances {
     ///
     /// # Errors
     /// As [`Instances::export`].
-    pub async fn import(&self, scope: &Scope, lines: &str) -> Result<Answer<ImportAnswer>, Failure> {
-        let scope = convert::scope(scope);
-        call!(self, wire.call_import_records(&scope, lines), |_, answer| imported(answer, lines.lines().count())).await
+    pub async fn import(&self, id: OperationId, scope: &Scope, lines: &str) -> Result<Answer<ImportAnswer>, Failure> {
+        let (operation_id, scope) = (id.to_string(), convert::scope(scope));
+        let request = wire::ImportRequest { operation_id, scope, lines: lines.to_owned() };
+        call!(self, wire.call_import_records(&request), |_, answer| imported(answer, lines.lines().count())).await
     }
 }
 

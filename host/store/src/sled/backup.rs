@@ -73,7 +73,7 @@ pub(super) fn write(
     out.write(format!("{MAGIC}{FORMAT}\n").as_bytes()).map_err(|error| io(&error))?;
     let _watching = trees.gate.watch();
     for (name, tree) in trees.kept() {
-        for entry in tree {
+        for entry in tree.iter() {
             let (key, value) = entry.map_err(failed("reading"))?;
             out.frame(PUT, name, &key, &value).map_err(|error| io(&error))?;
             report.keys += 1;
@@ -96,7 +96,7 @@ pub(super) fn write(
     report.bytes = out.bytes + digest.as_bytes().len() as u64;
     drop(out);
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    file.sync_all().and_then(|()| memhost_durable::sync_directory(directory)).map_err(|error| io(&error))?;
+    file.sync_all().and_then(|()| memhost_files::durable::sync_directory(directory)).map_err(|error| io(&error))?;
     Ok(report)
 }
 

@@ -2,11 +2,10 @@
 
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::StoreError;
-use memhost_files::private;
 
 /// The format that this version writes and reads.
 pub(super) const FORMAT: u32 = 1;
@@ -15,6 +14,10 @@ const LOCK_FILE: &str = "LOCK";
 const FORMAT_NAME: &str = "memhost-data";
 /// Where a compaction keeps the old store for a moment.
 const BEFORE_COMPACTION: &str = "store.before";
+/// Names the directory of the store, where a compaction of a running host has put it into another one.
+const CURRENT: &str = "STORE";
+/// What the names of such directories begin with; a number follows.
+const COMPACTED: &str = "store.";
 /// How long to wait for the lock. A host that is just ending keeps it for a moment, and so does a process that it was
 /// starting: between fork and exec a child has its parent's open files.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -22,7 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Takes the directory for this process, until the file that it answers is closed. A directory that is refused is left
 /// unchanged.
 pub(super) fn take(path: &Path) -> Result<File, StoreError> {
-    memhost_durable::create_directory(path, 0o700).map_err(|error| io("making the data directory", path, &error))?;
+    memhost_files::durable::create_directory(path, 0o700)
+        .map_err(|error| io("making the data directory", path, &error))?;
     let format_path = path.join(FORMAT_FILE);
     let is_new = match fs::read_to_string(&format_path) {
         Ok(text) => {
@@ -37,8 +41,9 @@ pub(super) fn take(path: &Path) -> Result<File, StoreError> {
     };
     let lock = lock(path)?;
     undo_half_a_compaction(path)?;
+    settle(path)?;
     // sled makes its files with the process's umask; nobody else gets to them here.
-    private::make_directory(&path.join("store")).map_err(|error| io("making", path, &error))?;
+    memhost_files::durable::create_directory(&path.join("store"), 0o700).map_err(|error| io("making", path, &error))?;
     if is_new {
         write_format(path)?;
     }
@@ -49,15 +54,66 @@ pub(super) fn take(path: &Path) -> Result<File, StoreError> {
 fn undo_half_a_compaction(path: &Path) -> Result<(), StoreError> {
     let (store, before) = (path.join("store"), path.join(BEFORE_COMPACTION));
     if before.exists() && !store.exists() {
-        memhost_durable::rename(&before, &store).map_err(|error| io("taking back a compaction", &before, &error))?;
+        memhost_files::durable::rename(&before, &store)
+            .map_err(|error| io("taking back a compaction", &before, &error))?;
     }
     Ok(())
+}
+
+/// Gives the store its usual name again, and removes stores that a compaction has left: the one before, or an unfinished
+/// one. A crash at any moment leaves the present store under the name that the next call finds.
+fn settle(path: &Path) -> Result<(), StoreError> {
+    let (store, current) = (path.join("store"), path.join(CURRENT));
+    match fs::read_to_string(&current) {
+        Ok(name) => {
+            let named = path.join(name.trim());
+            if !is_compacted(name.trim()) {
+                let message =
+                    format!("{} names {:?}, which is no store of a compaction", current.display(), name.trim());
+                return Err(StoreError::Io { action: "finding the store", message });
+            }
+            // Where it is gone, it has its usual name already.
+            if named.exists() {
+                remove(&store)?;
+                memhost_files::durable::rename(&named, &store)
+                    .map_err(|error| io("renaming the store", &named, &error))?;
+            }
+            let removed = fs::remove_file(&current).and_then(|()| memhost_files::durable::sync_directory(path));
+            removed.map_err(|error| io("renaming the store", &current, &error))?;
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(io("finding the store", &current, &error)),
+    }
+    for entry in fs::read_dir(path).map_err(|error| io("reading the data directory", path, &error))?.flatten() {
+        if entry.file_name().to_str().is_some_and(is_compacted) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn is_compacted(name: &str) -> bool {
+    let number = name.strip_prefix(COMPACTED);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The directory that a compaction of the running host writes to, where the store is in `present`.
+pub(super) fn next_store(data_dir: &Path, present: &Path) -> PathBuf {
+    let name = present.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let number = name.strip_prefix(COMPACTED).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+    data_dir.join(format!("{COMPACTED}{}", number.wrapping_add(1)))
+}
+
+/// Makes the finished store `fresh` the store of the data directory, durably.
+pub(super) fn make_current(data_dir: &Path, fresh: &Path) -> Result<(), StoreError> {
+    let (current, name) = (data_dir.join(CURRENT), fresh.file_name().unwrap_or_default().as_encoded_bytes());
+    memhost_files::durable::write(&current, name, 0o600).map_err(|error| io("replacing the store", &current, &error))
 }
 
 /// Marks the directory with the present format, in one step.
 pub(super) fn write_format(path: &Path) -> Result<(), StoreError> {
     let format_path = path.join(FORMAT_FILE);
-    memhost_durable::write(&format_path, format!("{FORMAT_NAME} {FORMAT}\n").as_bytes(), 0o600)
+    memhost_files::durable::write(&format_path, format!("{FORMAT_NAME} {FORMAT}\n").as_bytes(), 0o600)
         .map_err(|error| io("writing the format of the data directory", &format_path, &error))
 }
 
@@ -83,7 +139,7 @@ pub(super) fn compact(path: &Path) -> Result<(u64, u64), StoreError> {
         sled::Result::Ok(sizes)
     })();
     let sizes = copied.map_err(|error| StoreError::Io { action: "compacting", message: error.to_string() })?;
-    memhost_durable::sync_tree(&fresh).map_err(|error| io("compacting", &fresh, &error))?;
+    memhost_files::durable::sync_tree(&fresh).map_err(|error| io("compacting", &fresh, &error))?;
     replace(path, &fresh, None)?;
     Ok(sizes)
 }
@@ -94,7 +150,7 @@ pub(super) fn replace(data_dir: &Path, fresh: &Path, keep_as: Option<&Path>) -> 
     let (store, before) = (data_dir.join("store"), data_dir.join(BEFORE_COMPACTION));
     remove(&before)?;
     let rename = |from: &Path, to: &Path| {
-        memhost_durable::rename(from, to).map_err(|error| io("replacing the store", from, &error))
+        memhost_files::durable::rename(from, to).map_err(|error| io("replacing the store", from, &error))
     };
     rename(&store, &before)?;
     rename(fresh, &store)?;

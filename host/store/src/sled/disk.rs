@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 use sled::Db;
 
@@ -43,9 +43,8 @@ pub(super) const PIECE: usize = 64 << 10;
 
 /// sled's files.
 pub(super) struct Disk {
-    db: Db,
-    file: File,
-    blobs: Mutex<Blobs>,
+    /// Another database after a compaction.
+    files: RwLock<Arc<Files>>,
     /// The end of the space that is set aside, and the file's size then.
     ahead: Mutex<(u64, u64)>,
     pub(super) room: Room,
@@ -57,6 +56,15 @@ pub(super) struct Disk {
     since: AtomicU64,
     /// Bytes that were handed to sled since the last flush began.
     unsynced: AtomicU64,
+}
+
+/// The database and its files.
+pub(super) struct Files {
+    db: Db,
+    file: File,
+    blobs: Mutex<Blobs>,
+    /// Their directory.
+    path: PathBuf,
 }
 
 /// The directory in which sled keeps values that are too long for its log, each in a file of its own.
@@ -72,7 +80,7 @@ struct Blobs {
 /// Makes the directories of sled's files. Files of long values inherit that they are synchronous.
 pub(super) fn prepare(store: &Path) -> io::Result<()> {
     let blobs = store.join("blobs");
-    memhost_durable::create_directory(&blobs, 0o700)?;
+    memhost_files::durable::create_directory(&blobs, 0o700)?;
     let opened = File::open(&blobs)?;
     let marked =
         ioctl_getflags(&opened).and_then(|flags| ioctl_setflags(&opened, flags | IFlags::SYNC | IFlags::DIRSYNC));
@@ -91,14 +99,8 @@ impl Disk {
         seam: Option<Arc<dyn DiskSeam>>,
         on_fatal: Option<OnFatal>,
     ) -> io::Result<Self> {
-        let file = File::options().read(true).write(true).open(store.join("db"))?;
-        let path = store.join("blobs");
-        let blobs = Blobs { directory: File::open(&path)?, path, flushed: HashSet::new(), listed: None };
-        memhost_durable::sync_tree(store)?;
         let disk = Self {
-            db,
-            file,
-            blobs: Mutex::new(blobs),
+            files: RwLock::new(Arc::new(Files::open(db, store)?)),
             ahead: Mutex::default(),
             room,
             seam,
@@ -113,8 +115,20 @@ impl Disk {
     }
 
     /// The database. It is flushed with [`Disk::flush`] only.
-    pub(super) fn db(&self) -> &Db {
-        &self.db
+    pub(super) fn db(&self) -> Db {
+        self.files.read().db.clone()
+    }
+
+    /// The directory of the database.
+    pub(super) fn store(&self) -> PathBuf {
+        self.files.read().path.clone()
+    }
+
+    /// Goes on with another database, which is flushed and has the same content. Answers the one before.
+    pub(super) fn replace(&self, files: Files) -> Arc<Files> {
+        let before = std::mem::replace(&mut *self.files.write(), Arc::new(files));
+        *self.ahead.lock() = (0, 0);
+        before
     }
 
     /// Whether the store still takes calls.
@@ -180,11 +194,11 @@ impl Disk {
 
     fn flush_and_sync(&self) -> Result<(), StoreError> {
         self.step(DiskStep::Flush)?;
-        self.wrote("flushing", self.db.flush())?;
+        let files = Arc::clone(&self.files.read());
+        self.wrote("flushing", files.db.flush())?;
         self.step(DiskStep::Sync)?;
-        self.blobs.lock().sync().map_err(|error| self.fatal("flushing", &error))?;
         // What the system could not write is not written by a second call, although that may answer that it was.
-        self.file.sync_data().map_err(|error| self.fatal("flushing", &error))
+        files.sync().map_err(|error| self.fatal("flushing", &error))
     }
 
     /// How long the flush in progress takes already, and which one it is.
@@ -196,22 +210,45 @@ impl Disk {
 
     /// Whether the disk itself answers. This waits for it.
     pub(super) fn probe(&self) -> io::Result<()> {
-        self.file.sync_data()
+        let files = Arc::clone(&self.files.read());
+        files.file.sync_data()
     }
 
     /// Keeps [`AHEAD`] bytes behind the file's end for sled. It is no error if the file system cannot: the room on the
     /// disk is checked before each write, too.
     fn set_space_aside(&self) {
-        let Ok(size) = self.file.metadata().map(|metadata| metadata.len()) else { return };
+        let files = Arc::clone(&self.files.read());
+        let Ok(size) = files.file.metadata().map(|metadata| metadata.len()) else { return };
         let mut ahead = self.ahead.lock();
         // A file that became shorter lost what was set aside.
         if size >= ahead.1 && size + AHEAD / 2 <= ahead.0 {
             ahead.1 = size;
             return;
         }
-        if fallocate(&self.file, FallocateFlags::KEEP_SIZE, size, AHEAD).is_ok() {
+        if fallocate(&files.file, FallocateFlags::KEEP_SIZE, size, AHEAD).is_ok() {
             *ahead = (size + AHEAD, size);
         }
+    }
+}
+
+impl Files {
+    /// Brings everything that the opening of the database has written to the disk.
+    pub(super) fn open(db: Db, store: &Path) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).open(store.join("db"))?;
+        let path = store.join("blobs");
+        let blobs = Blobs { directory: File::open(&path)?, path, flushed: HashSet::new(), listed: None };
+        memhost_files::durable::sync_tree(store)?;
+        Ok(Self { db, file, blobs: Mutex::new(blobs), path: store.to_owned() })
+    }
+
+    pub(super) fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// Brings what sled has handed to the system to the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.blobs.lock().sync()?;
+        self.file.sync_data()
     }
 }
 

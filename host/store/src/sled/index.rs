@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use sled::{Batch, Tree};
+use sled::Batch;
 
 use super::disk::PIECE;
+use super::gate::INDEX;
 use super::posting::Posting;
 use super::room::Need;
 use super::state::{Applied, Companies, Message, watermark};
+use super::tree::Tree;
 use super::trees::Trees;
 use super::{failed, keys, remove, sums};
 use crate::{StoreError, decode};
-use memhost_types::{CompanyId, Operation, Outcome, Rollup};
+use memhost_types::{CompanyId, Operation, Outcome};
 
 /// How long an operation waits for others before they are indexed together.
 const LINGER: Duration = Duration::from_millis(50);
@@ -33,8 +35,12 @@ pub(super) fn run(trees: &Trees, companies: &Companies, incoming: &Receiver<Mess
     while let Ok(first) = incoming.recv() {
         let (mut batch, mut next) = (Vec::new(), Some(first));
         let until = Instant::now() + LINGER;
-        while let Some(Message::Applied(applied)) = next {
-            batch.push(applied);
+        loop {
+            match next {
+                Some(Message::Ended(operation)) => batch.push(Applied::of(&operation)),
+                Some(Message::Applied(applied)) => batch.push(applied),
+                _ => break,
+            }
             next = match batch.len() < MAX_BATCH {
                 true => incoming.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
                 false => None,
@@ -64,23 +70,25 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
         touched.entry(&operation.company).or_default().push(operation.sequence);
     }
     // In pieces: what was written is flushed in between. An operation whose chunks are written in part is indexed again.
-    let (mut pieces, mut batch, mut bytes) = (Vec::new(), Batch::default(), 0);
+    let (mut pieces, mut batch, mut bytes, mut written) = (Vec::new(), Batch::default(), 0, Vec::new());
     for (key, offsets) in chunks {
         let mut posting = Posting::read(tree, &key)?.unwrap_or_default();
         offsets.into_iter().for_each(|offset| posting.insert(offset));
         let chunk = posting.encode();
         bytes += key.len() + chunk.len();
+        written.push(key.clone());
         batch.insert(key, chunk);
         if bytes >= PIECE {
-            pieces.push((std::mem::take(&mut batch), std::mem::take(&mut bytes)));
+            pieces.push((std::mem::take(&mut batch), std::mem::take(&mut bytes), std::mem::take(&mut written)));
         }
     }
-    pieces.push((batch, bytes));
+    pieces.push((batch, bytes, written));
     // A reader of sums sees an operation either in the index or in memory, not in both.
     let _sums = trees.sums.write();
     sums::add(trees, applied)?;
-    for (batch, bytes) in pieces {
-        let _writing = trees.enter(Need::Present, bytes)?;
+    for (batch, bytes, written) in pieces {
+        let writing = trees.enter(Need::Present, bytes)?;
+        writing.note(|| written.into_iter().map(|key| (INDEX, key)));
         trees.disk.wrote("indexing", tree.apply_batch(batch))?;
     }
     for (company, sequences) in touched {
@@ -94,6 +102,8 @@ pub(super) fn add(trees: &Trees, companies: &Companies, applied: &[Applied]) -> 
         }
         // After a crash before this, the same operations are indexed again, which changes nothing.
         let mark = watermark(companies, company).to_be_bytes();
+        let writing = trees.enter(Need::Present, mark.len())?;
+        writing.note(|| [(INDEX, keys::watermark(company))]);
         trees.disk.wrote("indexing", tree.insert(keys::watermark(company), &mark))?;
     }
     Ok(())
@@ -108,9 +118,10 @@ pub(super) fn catch_up(trees: &Trees, companies: &Companies, company: &CompanyId
     for entry in log.range(keys::record(company, mark + 1)..=keys::record(company, u64::MAX)) {
         let (key, value) = entry.map_err(failed("reading"))?;
         let operation: Operation = decode("operation", &value)?;
-        let Some(sequence) = keys::sequence(&key) else { continue };
-        let (facets, sums) = (keys::facets_of(&operation), Rollup::of(&operation));
-        pending.push(Applied { company: company.clone(), sequence, facets, sums });
+        if keys::sequence(&key).is_none() {
+            continue;
+        }
+        pending.push(Applied::of(&operation));
         if pending.len() == MAX_BATCH {
             add(trees, companies, &pending)?;
             pending.clear();

@@ -75,9 +75,9 @@ pub(super) fn chunk(facet_key: &[u8], block: u64) -> Vec<u8> {
 pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
     let scope = &operation.scope;
     let values = [
-        (b'r', scope.run_id.as_deref()),
+        (b'r', operation.run()),
         (b'i', scope.issue_id.as_deref()),
-        (b'a', scope.agent_id.as_ref().map(|id| id.as_str())),
+        (b'a', operation.agent().map(|id| id.as_str())),
         (b'p', scope.project_id.as_deref()),
         (b'b', operation.binding_key.as_ref().map(|key| key.as_str())),
         (b's', operation.source.as_ref().map(|source| source.kind.as_str())),
@@ -85,6 +85,7 @@ pub(super) fn facets_of(operation: &Operation) -> Vec<Vec<u8>> {
         (b'h', operation.hook.as_ref().map(|hook| hook.hook_kind.as_str())),
         (b'k', Some(operation.kind.as_str())),
         (b'o', Some(operation.outcome.as_str())),
+        (b't', operation.keeps_text().then_some("")),
     ];
     keys(&operation.company_id, &values)
 }
@@ -102,6 +103,7 @@ pub(super) fn facets_wanted(company: &CompanyId, filter: &OperationFilter) -> Ve
         (b'h', filter.hook_kind.as_ref().map(|kind| kind.as_str())),
         (b'k', filter.kind.map(|kind| kind.as_str())),
         (b'o', filter.outcome.map(|outcome| outcome.as_str())),
+        (b't', filter.keeps_text.then_some("")),
     ];
     keys(company, &values)
 }

@@ -6,17 +6,21 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
-use sled::{Batch, Tree};
 use tokio::sync::oneshot;
 
-use super::disk::{Disk, PIECE};
+use super::disk::Disk;
 use super::gate::{OPERATIONS, Place};
 use super::room::Need;
-use super::state::{Applied, Companies, Erased, Message};
-use super::trees::{KeyChange, Trees};
+use super::state::{Companies, Erased, Message};
+use super::tree::Tree;
+use super::trees::Trees;
 use super::{failed, keys};
-use crate::{Commit, DiskStep, StoreError, TableWrite, decode};
-use memhost_types::{CompanyId, Operation, OperationKind, Outcome, Rollup};
+use crate::{Commit, StoreError, TableWrite, decode};
+use memhost_types::{CompanyId, Operation, OperationKind, Outcome};
+
+mod worker;
+
+use self::worker::Worker;
 
 /// Groups of one company that may be queued before its callers must wait for a commit.
 const BEHIND: usize = 2;
@@ -26,6 +30,8 @@ type Waiter = oneshot::Sender<Result<(), StoreError>>;
 /// A record on its way to the disk.
 struct Item {
     operation: Arc<Operation>,
+    /// The operation as it is stored.
+    value: Vec<u8>,
     /// Written in the same step.
     beside: Vec<TableWrite>,
     waiter: Mutex<Option<Waiter>>,
@@ -67,10 +73,17 @@ struct Queue {
     /// The items whose callers wait for the flush in progress, and those who wait for it without a record of their own.
     flushing: Arc<Vec<Item>>,
     waiting: Vec<Waiter>,
+    /// How many callers the thread waits for; fewer do not wake it.
+    wanted: usize,
     closed: bool,
 }
 
 impl Queue {
+    /// How many callers wait for the next group.
+    fn len(&self) -> usize {
+        self.items.len() + self.waiters.len() + self.erasures.len()
+    }
+
     /// How many items were ever queued.
     fn handed_in(&self) -> u64 {
         self.taken + self.items.len() as u64
@@ -80,6 +93,14 @@ impl Queue {
 struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
+}
+
+impl Shared {
+    fn wake(&self, queue: &Queue) {
+        if queue.len() >= queue.wanted {
+            self.wake.notify_one();
+        }
+    }
 }
 
 /// Answers everybody who waits for the disk, where the database never will.
@@ -173,11 +194,27 @@ impl Log {
                 return Commit::failed(error);
             }
         }
+        // Here, because many callers have more threads than the log, which everybody waits for.
+        let value = match crate::encode("operation", operation.as_ref()) {
+            Ok(value) => value,
+            Err(error) => {
+                self.give_up(&operation);
+                return Commit::failed(error);
+            }
+        };
         let (sender, commit) = Commit::pair();
-        let item = Item { operation, beside, waiter: Mutex::new(Some(sender)) };
-        self.shared.queue.lock().items.push_back(item);
-        self.shared.wake.notify_one();
+        let item = Item { operation, value, beside, waiter: Mutex::new(Some(sender)) };
+        let mut queue = self.shared.queue.lock();
+        queue.items.push_back(item);
+        self.shared.wake(&queue);
         commit
+    }
+
+    /// The number of a record that is not written is not waited for by the index.
+    fn give_up(&self, operation: &Operation) {
+        if let Some(state) = self.companies.lock().get_mut(&operation.company_id) {
+            state.open.remove(&operation.id.sequence());
+        }
     }
 
     /// Whether more of the company's operations wait for the disk or the index than a few flushes take.
@@ -192,8 +229,7 @@ impl Log {
         let mut queue = self.shared.queue.lock();
         let after = queue.handed_in();
         queue.waiters.push((after, sender));
-        drop(queue);
-        self.shared.wake.notify_one();
+        self.shared.wake(&queue);
         commit
     }
 
@@ -204,8 +240,8 @@ impl Log {
             let mut queue = self.shared.queue.lock();
             let after = queue.handed_in();
             queue.erasures.push((after, company.clone(), sender));
+            self.shared.wake(&queue);
         }
-        self.shared.wake.notify_one();
         receiver.await.unwrap_or_else(|_| Err(failed("erasing")("the store was closed meanwhile")))
     }
 
@@ -241,147 +277,4 @@ impl Drop for Log {
             let _ = thread.join();
         }
     }
-}
-
-struct Worker {
-    trees: Trees,
-    shared: Arc<Shared>,
-    companies: Companies,
-    index: Sender<Message>,
-    max_batch: usize,
-}
-
-impl Worker {
-    fn run(self) {
-        loop {
-            let (items, erasures) = {
-                let mut queue = self.shared.queue.lock();
-                while queue.items.is_empty() && queue.waiters.is_empty() && queue.erasures.is_empty() {
-                    if queue.closed {
-                        return;
-                    }
-                    self.shared.wake.wait(&mut queue);
-                }
-                // Touches only the items of this group: writers wait for this lock, and the queue may be long.
-                let count = queue.items.len().min(self.max_batch);
-                let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
-                (queue.in_flight, queue.flushing) = (Arc::clone(&items), Arc::clone(&items));
-                queue.taken += count as u64;
-                let taken = queue.taken;
-                let waiters: Vec<_> = queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
-                queue.waiting = waiters.into_iter().map(|(_, waiter)| waiter).collect();
-                let erasures: Vec<_> = queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
-                (items, erasures)
-            };
-            let applied = self.apply(&items);
-            if applied.is_ok() {
-                // Readers find the records in the tree from here on.
-                self.shared.queue.lock().in_flight = Arc::default();
-            }
-            let done = applied.and_then(|()| self.trees.disk.flush());
-            if done.is_err() {
-                self.shared.queue.lock().in_flight = Arc::default();
-                self.give_up(&items);
-            }
-            let _ = self.trees.disk.step(DiskStep::Answer);
-            for waiter in std::mem::take(&mut self.shared.queue.lock().waiting) {
-                let _ = waiter.send(done.clone());
-            }
-            items.iter().for_each(|item| item.answer(done.clone()));
-            self.shared.queue.lock().flushing = Arc::default();
-            if done.is_ok() {
-                for item in items.iter().filter(|item| item.has_ended()) {
-                    let applied = Applied {
-                        company: item.operation.company_id.clone(),
-                        sequence: item.sequence(),
-                        facets: keys::facets_of(&item.operation),
-                        sums: Rollup::of(&item.operation),
-                    };
-                    // The indexer ends after this thread. What it did not receive is indexed at the next opening.
-                    let _ = self.index.send(Message::Applied(applied));
-                }
-            }
-            for (_, company, reply) in erasures {
-                self.erase(company, reply);
-            }
-        }
-    }
-}
-
-impl Worker {
-    /// Writes nothing until the indexer has removed the company. The indexer has received everything before this.
-    fn erase(&self, company: CompanyId, reply: Erased) {
-        let (sender, receiver) = oneshot::channel();
-        let gone = || failed("erasing")("the store was closed meanwhile");
-        let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
-        let erased = sent.and_then(|()| receiver.blocking_recv().unwrap_or_else(|_| Err(gone())));
-        let flushed = self.trees.disk.flush();
-        let _ = reply.send(erased.and_then(|count| flushed.map(|()| count)));
-    }
-
-    /// The numbers of records that were not written are not waited for by the index.
-    fn give_up(&self, items: &[Item]) {
-        let mut companies = self.companies.lock();
-        for item in items.iter().filter(|item| item.has_ended()) {
-            if let Some(state) = companies.get_mut(&item.operation.company_id) {
-                state.open.remove(&item.sequence());
-            }
-        }
-    }
-
-    /// Records without further writes share a batch. A record with further writes is a transaction of its own, after the
-    /// batches: one of them may contain the intent that it completes.
-    fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
-        let (alone, joined): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.beside.is_empty());
-        let (mut batch, mut bytes, mut first) = (Batch::default(), 0, 0);
-        for (number, item) in alone.iter().enumerate() {
-            match record(item) {
-                Ok(changes) => changes.into_iter().for_each(|(key, value)| match value {
-                    Some(value) => {
-                        bytes += value.len();
-                        batch.insert(key, value);
-                    }
-                    None => batch.remove(key),
-                }),
-                // The caller of a record that cannot be encoded gets the error at once; the others are written.
-                Err(error) => item.answer(Err(error)),
-            }
-            if bytes >= PIECE || number + 1 == alone.len() {
-                let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
-                writing.note(|| alone[first..=number].iter().flat_map(|item| item.places()).collect::<Vec<_>>());
-                self.trees.disk.wrote("writing", self.trees.records.apply_batch(std::mem::take(&mut batch)))?;
-                first = number + 1;
-            }
-        }
-        for item in joined {
-            match record(item) {
-                Ok(changes) => {
-                    let values =
-                        changes.iter().map(|(_, value)| value).chain(item.beside.iter().map(|write| &write.new));
-                    let bytes = values.flatten().map(Vec::len).sum();
-                    let writing = self.trees.enter(Need::Present, bytes)?;
-                    writing.note(|| {
-                        let beside = item.beside.iter().map(|write| (write.table.name(), write.key.clone()));
-                        item.places().into_iter().chain(beside).collect::<Vec<_>>()
-                    });
-                    self.trees.transact(&changes, &item.beside)?;
-                }
-                Err(error) => item.answer(Err(error)),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The changes of the log's tree that write an operation's record.
-fn record(item: &Item) -> Result<Vec<KeyChange>, StoreError> {
-    let (company, sequence) = (&item.operation.company_id, item.sequence());
-    let value = crate::encode("operation", item.operation.as_ref())?;
-    let mut changes = vec![(keys::record(company, sequence), Some(value))];
-    if !item.has_ended() {
-        changes.push((keys::intent(company, sequence), Some(Vec::new())));
-    } else if item.operation.kind.is_write() {
-        changes.push((keys::intent(company, sequence), None));
-    }
-    Ok(changes)
 }

@@ -7,6 +7,7 @@ use sled::Batch;
 
 use super::gate::STORAGE;
 use super::room::Need;
+use super::tree::Tree;
 use super::trees::Trees;
 use crate::StoreError;
 use memhost_ports::{BindingStorage, StorageEntry, StorageError, StoragePage, StorageSize, StorageWrite};
@@ -39,7 +40,7 @@ pub(super) fn sum_key(partition: &[u8]) -> Vec<u8> {
 }
 
 /// The size of a partition. Where none is stored, all of the partition is read.
-pub(super) fn measure(tree: &sled::Tree, prefix: &[u8]) -> sled::Result<StorageSize> {
+pub(super) fn measure(tree: &Tree, prefix: &[u8]) -> sled::Result<StorageSize> {
     if let Some(sum) = tree.get(sum_key(prefix))?
         && let Some((bytes, keys)) = sum.split_first_chunk::<8>()
         && let Ok(keys) = keys.try_into()

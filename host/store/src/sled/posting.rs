@@ -1,10 +1,9 @@
 //! One posting chunk: which of a block's 4,096 operations have a facet's value. Few of them are a list of offsets,
 //! many a bitmap.
 
-use sled::Tree;
-
 use super::failed;
 use super::keys::BLOCK;
+use super::tree::Tree;
 use crate::StoreError;
 
 const WORDS: usize = BLOCK as usize / 64;

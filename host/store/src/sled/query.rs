@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use sled::Tree;
 
 use super::log::Log;
 use super::posting::Posting;
 use super::state::last;
+use super::tree::Tree;
 use super::{failed, keys};
 use crate::{LogPage, StoreError, company_of, decode};
 use memhost_types::limits::MAX_PAGE_BYTES;

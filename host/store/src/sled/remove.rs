@@ -1,10 +1,11 @@
 //! Removal of the oldest operations, or of everything of a company.
 
-use sled::{Batch, Tree};
+use sled::Batch;
 
-use super::gate::{OPERATIONS, STORAGE};
+use super::gate::{INDEX, OPERATIONS, STORAGE};
 use super::room::Need;
 use super::state::{Companies, last, watermark};
+use super::tree::Tree;
 use super::trees::Trees;
 use super::{failed, keys, partition};
 use crate::{StoreError, Table, due_at};
@@ -17,7 +18,7 @@ const REMOVAL: usize = 64;
 /// Removes a company from every tree, the derived ones included.
 pub(super) fn company(trees: &Trees, company: &CompanyId) -> Result<u64, StoreError> {
     let own = keys::all(company);
-    let mut count = prefix(trees, "", &trees.index, &own)?;
+    let mut count = prefix(trees, INDEX, &trees.index, &own)?;
     for (name, tree) in trees.kept() {
         // The keys of these two do not begin with a company.
         if [Table::Host.name(), Table::Due.name()].contains(&name) {
@@ -96,13 +97,16 @@ pub(super) fn operations(
         trees.disk.wrote("trimming", trees.records.apply_batch(batch))?;
         count += some.len() as u64;
     }
-    let mut batch = Batch::default();
+    let (mut batch, mut removed) = (Batch::default(), Vec::new());
     for key in trees.index.scan_prefix(keys::postings(company)).keys() {
         let key = key.map_err(failed("reading"))?;
         if keys::sequence(&key).is_some_and(|block| block < below / keys::BLOCK) {
+            removed.push((INDEX, key.to_vec()));
             batch.remove(key);
         }
     }
+    let writing = trees.enter(Need::Present, removed.len() * REMOVAL)?;
+    writing.note(|| removed);
     trees.disk.wrote("trimming", trees.index.apply_batch(batch))?;
     Ok(count)
 }

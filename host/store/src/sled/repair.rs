@@ -9,8 +9,9 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use sled::{Batch, Db, Tree};
+use sled::{Batch, Db};
 
+use super::tree::Tree;
 use super::trees::Trees;
 use super::{backup, directory, failed, open_db};
 use crate::StoreError;
@@ -114,7 +115,7 @@ fn is_whole_blob(path: &Path) -> bool {
 }
 
 /// Copies what can be read of a tree.
-fn save(new: &Trees, name: &str, from: &Tree, to: &Tree, lost: &mut Vec<String>) -> Result<u64, StoreError> {
+fn save(new: &Trees, name: &str, from: &sled::Tree, to: &Tree, lost: &mut Vec<String>) -> Result<u64, StoreError> {
     let (mut batch, mut count, mut saved, mut errors) = (Batch::default(), 0, 0, 0);
     let mut entries = from.iter();
     loop {
@@ -147,7 +148,7 @@ fn save(new: &Trees, name: &str, from: &Tree, to: &Tree, lost: &mut Vec<String>)
 }
 
 fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
-    memhost_durable::create_directory(to, 0o700)?;
+    memhost_files::durable::create_directory(to, 0o700)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use super::keys;
 use crate::StoreError;
-use memhost_types::{CompanyId, Rollup, RollupKey};
+use memhost_types::{CompanyId, Operation, Rollup, RollupKey};
 
 /// The state of a company in memory.
 #[derive(Default)]
@@ -66,8 +67,22 @@ pub(super) struct Applied {
     pub(super) sums: Vec<(RollupKey, Rollup)>,
 }
 
+impl Applied {
+    pub(super) fn of(operation: &Operation) -> Self {
+        Self {
+            company: operation.company_id.clone(),
+            sequence: operation.id.sequence(),
+            facets: keys::facets_of(operation),
+            sums: Rollup::of(operation),
+        }
+    }
+}
+
 /// What the log passes to the indexer, in order.
 pub(super) enum Message {
+    /// A short operation. The indexer has the time to look at it, the log has not.
+    Ended(Arc<Operation>),
+    /// A long operation: only what the index takes of it is kept in memory.
     Applied(Applied),
     /// Remove a company from every tree. The log writes nothing until this is answered.
     Erase(CompanyId, Erased),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{SledStore, backup, failed, index, keys, partition, query, remove};
+use super::{SledStore, backup, compaction, failed, index, keys, partition, query, remove};
 use crate::{
-    BackupReport, Change, ChangeFeed, Commit, Coordination, DiskState, DueKind, Lease, Leases, LockKind, Maintenance,
-    Partitions, Store, StoreError, Table, TablePage, Tables, Transacted,
+    BackupReport, Change, ChangeFeed, Commit, Compacted, Coordination, DiskState, DueKind, Lease, Leases, LockKind,
+    Maintenance, Partitions, Store, StoreError, Table, TablePage, Tables, Transacted,
 };
 use memhost_ports::{BindingStorage, StorageSize, StorageWrite};
 use memhost_types::CompanyId;
@@ -119,6 +119,18 @@ impl Maintenance for SledStore {
     async fn backup(&self, file: &Path, at_the_end: Box<dyn FnOnce() + Send>) -> Result<BackupReport, StoreError> {
         let file = file.to_owned();
         self.blocking("writing the backup", move |trees, _| backup::write(trees, &file, at_the_end)).await
+    }
+
+    async fn compact(&self, stop: Box<dyn Fn() -> bool + Send>) -> Result<Option<Compacted>, StoreError> {
+        self.trees.disk.alive()?;
+        let (trees, lock) = (self.trees.clone(), Arc::clone(&self.lock));
+        let (data_dir, cache_bytes) = (self.data_dir.clone(), self.cache_bytes);
+        let done = tokio::task::spawn_blocking(move || {
+            let done = compaction::run(&trees, &data_dir, cache_bytes, &*stop);
+            drop((trees, lock));
+            done
+        });
+        done.await.map_err(failed("compacting"))?
     }
 
     fn disk(&self) -> DiskState {

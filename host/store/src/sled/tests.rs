@@ -13,6 +13,7 @@ use crate::{Change, Expected, Maintenance, OperationLog, Partitions, StoreError,
 use memhost_ports::{StorageEntry, StorageError, StorageSize, StorageWrite};
 use memhost_types::{CompanyId, Operation, OperationFilter, OperationId, OperationKind, Outcome, Scope};
 
+mod compaction;
 mod durable;
 mod keeping;
 

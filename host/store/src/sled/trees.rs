@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use sled::Transactional;
 use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
-use sled::{Transactional, Tree};
 
 use super::disk::Disk;
 use super::failed;
-use super::gate::{Gate, OPERATIONS, STORAGE, Writing};
+use super::gate::{Gate, INDEX, OPERATIONS, STORAGE, Writing};
 use super::room::Need;
+use super::tree::Tree;
 use crate::{Change, DiskLevel, DiskStep, Expected, StoreError, Table, TableWrite};
 
 /// A key, and what will be there; none removes.
@@ -29,14 +30,25 @@ pub(super) struct Trees {
     pub(super) gate: Arc<Gate>,
     /// Held for writing while operations move from memory into the sums.
     pub(super) sums: Arc<RwLock<()>>,
+    /// Held by reads that take long. A compaction keeps the database before until they have ended.
+    pub(super) long_reads: Arc<RwLock<()>>,
 }
 
 impl Trees {
     pub(super) fn open(disk: Disk) -> Result<Self, StoreError> {
-        let tree = |name: &str| disk.db().open_tree(name).map_err(failed("opening the store"));
+        let tree = |name: &str| disk.db().open_tree(name).map(Tree::from).map_err(failed("opening the store"));
         let tables = Table::ALL.iter().map(|table| tree(table.name())).collect::<Result<_, _>>()?;
-        let (records, index, storage) = (tree(OPERATIONS)?, tree("operation_index")?, tree(STORAGE)?);
-        Ok(Self { disk: Arc::new(disk), records, index, storage, tables, gate: Arc::default(), sums: Arc::default() })
+        let (records, index, storage) = (tree(OPERATIONS)?, tree(INDEX)?, tree(STORAGE)?);
+        Ok(Self {
+            disk: Arc::new(disk),
+            records,
+            index,
+            storage,
+            tables,
+            gate: Arc::default(),
+            sums: Arc::default(),
+            long_reads: Arc::default(),
+        })
     }
 
     pub(super) fn table(&self, table: Table) -> &Tree {
@@ -75,13 +87,18 @@ impl Trees {
         [(OPERATIONS, &self.records), (STORAGE, &self.storage)].into_iter().chain(tables)
     }
 
+    /// All trees, by name.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Tree)> {
+        self.kept().chain([(INDEX, &self.index)])
+    }
+
     /// Makes all changes or none. Answers the position of the first change whose condition does not hold.
     pub(super) fn change(&self, changes: &[Change]) -> Result<Option<usize>, StoreError> {
         let bytes = changes.iter().map(|change| change.new.as_ref().map_or(0, Vec::len)).sum();
         let writing = self.enter(self.need(changes)?, bytes)?;
         writing.note(|| changes.iter().map(|change| (change.table.name(), change.key.clone())).collect::<Vec<_>>());
         let (distinct, places) = distinct(changes.iter().map(|change| self.table(change.table)).collect());
-        let done = distinct.as_slice().transaction(|views: &Vec<TransactionalTree>| {
+        let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(|views: &Vec<TransactionalTree>| {
             for (number, (change, place)) in changes.iter().zip(&places).enumerate() {
                 if matches!(change.expected, Expected::Anything) {
                     continue;
@@ -112,7 +129,7 @@ impl Trees {
     pub(super) fn transact(&self, records: &[KeyChange], beside: &[TableWrite]) -> Result<(), StoreError> {
         let trees = std::iter::once(&self.records).chain(beside.iter().map(|write| self.table(write.table)));
         let (distinct, places) = distinct(trees.collect());
-        let done = distinct.as_slice().transaction(|views: &Vec<TransactionalTree>| {
+        let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(|views: &Vec<TransactionalTree>| {
             for (key, value) in records {
                 put(&views[0], key, value.as_deref())?;
             }
@@ -167,10 +184,10 @@ fn put(
 }
 
 /// Each tree once, because a transaction locks the trees that it names, and the position of each given tree in that list.
-fn distinct(trees: Vec<&Tree>) -> (Vec<&Tree>, Vec<usize>) {
-    let mut once: Vec<&Tree> = Vec::new();
+fn distinct(trees: Vec<&Tree>) -> (Vec<sled::Tree>, Vec<usize>) {
+    let mut once: Vec<sled::Tree> = Vec::new();
     let mut places = Vec::with_capacity(trees.len());
-    for tree in trees {
+    for tree in trees.into_iter().map(Tree::now) {
         let known = once.iter().position(|known| known.name() == tree.name());
         places.push(known.unwrap_or_else(|| {
             once.push(tree);

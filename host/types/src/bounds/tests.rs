@@ -40,12 +40,14 @@ fn requests() -> Vec<Request> {
     let scope = json!({"companyId": "a", "agentId": "a", "projectId": "a", "issueId": "a", "runId": "a",
         "subjectId": "a", "sessionKey": "a", "namespace": "a"});
     let source = json!({"kind": "run", "companyId": "a", "issueId": "a", "commentId": "a", "documentKey": "a",
-        "runId": "a", "activityId": "a", "externalRef": "a"});
+        "runId": "a", "activityId": "a", "externalRef": "a", "assertedBy": "a"});
     let payload = json!({"text": "a", "mimeType": "a", "metadata": {}, "object": {}});
-    let record = json!({"id": "a", "text": "a", "summary": "a", "metadata": {}});
-    let handle = json!({"providerKey": "a", "providerRecordId": "a"});
     let at = "2026-01-01T00:00:00Z";
-    let hook = json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a"});
+    let record = json!({"id": "a", "text": "a", "summary": "a", "metadata": {}, "source": source, "createdAt": at,
+        "expiresAt": at});
+    let handle = json!({"providerKey": "a", "providerRecordId": "a"});
+    let hook = json!({"hookKind": "a", "hookId": "a", "triggeredAt": at, "actorAgentId": "a", "heartbeatRunId": "a",
+        "assertedBy": "a"});
     let of = |fields: Value| {
         let mut whole = json!({"bindingKey": "a", "scope": scope});
         whole.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -57,7 +59,10 @@ fn requests() -> Vec<Request> {
             of(json!({"source": source, "payload": payload, "hook": hook, "mode": "capture_record", "metadata": {}})),
         ),
         request(UpsertRequest::check, of(json!({"source": source, "records": [record]}))),
-        request(QueryRequest::check, of(json!({"query": "a", "topK": 1, "intent": "answer", "metadataFilter": {}}))),
+        request(
+            QueryRequest::check,
+            of(json!({"query": "a", "topK": 1, "intent": "answer", "metadataFilter": {}, "tokenBudget": 1})),
+        ),
         request(ListRequest::check, of(json!({"cursor": "a", "limit": 1, "metadataFilter": {}}))),
         request(BrowseRequest::check, of(json!({"path": "a", "cursor": "a", "limit": 1}))),
         request(GetRequest::check, of(json!({"handle": handle}))),
@@ -81,7 +86,9 @@ fn requests() -> Vec<Request> {
         request(
             NewFinanceEvent::check,
             json!({"eventKind": "a", "direction": "debit", "biller": "a", "provider": "a", "bindingKey": "a",
-                "agentId": "a", "description": "a", "billingCode": "a", "amountCents": 1, "currency": "USD",
+                "agentId": "a", "description": "a", "billingCode": "a", "issueId": "a", "projectId": "a",
+                "heartbeatRunId": "a", "costEventId": "01a206b4-3e83-7045-8000-00000145ac37", "quantity": 1,
+                "unit": "a", "amountCents": 1, "currency": "USD",
                 "estimated": true, "externalInvoiceId": "a", "metadataJson": {}, "occurredAt": at}),
         ),
         request(ReviewDecision::check, json!({"decision": "edit", "text": "a"})),

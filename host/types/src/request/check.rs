@@ -2,7 +2,7 @@
 
 use super::{
     BrowseRequest, CaptureRequest, CorrectRequest, ExportRequest, ForgetRequest, GetRequest, HookContext,
-    ImportRequest, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
+    ImportRequest, ListRequest, QueryRequest, RecordWrite, Scope, UpsertRequest,
 };
 use crate::bounds::{Checked, check_bytes, check_count, check_cursor, check_json, check_page};
 use crate::{FieldError, limits};
@@ -16,8 +16,14 @@ impl CaptureRequest {
         self.scope.check()?;
         self.source.check(&self.scope)?;
         let payload = &self.payload;
-        if payload.text.is_none() && payload.object.is_none() {
-            return Err(FieldError::new("payload", "has neither `text` nor `object`; give at least one of them"));
+        match (&payload.text, &payload.object) {
+            (None, None) => {
+                return Err(FieldError::new("payload", "has neither `text` nor `object`; give at least one of them"));
+            }
+            (Some(text), None) if text.trim().is_empty() => {
+                return Err(FieldError::new("payload.text", "is empty; give a text"));
+            }
+            _ => {}
         }
         payload.check()?;
         check_json("metadata", self.metadata.as_ref())?;
@@ -37,7 +43,7 @@ impl UpsertRequest {
         }
         check_count("records", self.records.len())?;
         for (index, record) in self.records.iter().enumerate() {
-            check_record(&format!("records.{index}"), record)?;
+            check_record(&format!("records.{index}"), record, &self.scope)?;
         }
         Ok(())
     }
@@ -52,6 +58,10 @@ impl QueryRequest {
         self.scope.check()?;
         check_bytes("query", &self.query, limits::MAX_QUERY_BYTES)?;
         check_page("topK", self.top_k)?;
+        if let Some(budget) = self.token_budget.filter(|budget| !(1..=limits::MAX_TOKEN_BUDGET).contains(budget)) {
+            let message = format!("is {budget}; 1 to {} are allowed", limits::MAX_TOKEN_BUDGET);
+            return Err(FieldError::new("tokenBudget", message));
+        }
         check_json("metadataFilter", self.metadata_filter.as_ref())
     }
 }
@@ -103,7 +113,10 @@ impl ImportRequest {
         check_bytes("lines", &self.lines, limits::MAX_TRANSFER_BYTES)?;
         for (number, line) in self.lines.lines().enumerate() {
             if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(line) {
-                return Err(FieldError::new(format!("lines.{number}"), format!("is no JSON: {error}")));
+                return Err(FieldError::new(
+                    format!("lines.{number}"),
+                    format!("is no JSON: {}", crate::plain_syntax(&error.to_string())),
+                ));
             }
         }
         Ok(())
@@ -140,13 +153,19 @@ impl CorrectRequest {
         self.scope.check()?;
         match (&self.patch.instruction, &self.patch.record) {
             (Some(instruction), None) => check_bytes("patch.instruction", instruction, limits::MAX_QUERY_BYTES),
-            (None, Some(record)) => check_record("patch.record", record),
+            (None, Some(record)) => check_record("patch.record", record, &self.scope),
             _ => Err(FieldError::new("patch", "needs exactly one of `instruction` and `record`")),
         }
     }
 }
 
-fn check_record(field: &str, record: &RecordWrite) -> Checked {
+fn check_record(field: &str, record: &RecordWrite, scope: &Scope) -> Checked {
+    if let Some(source) = &record.source {
+        source.check(scope).map_err(|error| FieldError::new(format!("{field}.{}", error.field), error.message))?;
+    }
+    if record.text.trim().is_empty() {
+        return Err(FieldError::new(format!("{field}.text"), "is empty; give a text"));
+    }
     check_bytes(&format!("{field}.text"), &record.text, limits::MAX_TEXT_BYTES)?;
     if let Some(summary) = &record.summary {
         check_bytes(&format!("{field}.summary"), summary, limits::MAX_SUMMARY_BYTES)?;

@@ -56,19 +56,18 @@ pub(crate) struct Asked<'a> {
     project: Option<&'a str>,
     /// Whether the call is a query, which stays in its project. Other calls without a project see all projects.
     is_recall: bool,
-    shares_agents: bool,
 }
 
 impl<'a> Asked<'a> {
     /// A call about single records or all of them.
-    pub(crate) fn looking(scope: &'a Scope, shares_agents: bool) -> Self {
-        Self { scope, project: scope.project_id.as_deref(), is_recall: false, shares_agents }
+    pub(crate) fn looking(scope: &'a Scope) -> Self {
+        Self { scope, project: scope.project_id.as_deref(), is_recall: false }
     }
 
     /// The caller of a query. If the scope names no project, the filter may.
-    pub(crate) fn recalling(scope: &'a Scope, filter: Option<&'a Map<String, Value>>, shares_agents: bool) -> Self {
+    pub(crate) fn recalling(scope: &'a Scope, filter: Option<&'a Map<String, Value>>) -> Self {
         let filtered = filter.and_then(|filter| filter.get("projectId")?.as_str());
-        Self { scope, project: scope.project_id.as_deref().or(filtered), is_recall: true, shares_agents }
+        Self { scope, project: scope.project_id.as_deref().or(filtered), is_recall: true }
     }
 
     /// Whether the scope has no other value in a field that the item has set.
@@ -83,7 +82,7 @@ impl<'a> Asked<'a> {
             (Some(of_item), Some(asked)) => of_item == asked,
         };
         in_project
-            && (self.shares_agents || fits(&place.agent, &self.scope.agent_id))
+            && fits(&place.agent, &self.scope.agent_id)
             && fits(&place.subject, &self.scope.subject_id)
             && fits(&place.namespace, &self.scope.namespace)
     }

@@ -62,4 +62,8 @@ impl Extraction for CrossAgent {
     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
         Ok(jobs().cancel(&id, now().into())?.shown())
     }
+
+    fn retry_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
+        Ok(jobs().retry(&id)?.shown())
+    }
 }

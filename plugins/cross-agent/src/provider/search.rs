@@ -13,7 +13,7 @@ impl CrossAgent {
     /// The hits, best first.
     pub(super) fn search(&mut self, request: &QueryRequest) -> Result<Vec<(Hit, Item)>, Error> {
         let filter = object("metadataFilter", request.metadata_filter.as_deref())?;
-        let asked = Asked::recalling(&request.scope, filter.as_ref(), self.config.shared_across_agents);
+        let asked = Asked::recalling(&request.scope, filter.as_ref());
         let ask = Ask {
             terms: self.store.analyzer.question(&request.query),
             question: if request.query.trim().is_empty() { None } else { self.question(&request.query) },

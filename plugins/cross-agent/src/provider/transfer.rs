@@ -7,6 +7,7 @@ use memhost_sdk::types::*;
 use serde_json::Map;
 
 use super::CrossAgent;
+use crate::index::Asked;
 use crate::item::{Item, check};
 use crate::store::CHANGE_ITEMS;
 
@@ -18,7 +19,7 @@ impl Transfer for CrossAgent {
     fn export_records(&mut self, scope: Scope, cursor: Option<String>) -> Result<Chunk, Error> {
         self.store.refresh()?;
         let index = &self.store.index;
-        let seen = index.places.seen(&self.looking(&scope));
+        let seen = index.places.seen(&Asked::looking(&scope));
         let admitted = index.behind(cursor.as_deref()).filter(|(_, known)| seen[known.place as usize]);
         let (mut lines, mut count, mut last) = (String::new(), 0, None);
         for (_, known) in admitted {
@@ -35,8 +36,9 @@ impl Transfer for CrossAgent {
         Ok(Chunk { lines, next_cursor: None })
     }
 
-    fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error> {
+    fn import_records(&mut self, request: ImportRequest) -> Result<ImportReport, Error> {
         self.store.refresh()?;
+        let ImportRequest { scope, lines, .. } = request;
         let (mut items, mut places): (Vec<Item>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
         let mut unchanged = 0;
         for (number, line) in lines.lines().enumerate().filter(|(_, line)| !line.is_empty()) {

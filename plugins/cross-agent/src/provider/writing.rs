@@ -11,11 +11,6 @@ use crate::item::{Item, Place, check, fill_residue, object};
 impl CrossAgent {
     /// Stores the payload as one item. Nothing is extracted, because there is no model.
     pub(super) fn take_in(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        if let Some(hook) = &request.hook
-            && let Some(present) = self.store.captured_for(&hook.hook_id)?
-        {
-            return Ok(vec![present].into());
-        }
         let (id, is_present) = self.own_id(&request.operation_id, None)?;
         if is_present {
             return Ok(vec![id].into());
@@ -48,7 +43,7 @@ impl CrossAgent {
             created_at: now.clone(),
             updated_at: now,
             operation_id: Some(request.operation_id.clone()),
-            hook_id: request.hook.map(|hook| hook.hook_id),
+            expires_at: None,
             mime_type: request.payload.mime_type,
             object,
         };
@@ -82,12 +77,15 @@ impl CrossAgent {
                 summary: write.summary,
                 metadata,
                 scope: Place::from(&request.scope),
-                source_ref: request.source.clone().map(Into::into),
-                created_at: before.as_ref().map_or_else(|| now.clone(), |item| item.created_at.clone()),
+                source_ref: write.source.or_else(|| request.source.clone()).map(Into::into),
+                created_at: write
+                    .created_at
+                    .or_else(|| before.as_ref().map(|item| item.created_at.clone()))
+                    .unwrap_or_else(|| now.clone()),
                 updated_at: now.clone(),
-                operation_id: Some(request.operation_id.clone()),
-                // Without it a repeated delivery of the event would make a second item.
-                hook_id: before.and_then(|item| item.hook_id),
+                // That of the capture that made it: a repeated delivery of it would make a second item otherwise.
+                operation_id: before.and_then(|item| item.operation_id).or_else(|| Some(request.operation_id.clone())),
+                expires_at: write.expires_at,
                 mime_type: None,
                 object: None,
             };

@@ -33,8 +33,8 @@ pub(crate) fn put(provider: &mut CrossAgent, scope: &Scope, id: &str, text: &str
     let record = RecordWrite {
         id: Some(id.to_owned()),
         text: text.to_owned(),
-        summary: None,
         metadata: Some(metadata.to_string()),
+        ..RecordWrite::default()
     };
     let request =
         UpsertRequest { operation_id: format!("op-{id}"), scope: scope.clone(), source: None, records: vec![record] };

@@ -4,7 +4,7 @@ use memhost_sdk::types::*;
 use memhost_sdk::{Provider, testing};
 use serde_json::json;
 
-use crate::{ask, ids, open, project, put, with};
+use crate::{ask, ids, open, project, put};
 
 fn agent(scope: &Scope, agent: &str) -> Scope {
     Scope { agent_id: Some(agent.to_owned()), ..scope.clone() }
@@ -48,28 +48,22 @@ fn a_projects_items_stay_in_it_and_global_ones_do_not() {
     let filter = json!({"projectId": "p1"});
     assert_eq!(ask(&mut provider, &Scope::company("company"), "gate", Some(&filter)).len(), 1);
     assert!(provider.get_record("own".into(), project("p2")).unwrap().snippet.is_none());
-    let outcome = provider.forget(vec!["own".into()], project("p2")).unwrap();
+    let outcome = provider.forget(testing::forget(vec!["own".into()], project("p2"))).unwrap();
     assert_eq!(outcome.outcomes[0].effect, ForgetEffect::NotFound);
 }
 
 #[test]
-fn partitions_hold_unless_the_configuration_shares_agents() {
-    let partitioned = |provider: &mut _| {
-        let scope = project("p1");
-        put(provider, &agent(&scope, "ada"), "ada", "gate of ada", &json!({}));
-        put(provider, &Scope { subject_id: Some("s".into()), ..scope.clone() }, "subject", "gate of s", &json!({}));
-        put(provider, &Scope { namespace: Some("n".into()), ..scope }, "namespace", "gate of n", &json!({}));
-    };
+fn partitions_hold() {
+    let mut provider = open();
+    let scope = project("p1");
+    put(&mut provider, &agent(&scope, "ada"), "ada", "gate of ada", &json!({}));
+    put(&mut provider, &Scope { subject_id: Some("s".into()), ..scope.clone() }, "subject", "gate of s", &json!({}));
+    put(&mut provider, &Scope { namespace: Some("n".into()), ..scope }, "namespace", "gate of n", &json!({}));
     let bob =
         Scope { subject_id: Some("other".into()), namespace: Some("other".into()), ..agent(&project("p1"), "bob") };
-    let mut strict = open();
-    partitioned(&mut strict);
-    assert!(ids(&mut strict, &bob, "gate").is_empty());
-    assert!(strict.get_record("ada".into(), bob.clone()).unwrap().snippet.is_none());
-    assert_eq!(ids(&mut strict, &project("p1"), "gate").len(), 3);
-    let mut shared = with(&json!({"sharedAcrossAgents": true}));
-    partitioned(&mut shared);
-    assert_eq!(ids(&mut shared, &bob, "gate"), ["ada"]);
+    assert!(ids(&mut provider, &bob, "gate").is_empty());
+    assert!(provider.get_record("ada".into(), bob).unwrap().snippet.is_none());
+    assert_eq!(ids(&mut provider, &project("p1"), "gate").len(), 3);
 }
 
 #[test]

@@ -171,7 +171,7 @@ proptest! {
                     let id = format!("i{id}");
                     let company = Scope::company("company");
                     // An id stays what it is; where it is seen is the write's.
-                    provider.forget(vec![id.clone()], company.clone()).unwrap();
+                    provider.forget(testing::forget(vec![id.clone()], company.clone())).unwrap();
                     let scope = Scope { project_id: plain.project.clone(), ..company };
                     let visibility = if plain.is_global { "global" } else { "project" };
                     let metadata = json!({"confidence": plain.confidence, "updatedAt": ago(plain.days),
@@ -181,7 +181,7 @@ proptest! {
                 }
                 Step::Forget(id) => {
                     let id = format!("i{id}");
-                    let outcome = provider.forget(vec![id.clone()], Scope::company("company")).unwrap();
+                    let outcome = provider.forget(testing::forget(vec![id.clone()], Scope::company("company"))).unwrap();
                     let was_there = all.remove(&id).is_some();
                     prop_assert_eq!(outcome.outcomes[0].effect == ForgetEffect::Hard, was_there);
                 }

@@ -49,11 +49,11 @@ fn an_export_is_lossless_and_an_import_idempotent() {
     let mut empty = open();
     let mut imported = 0;
     for chunk in &chunks {
-        imported += empty.import_records(company.clone(), chunk.clone()).unwrap().imported;
+        imported += empty.import_records(testing::import(company.clone(), chunk.clone())).unwrap().imported;
     }
     assert_eq!((imported, items()), (1_502, before.clone()));
     for chunk in &chunks {
-        let again = empty.import_records(company.clone(), chunk.clone()).unwrap();
+        let again = empty.import_records(testing::import(company.clone(), chunk.clone())).unwrap();
         assert_eq!(again.imported, 0);
     }
     assert_eq!(items(), before);
@@ -84,12 +84,12 @@ fn one_bad_line_refuses_the_whole_import() {
         (with("colour", json!("red")), "lines.1"),
     ];
     for (bad, field) in cases {
-        let error = provider.import_records(testing::scope(), format!("{good}\n{bad}\n")).unwrap_err();
+        let error = provider.import_records(testing::import(testing::scope(), format!("{good}\n{bad}\n"))).unwrap_err();
         let Error::InvalidRequest(at) = error else { panic!("{error:?}") };
         assert_eq!(at.field.as_deref(), Some(field), "{at:?}");
     }
     assert!(items().is_empty());
     for (scope, unchanged) in [(testing::scope(), 0), (Scope::company("company"), 1)] {
-        assert_eq!(provider.import_records(scope, format!("{good}\n")).unwrap().unchanged, unchanged);
+        assert_eq!(provider.import_records(testing::import(scope, format!("{good}\n"))).unwrap().unchanged, unchanged);
     }
 }

@@ -1,7 +1,7 @@
 //! What is too long and what is too much.
 
-use memhost_sdk::Correction;
 use memhost_sdk::types::{CorrectRequest, Error, Patch};
+use memhost_sdk::{Correction, testing};
 use serde_json::json;
 
 use super::{Home, fact, fact_with, refused, scope, user};
@@ -24,7 +24,7 @@ fn a_fact_has_200_characters_not_bytes() {
         "{message}"
     );
     assert_eq!(home.list(&user()).len(), 1, "all or none");
-    let mut long = memhost_sdk::testing::capture("op", &"x".repeat(201));
+    let mut long = testing::capture("op", &"x".repeat(201));
     long.scope = user();
     assert_eq!(refused(memhost_sdk::Provider::capture(&mut home.provider, long)).0, "payload.text");
     for empty in ["", " \n\u{a0}"] {
@@ -47,7 +47,7 @@ fn the_fifty_first_fact_is_refused() {
     home.write(&scope("", "", "p"), "the workspace's");
     let again = memhost_sdk::types::RecordWrite { id: Some(ids[0].clone()), ..fact("changed") };
     assert_eq!(home.try_write(&user(), vec![again]).unwrap(), [ids[0].as_str()]);
-    memhost_sdk::Provider::forget(&mut home.provider, vec![ids[7].clone()], user()).unwrap();
+    memhost_sdk::Provider::forget(&mut home.provider, testing::forget(vec![ids[7].clone()], user())).unwrap();
     home.write(&user(), "one more");
     assert_eq!(home.list(&user()).len(), 50);
 }

@@ -99,7 +99,7 @@ impl Home {
 }
 
 fn fact(text: &str) -> RecordWrite {
-    RecordWrite { id: None, text: text.to_owned(), summary: None, metadata: None }
+    RecordWrite { text: text.to_owned(), ..RecordWrite::default() }
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "so that a test can write json!({}) in place")]

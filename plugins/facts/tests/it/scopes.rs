@@ -7,13 +7,20 @@ use serde_json::json;
 use super::{Home, fact, refused, scope};
 
 #[test]
-fn a_fact_without_an_owner_is_refused() {
+fn a_fact_without_an_owner_is_the_companys() {
     let mut home = Home::new();
-    let (field, message) = refused(home.try_write(&scope("", "", ""), vec![fact("of nobody")]));
+    home.write(&scope("", "", ""), "of the company");
+    home.write(&scope("ada", "", ""), "an agent's own");
+    let of_ada = "## About This User\n\n- an agent's own\n\n## About This Workspace\n\n- of the company\n\n";
+    assert_eq!(home.preamble(&scope("ada", "", "")).0.unwrap(), of_ada);
+    let shared = "## About This Workspace\n\n- of the company\n\n";
+    for anybody in [scope("bob", "", ""), scope("", "u", ""), scope("", "", "p"), scope("", "", "")] {
+        assert_eq!(home.preamble(&anybody).0.unwrap(), shared);
+    }
+    let user = vec![super::fact_with("of nobody", json!({"scope": "user"}))];
+    let (field, message) = refused(home.try_write(&scope("", "", ""), user));
     assert_eq!(field, "scope.subjectId");
     assert!(message.contains("scope.projectId"), "{message}");
-    home.write(&scope("ada", "", ""), "an agent's own");
-    assert_eq!(home.preamble(&scope("ada", "", "")).0.unwrap(), "## About This User\n\n- an agent's own\n\n");
 }
 
 #[test]
@@ -41,7 +48,7 @@ fn workspaces_are_isolated_in_every_call() {
         assert_eq!(home.preamble(scope).0.is_some(), is_seen);
         assert_eq!(home.get(scope, &id).is_some(), is_seen);
     }
-    let outcome = home.provider.forget(vec![id.clone()], there.clone()).unwrap().outcomes.remove(0);
+    let outcome = home.provider.forget(testing::forget(vec![id.clone()], there.clone())).unwrap().outcomes.remove(0);
     assert_eq!(outcome.effect, ForgetEffect::NotFound);
     let over = RecordWrite { id: Some(id.clone()), ..fact("mine now") };
     assert_eq!(refused(home.try_write(&there, vec![over])).0, "records.0.id");
@@ -50,23 +57,14 @@ fn workspaces_are_isolated_in_every_call() {
 }
 
 #[test]
-fn agents_are_kept_apart_unless_they_share() {
-    for (config, seen) in [(json!({}), false), (json!({"sharedAcrossAgents": true}), true)] {
-        let mut home = Home::with(config);
-        home.write(&scope("ada", "u", ""), "likes tea");
-        assert_eq!(home.preamble(&scope("ada", "u", "")).1.len(), 1);
-        assert_eq!(home.preamble(&scope("bob", "u", "")).1.len() == 1, seen);
-        assert_eq!(home.preamble(&scope("", "u", "")).1.len(), 1);
-        home.write(&scope("", "u", ""), "of no agent");
-        assert!(home.preamble(&scope("bob", "u", "")).1.contains(&"of no agent".to_owned()));
-    }
-    // What one agent wrote before the binding was told to share is everybody's afterwards.
+fn what_is_one_agents_is_kept_apart() {
     let mut home = Home::new();
     home.write(&scope("ada", "u", ""), "likes tea");
-    let mut one = testing::capture("c", "knows Rust");
-    one.scope = scope("bob", "u", "");
-    home.provider.capture(one).unwrap();
-    assert_eq!(home.texts(&scope("bob", "u", "")), ["knows Rust"]);
+    assert_eq!(home.preamble(&scope("ada", "u", "")).1.len(), 1);
+    assert!(home.preamble(&scope("bob", "u", "")).1.is_empty());
+    assert_eq!(home.preamble(&scope("", "u", "")).1.len(), 1);
+    home.write(&scope("", "u", ""), "of no agent");
+    assert_eq!(home.preamble(&scope("bob", "u", "")).1, ["of no agent"]);
 }
 
 #[test]

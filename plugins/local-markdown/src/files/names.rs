@@ -39,6 +39,22 @@ pub(crate) fn new_path(
     }
 }
 
+/// The name that a file of ours has for another text, in the same folder. None where it has it already, or where a person
+/// has named the file.
+pub(crate) fn renamed(path: &str, text: &str) -> Option<String> {
+    let (before, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (date, rest) = name.split_at_checked("2026-03-01".len())?;
+    let (rest, hash) = rest.strip_suffix(".md")?.rsplit_once('-')?;
+    let is_date = date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let slug = slug(text);
+    if !is_date || !is_hash || rest.strip_prefix('-')? == slug {
+        return None;
+    }
+    let name = format!("{date}-{slug}-{hash}.md");
+    Some(if before.is_empty() { name } else { format!("{before}/{name}") })
+}
+
 /// The first words, shortened to what a file name can hold on every system.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
@@ -70,6 +86,13 @@ mod tests {
         assert_ne!(name("same", "a"), name("same", "b"));
         let taken = name("same", "a");
         assert_ne!(new_path(at, "same", "a", |_| 0, |path| path == taken), taken);
+        let other = renamed(&usual, "Another beginning").unwrap();
+        assert!(other.starts_with("2026/03/2026-03-01-another-beginning-"), "{other}");
+        assert_eq!(other[other.len() - 20..], usual[usual.len() - 20..], "the id stays");
+        assert_eq!(renamed(&usual, "The launch, at last: ../../etc!"), None);
+        for of_a_person in ["notes/launch.md", "2026-03-01-launch.md", "launch-1f2e3d4c5b6a7988.md"] {
+            assert_eq!(renamed(of_a_person, "Another beginning"), None, "{of_a_person}");
+        }
         let full = |folder: &str| if folder == "2026/03" { FOLDER_FILES } else { 0 };
         assert!(new_path(at, "x", "a", full, |_| false).starts_with("2026/03.2/"));
     }

@@ -111,6 +111,11 @@ impl Files {
         gone_is_none(fs::remove_file(self.at(path))).map(drop)
     }
 
+    /// Gives a file another name; one that is gone is no error.
+    pub(crate) fn rename(&self, path: &str, new: &str) -> Result<()> {
+        gone_is_none(fs::rename(self.at(path), self.at(new))).map(drop)
+    }
+
     pub(super) fn at(&self, path: &str) -> PathBuf {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }

@@ -37,8 +37,6 @@ pub(crate) struct Entry {
     pub(crate) when: i64,
     /// Hash of its session, else of its document, issue or run. 0: none.
     pub(crate) session: u64,
-    /// Hash of the event that it was captured for. 0: none.
-    pub(crate) hook: u64,
     /// Hashes of its metadata's members, for filters.
     pub(crate) members: Vec<u64>,
     /// Its words.
@@ -57,7 +55,6 @@ impl Entry {
             key: Key { created: created.unwrap_or(0), id_hash: hash(b"id", id.as_bytes()) },
             when: micros(front.occurred_at.as_ref()).or(created).unwrap_or(modified),
             session: session(front),
-            hook: front.hook_id.as_deref().map_or(0, hook),
             members: front.metadata.iter().flatten().map(|(name, value)| member(name, value)).collect(),
             analysis: Analysis::of(analyzer, record),
             id,
@@ -70,11 +67,6 @@ impl Entry {
 /// The partition of a record.
 pub(crate) fn partition(front: &Front) -> Partition {
     ["agentId", "subjectId", "namespace"].map(|name| front.scope(name).map(str::to_owned))
-}
-
-/// An event's hash.
-pub(crate) fn hook(hook_id: &str) -> u64 {
-    hash(b"hook", hook_id.as_bytes()).max(1)
 }
 
 /// The hash of one member of a metadata object. It does not depend on the order of members inside the value.

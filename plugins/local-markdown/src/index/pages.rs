@@ -137,7 +137,6 @@ struct Stored<'a> {
     key: Key,
     when: i64,
     session: u64,
-    hook: u64,
     members: Vec<u64>,
     lengths: &'a [u8],
     counts: Vec<u16>,
@@ -160,7 +159,6 @@ fn encode(entries: impl Iterator<Item = Entry>) -> Result<Vec<u8>, postcard::Err
             key: entry.key,
             when: entry.when,
             session: entry.session,
-            hook: entry.hook,
             members: entry.members,
             lengths: &entry.analysis.lengths,
             counts: entry.analysis.counts,
@@ -191,7 +189,6 @@ pub(crate) fn decode(page: &[u8]) -> Option<Vec<Entry>> {
             key: stored.key,
             when: stored.when,
             session: stored.session,
-            hook: stored.hook,
             members: stored.members,
             analysis: Analysis { lengths: stored.lengths.to_vec(), counts: stored.counts, terms: terms.collect() },
         });

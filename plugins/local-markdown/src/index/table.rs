@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::postings::{ByHash, Postings, TermId};
+use super::postings::{Postings, TermId};
 use super::sessions::Sessions;
 use super::{Analysis, Entry, Key, Partition};
 use crate::files::Stamp;
@@ -26,7 +26,6 @@ pub(crate) struct Doc {
     pub(crate) when: i64,
     /// Its session; 0 is none.
     pub(crate) session: u64,
-    hook: u64,
     /// Hashes of its metadata's members.
     pub(crate) members: Box<[u64]>,
     /// Its first passage.
@@ -54,7 +53,6 @@ pub(crate) struct Index {
     free: Vec<DocId>,
     by_id: HashMap<Rc<str>, DocId>,
     by_path: HashMap<Rc<str>, DocId>,
-    by_hook: ByHash<DocId>,
     order: BTreeSet<(Key, DocId)>,
     partitions: Vec<Partition>,
     partition_numbers: HashMap<Partition, u32>,
@@ -88,11 +86,6 @@ impl Index {
     /// The record of a file.
     pub(crate) fn by_path(&self, path: &str) -> Option<DocId> {
         self.by_path.get(path).copied()
-    }
-
-    /// A record that was probably captured for the event of this hash.
-    pub(crate) fn by_hook(&self, hook: u64) -> Option<DocId> {
-        self.by_hook.get(&hook).copied()
     }
 
     /// The records after a place, in the order of lists.
@@ -136,7 +129,6 @@ impl Index {
             key: entry.key,
             when: entry.when,
             session: entry.session,
-            hook: entry.hook,
             members: entry.members.into(),
             first_passage: self.postings.add(number, &lengths, &counts, &terms, &weights),
             lengths: lengths.into(),
@@ -146,9 +138,6 @@ impl Index {
         };
         self.by_id.insert(Rc::clone(&doc.id), number);
         self.by_path.insert(Rc::clone(&doc.path), number);
-        if doc.hook != 0 {
-            self.by_hook.insert(doc.hook, number);
-        }
         self.order.insert((doc.key, number));
         self.sessions.insert(doc.session, doc.when, doc.key, number);
         self.docs[number as usize] = Some(doc);
@@ -161,9 +150,6 @@ impl Index {
         self.postings.remove(doc.first_passage, &doc.lengths, &doc.terms);
         self.by_id.remove(&doc.id);
         self.by_path.remove(&doc.path);
-        if doc.hook != 0 && self.by_hook(doc.hook) == Some(number) {
-            self.by_hook.remove(&doc.hook);
-        }
         self.order.remove(&(doc.key, number));
         self.sessions.remove(doc.session, doc.when, doc.key, number);
         self.free.push(number);
@@ -184,7 +170,6 @@ impl Index {
             key: doc.key,
             when: doc.when,
             session: doc.session,
-            hook: doc.hook,
             members: doc.members.to_vec(),
             analysis: Analysis { lengths: doc.lengths.to_vec(), counts: doc.counts.to_vec(), terms: terms.collect() },
         })

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use memhost_sdk::types::Error;
 
 use super::Library;
-use crate::files::{Write, folder, new_path};
+use crate::files::{Write, folder, new_path, renamed};
 use crate::index::DocId;
 use crate::record::{Record, instant};
 
@@ -16,9 +16,16 @@ impl Library {
         let mut sizes: HashMap<String, usize> = HashMap::new();
         let mut writes: Vec<Write> = Vec::with_capacity(records.len());
         let mut taken: BTreeSet<String> = BTreeSet::new();
+        let mut renames: Vec<(String, String)> = Vec::new();
         for (id, record) in records {
-            let present = self.find(id).map(|(_, doc)| doc.path.to_string());
+            let mut present = self.find(id).map(|(_, doc)| doc.path.to_string());
             let replaces = present.is_some();
+            // A name has the first words of the text: it would keep what was replaced.
+            let is_named = record.front.id.as_deref() == Some(id);
+            let new = present.as_deref().filter(|_| is_named).and_then(|path| renamed(path, &record.text));
+            if let (Some(path), Some(new)) = (&mut present, new.filter(|new| self.index.by_path(new).is_none())) {
+                renames.push((std::mem::replace(path, new.clone()), new));
+            }
             let path = present.unwrap_or_else(|| self.path_for(id, record, &sizes, &taken));
             if !replaces {
                 *sizes.entry(folder(&path).to_owned()).or_default() += 1;
@@ -27,6 +34,9 @@ impl Library {
             writes.push(Write { path, content: record.encode(), replaces });
         }
         let folders = self.before_change(writes.iter().map(|write| write.path.as_str()))?;
+        for (path, new) in &renames {
+            self.files.rename(path, new)?;
+        }
         let stamps = self.files.write_all(&writes)?;
         for ((write, stamp), (_, record)) in writes.iter().zip(stamps).zip(records) {
             self.insert(&write.path, stamp, record)?;

@@ -58,4 +58,8 @@ impl Extraction for LocalMarkdown {
     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
         Ok(jobs().cancel(&id, self.library.now().into())?.shown())
     }
+
+    fn retry_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
+        Ok(jobs().retry(&id)?.shown())
+    }
 }

@@ -18,6 +18,7 @@ pub(super) fn snippet(id: &str, record: Record, company: &str) -> Snippet {
         source: record.source(company),
         created_at: time(record.front.created_at.as_ref()),
         updated_at: time(record.front.updated_at.as_ref()),
+        expires_at: time(record.front.expires_at.as_ref()),
         metadata: record.front.metadata.map(|metadata| Value::Object(metadata).to_string()),
         summary: record.front.summary,
         ..Snippet::new(id, record.text)

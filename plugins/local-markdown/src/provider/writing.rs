@@ -6,15 +6,11 @@ use memhost_sdk::types::*;
 
 use super::LocalMarkdown;
 use super::request::{contents, merged, new_id, object};
-use crate::index::hook;
 use crate::record::{Front, Record, scope_fields, source_fields};
 
 impl LocalMarkdown {
     /// Stores the payload as one record. Nothing is extracted, because there is no model.
     pub(super) fn take_in(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
-        if let Some(present) = self.captured_for(request.hook.as_ref())? {
-            return Ok(vec![present].into());
-        }
         let (id, is_present) = self.own_id(&request.operation_id, None)?;
         if is_present {
             return Ok(vec![id].into());
@@ -31,12 +27,12 @@ impl LocalMarkdown {
             updated_at: Some(now),
             occurred_at: request.hook.as_ref().map(|hook| hook.triggered_at.clone()),
             operation_id: Some(request.operation_id),
-            hook_id: request.hook.map(|hook| hook.hook_id),
             scope: scope_fields(&request.scope),
             source: source_fields(&request.source),
             metadata,
             other,
             summary: None,
+            expires_at: None,
         };
         self.library.write(&[(id.clone(), Record { front, text })])?;
         Ok(CaptureResponse { records: vec![id], jobs: self.leave_job()?, usage: Vec::new() })
@@ -67,15 +63,15 @@ impl LocalMarkdown {
             let now = self.library.now().to_string();
             let front = Front {
                 id: Some(id.clone()),
-                created_at: Some(before.created_at.unwrap_or_else(|| now.clone())),
+                created_at: write.created_at.or(before.created_at).or_else(|| Some(now.clone())),
                 updated_at: Some(now),
                 occurred_at: before.occurred_at,
                 summary: write.summary,
-                operation_id: Some(request.operation_id.clone()),
-                // Without it a repeated delivery of the event would make a second record.
-                hook_id: before.hook_id,
+                // That of the capture that made it: a repeated delivery of it would make a second record otherwise.
+                operation_id: before.operation_id.or_else(|| Some(request.operation_id.clone())),
+                expires_at: write.expires_at,
                 scope: scope_fields(&request.scope),
-                source: request.source.as_ref().map(source_fields).unwrap_or_default(),
+                source: write.source.as_ref().or(request.source.as_ref()).map(source_fields).unwrap_or_default(),
                 metadata,
                 other: before.other,
             };
@@ -93,18 +89,6 @@ impl LocalMarkdown {
         self.library.write(&records)?;
         self.leave_job()?;
         Ok(ids.into())
-    }
-
-    /// The record that an earlier delivery of this event made.
-    fn captured_for(&mut self, event: Option<&HookContext>) -> Result<Option<String>, Error> {
-        let Some(event) = event else { return Ok(None) };
-        let found = self.library.index.by_hook(hook(&event.hook_id));
-        let Some(id) = found.and_then(|doc| self.library.index.doc(doc)).map(|doc| doc.id.to_string()) else {
-            return Ok(None);
-        };
-        // Two events may have one hash.
-        let is_same = |record: &Record| record.front.hook_id.as_deref() == Some(&event.hook_id);
-        Ok(self.library.read(&id)?.filter(is_same).map(|_| id))
     }
 
     /// The id of an operation's record, and whether the operation wrote it before.

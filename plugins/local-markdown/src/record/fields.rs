@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 pub(crate) fn scope_fields(scope: &Scope) -> Map<String, Value> {
     fields([
         ("agentId", scope.agent_id.as_ref()),
+        ("actorAgentId", scope.actor_agent_id.as_ref()),
         ("projectId", scope.project_id.as_ref()),
         ("issueId", scope.issue_id.as_ref()),
         ("runId", scope.run_id.as_ref()),

@@ -18,8 +18,8 @@ pub(crate) struct Front {
     pub(crate) summary: Option<String>,
     /// The operation that made it.
     pub(crate) operation_id: Option<String>,
-    /// The event that it was captured for.
-    pub(crate) hook_id: Option<String>,
+    /// From when on it is in no answer.
+    pub(crate) expires_at: Option<String>,
     /// Who and what it is about, without the company, which is the binding's.
     pub(crate) scope: Map<String, Value>,
     /// Where it came from.
@@ -45,7 +45,7 @@ impl Front {
             ("occurredAt", &self.occurred_at),
             ("summary", &self.summary),
             ("operationId", &self.operation_id),
-            ("hookId", &self.hook_id),
+            ("expiresAt", &self.expires_at),
         ];
         for (name, text) in texts {
             if let Some(text) = text {
@@ -94,7 +94,7 @@ impl Front {
             occurred_at: text("occurredAt"),
             summary: text("summary"),
             operation_id: text("operationId"),
-            hook_id: text("hookId"),
+            expires_at: text("expiresAt"),
             ..Self::default()
         };
         let mut object = |name: &str| match map.get(name)? {

@@ -88,7 +88,8 @@ fn fields_that_a_person_added_are_kept() {
     let content = fs::read_to_string(&file).unwrap();
     fs::write(&file, content.replacen("---\n", "---\nmood: happy\n", 1)).unwrap();
     home.put("id", "about lions");
-    assert!(fs::read_to_string(&file).unwrap().contains("\nmood: \"happy\"\n"));
+    assert!(!file.exists(), "a name has the first words of its text");
+    assert!(fs::read_to_string(home.file_with("lions")).unwrap().contains("\nmood: \"happy\"\n"));
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn every_remaining_record_is_listed_once_during_writes() {
         found.items.iter().for_each(|item| *seen.entry(item.id.clone()).or_default() += 1);
         home.put(&format!("new{page}"), "text");
         home.put(&format!("stays{}", (page * 13) % 50), "another text");
-        home.provider.forget(vec![format!("goes{}", 49 - page % 50)], testing::scope()).unwrap();
+        home.provider.forget(testing::forget(vec![format!("goes{}", 49 - page % 50)], testing::scope())).unwrap();
         if page == 5 {
             home.restart();
         }
@@ -48,8 +48,8 @@ fn lists_are_in_order_of_creation_and_filtered() {
     let write = |n: usize| RecordWrite {
         id: Some(format!("{}", 100 - n)),
         text: format!("text {n}"),
-        summary: None,
         metadata: Some(format!(r#"{{"even":{},"deep":{{"a":[1,null],"b":{n}}}}}"#, n.is_multiple_of(2))),
+        ..RecordWrite::default()
     };
     home.write("op", (0..20).map(write).collect(), testing::scope());
     let filtered =

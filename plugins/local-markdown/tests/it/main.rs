@@ -54,7 +54,7 @@ impl Home {
     }
 
     fn put(&mut self, id: &str, text: &str) {
-        let write = RecordWrite { id: Some(id.to_owned()), text: text.to_owned(), summary: None, metadata: None };
+        let write = RecordWrite { id: Some(id.to_owned()), text: text.to_owned(), ..RecordWrite::default() };
         let ids = self.write("put", vec![write], testing::scope());
         assert_eq!(ids, [id]);
     }

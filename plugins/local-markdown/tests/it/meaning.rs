@@ -38,7 +38,7 @@ fn capture(home: &mut Home, operation: &str, text: &str) -> (String, Vec<String>
 }
 
 fn record(text: &str) -> RecordWrite {
-    RecordWrite { id: None, text: text.to_owned(), summary: None, metadata: None }
+    RecordWrite { text: text.to_owned(), ..RecordWrite::default() }
 }
 
 fn stored() -> usize {
@@ -137,7 +137,7 @@ fn vectors_are_removed_with_their_record() {
     let (whale, _) = capture(&mut home, "2", "A whale was seen.");
     run_jobs(&mut home.provider);
     assert_eq!(stored(), 2);
-    home.provider.forget(vec![car], testing::scope()).unwrap();
+    home.provider.forget(testing::forget(vec![car], testing::scope())).unwrap();
     assert_eq!(stored(), 1, "a forgotten record's vector would still tell of it");
     assert!(home.ask("automobile").is_empty());
     let patch = Patch::Replacement(record("A car, after all."));

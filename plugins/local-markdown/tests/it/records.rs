@@ -34,12 +34,7 @@ proptest! {
         ),
     ) {
         let mut home = Home::new();
-        let writes = records.iter().map(|(text, summary, metadata)| RecordWrite {
-            id: None,
-            text: text.clone(),
-            summary: summary.clone(),
-            metadata: Some(json!(metadata).to_string()),
-        });
+        let writes = records.iter().map(|(text, summary, metadata)| RecordWrite { text: text.clone(), summary: summary.clone(), metadata: Some(json!(metadata).to_string()), ..RecordWrite::default() });
         let ids = home.write("op", writes.collect(), testing::scope());
         testing::lose_storage();
         home.restart();
@@ -102,7 +97,6 @@ fn provenance_comes_back_and_the_file_can_be_read() {
     };
     let hook = HookContext {
         hook_kind: HookKind::IssueCommentCapture,
-        hook_id: "hook-1".to_owned(),
         triggered_at: "2026-03-01T12:00:00Z".to_owned(),
         actor_agent_id: None,
         heartbeat_run_id: None,
@@ -126,24 +120,28 @@ fn provenance_comes_back_and_the_file_can_be_read() {
 }
 
 #[test]
-fn an_operation_or_event_makes_one_record() {
+fn an_operation_makes_one_record() {
     let mut home = Home::new();
     let first = home.provider.capture(testing::capture("op", "once")).unwrap().records;
     assert_eq!(home.provider.capture(testing::capture("op", "once")).unwrap().records, first);
-    let event = |operation: &str, hook: &str| {
+    let event = |operation: &str| {
         let hook = HookContext {
             hook_kind: HookKind::ManualCapture,
-            hook_id: hook.to_owned(),
             triggered_at: "2026-03-01T12:00:00Z".to_owned(),
             actor_agent_id: None,
             heartbeat_run_id: None,
         };
         CaptureRequest { hook: Some(hook), ..testing::capture(operation, "event") }
     };
-    let by_hook = home.provider.capture(event("a", "hook")).unwrap().records;
+    let captured = home.provider.capture(event("a")).unwrap().records;
     home.restart();
-    assert_eq!(home.provider.capture(event("b", "hook")).unwrap().records, by_hook);
-    assert_ne!(home.provider.capture(event("c", "other hook")).unwrap().records, by_hook);
+    assert_eq!(home.provider.capture(event("a")).unwrap().records, captured);
+    assert_ne!(home.provider.capture(event("c")).unwrap().records, captured, "another event, with an equal hook");
+    // What was written over it meanwhile stays.
+    let over = RecordWrite { id: Some(captured[0].clone()), text: "over".into(), ..RecordWrite::default() };
+    home.write("over", vec![over], testing::scope());
+    assert_eq!(home.provider.capture(event("a")).unwrap().records, captured);
+    assert_eq!(home.get(&captured[0]).unwrap().text, "over");
     let upserted = home.provider.upsert_records(testing::upsert("up", &["x", "y"])).unwrap().records;
     assert_eq!(home.provider.upsert_records(testing::upsert("up", &["x", "y"])).unwrap().records, upserted);
     assert_eq!(home.files().len(), 5);
@@ -170,7 +168,7 @@ fn an_upsert_replaces_and_keeps_the_time_of_creation() {
     assert!(after.updated_at > before.updated_at);
     assert_eq!(home.files().len(), 1);
     assert!(home.ask("before").is_empty());
-    let twice = |text: &str| RecordWrite { id: Some("x".into()), text: text.into(), summary: None, metadata: None };
+    let twice = |text: &str| RecordWrite { id: Some("x".into()), text: text.into(), ..RecordWrite::default() };
     assert_eq!(home.write("op", vec![twice("one"), twice("two")], testing::scope()), ["x", "x"]);
     assert_eq!(home.get("x").unwrap().text, "two");
 }
@@ -184,7 +182,7 @@ fn many_records_are_written_or_none() {
     let aside = home.path().join("aside");
     std::fs::rename(&folder, &aside).unwrap();
     std::fs::write(&folder, "in the way").unwrap();
-    let write = |id: &str| RecordWrite { id: Some(id.into()), text: "new".into(), summary: None, metadata: None };
+    let write = |id: &str| RecordWrite { id: Some(id.into()), text: "new".into(), ..RecordWrite::default() };
     let request = UpsertRequest { records: vec![write("a"), write("b")], ..testing::upsert("op", &[]) };
     assert!(home.provider.upsert_records(request).is_err());
     std::fs::remove_file(&folder).unwrap();
@@ -223,7 +221,7 @@ fn a_correction_replaces_in_place() {
     let mut home = Home::new();
     home.put("id", "The deadline is Monday");
     let patch = |patch| CorrectRequest { operation_id: "op".into(), id: "id".into(), scope: testing::scope(), patch };
-    let write = RecordWrite { id: None, text: "The deadline is Friday".into(), summary: None, metadata: None };
+    let write = RecordWrite { text: "The deadline is Friday".into(), ..RecordWrite::default() };
     home.provider.correct(patch(Patch::Replacement(write))).unwrap();
     assert_eq!(home.ask("deadline"), ["The deadline is Friday"]);
     let refused = home.provider.correct(patch(Patch::Instruction("make it Sunday".into())));

@@ -108,6 +108,7 @@ fn forgetting_leaves_nothing() {
         text: format!("{} met {} here", secret[0], secret[2]),
         summary: Some(secret[4].to_owned()),
         metadata: Some(metadata),
+        ..RecordWrite::default()
     };
     home.put("other", "nothing special");
     home.write("op", vec![write.clone()], testing::scope());
@@ -117,7 +118,8 @@ fn forgetting_leaves_nothing() {
     home.ask("xylophonist");
     home.write("op2", vec![write], testing::scope());
     assert_eq!(home.ask("swordfish").len(), 1);
-    let forgotten = home.provider.forget(vec!["id".into(), "id".into(), "none".into()], testing::scope()).unwrap();
+    let forgotten =
+        home.provider.forget(testing::forget(vec!["id".into(), "id".into(), "none".into()], testing::scope())).unwrap();
     let effects: Vec<ForgetEffect> = forgotten.outcomes.iter().map(|outcome| outcome.effect).collect();
     assert_eq!(effects, [ForgetEffect::Hard, ForgetEffect::NotFound, ForgetEffect::NotFound]);
     for restart in [false, true] {
@@ -146,7 +148,7 @@ fn forgetting_leaves_no_trace_in_storage() {
     let before = without_stamps();
     home.put("id", "several new words");
     assert_ne!(without_stamps(), before);
-    home.provider.forget(vec!["id".to_owned()], testing::scope()).unwrap();
+    home.provider.forget(testing::forget(vec!["id".to_owned()], testing::scope())).unwrap();
     assert_eq!(without_stamps(), before, "not even a hash of a word stays");
 }
 

@@ -2,7 +2,6 @@
 
 use memhost_sdk::types::*;
 use memhost_sdk::{Provider, testing};
-use serde_json::json;
 
 use super::Home;
 
@@ -21,7 +20,7 @@ fn scoped(set: Set, value: Option<&str>) -> Scope {
 }
 
 fn write(id: &str, text: &str) -> RecordWrite {
-    RecordWrite { id: Some(id.to_owned()), text: text.to_owned(), summary: None, metadata: None }
+    RecordWrite { id: Some(id.to_owned()), text: text.to_owned(), ..RecordWrite::default() }
 }
 
 /// What each call says of the record `id` in a scope: found by query, list, get.
@@ -49,7 +48,7 @@ fn a_record_is_not_seen_from_another_partition() {
             assert_eq!(sees(&mut home, &scoped(set, Some("two"))), [false; 3], "{name}");
         }
         let foreign = scoped(set, Some("two"));
-        let forgotten = home.provider.forget(vec!["id".to_owned()], foreign.clone()).unwrap().outcomes;
+        let forgotten = home.provider.forget(testing::forget(vec!["id".to_owned()], foreign.clone())).unwrap().outcomes;
         assert_eq!(forgotten[0].effect, ForgetEffect::NotFound, "{name}");
         let overwrite = UpsertRequest {
             scope: foreign,
@@ -73,15 +72,6 @@ fn a_record_without_the_field_is_visible_to_all() {
         home.write("op", vec![write("id", "a zebra")], scoped(set, None));
         assert_eq!(sees(&mut home, &scoped(set, Some("any"))), [true; 3]);
     }
-}
-
-#[test]
-fn agents_may_share() {
-    let mut home = Home::with(&json!({"sharedAcrossAgents": true}));
-    home.write("op", vec![write("id", "a zebra")], scoped(FIELDS[0].1, Some("one")));
-    assert_eq!(sees(&mut home, &scoped(FIELDS[0].1, Some("two"))), [true; 3]);
-    home.write("op", vec![write("id", "a zebra")], scoped(FIELDS[1].1, Some("one")));
-    assert_eq!(sees(&mut home, &scoped(FIELDS[1].1, Some("two"))), [false; 3]);
 }
 
 #[test]

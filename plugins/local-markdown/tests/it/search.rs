@@ -60,11 +60,11 @@ fn summaries_metadata_and_dates_are_searched() {
         text: "Nothing telling".to_owned(),
         summary: Some("Roadmap review".to_owned()),
         metadata: Some(json!({"tags": ["infrastructure"], "count": 3}).to_string()),
+        ..RecordWrite::default()
     };
     home.write("op", vec![write], testing::scope());
     let hook = HookContext {
         hook_kind: HookKind::ManualCapture,
-        hook_id: "h".to_owned(),
         triggered_at: "2024-11-05T10:00:00Z".to_owned(),
         actor_agent_id: None,
         heartbeat_run_id: None,
@@ -116,8 +116,8 @@ fn a_filter_is_applied_before_the_best_are_chosen() {
     let write = |n: usize| RecordWrite {
         id: Some(format!("r{n}")),
         text: if n == 0 { "zebra among other things that are said here".into() } else { "zebra zebra".into() },
-        summary: None,
         metadata: Some(json!({"kind": if n == 0 { "rare" } else { "usual" }, "n": n}).to_string()),
+        ..RecordWrite::default()
     };
     for batch in 0..3 {
         home.write(&format!("{batch}"), (batch * 1_000..(batch + 1) * 1_000).map(write).collect(), testing::scope());

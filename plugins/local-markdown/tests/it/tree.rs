@@ -36,7 +36,7 @@ fn folders_and_files_are_listed_by_name() {
 fn folders_with_only_invisible_records_are_hidden() {
     let mut home = Home::new();
     let scope = |agent: &str| Scope { agent_id: Some(agent.to_owned()), ..testing::scope() };
-    let write = RecordWrite { id: None, text: "adas".to_owned(), summary: None, metadata: None };
+    let write = RecordWrite { text: "adas".to_owned(), ..RecordWrite::default() };
     home.write("op", vec![write], scope("ada"));
     assert_eq!(home.provider.list_children(String::new(), scope("ada"), None, 10).unwrap().nodes.len(), 1);
     assert!(home.provider.list_children(String::new(), scope("bob"), None, 10).unwrap().nodes.is_empty());

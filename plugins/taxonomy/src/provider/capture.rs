@@ -51,10 +51,10 @@ impl Taxonomy {
             metadata.insert("kind".to_owned(), only.kind.name().into());
         }
         let metadata = (!metadata.is_empty()).then(|| Value::Object(metadata).to_string());
-        let record = RecordWrite { id: None, text, summary: None, metadata };
+        let record = RecordWrite { text, metadata, ..RecordWrite::default() };
         let source = Source::from(&request.source);
-        let event = id::event(request);
-        self.write_all(&event, &request.scope, Some(&source), vec![record], "payload").map(CaptureResponse::from)
+        self.write_all(&request.operation_id, &request.scope, Some(&source), vec![record], "payload")
+            .map(CaptureResponse::from)
     }
 }
 

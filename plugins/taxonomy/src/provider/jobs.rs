@@ -56,6 +56,8 @@ pub(super) fn shown(job: &Job, company: &str) -> ExtractionJob {
     ExtractionJob {
         hook_kind: job.work.hook_kind.as_deref().map(hook_kind),
         source: (!company.is_empty()).then(|| job.work.source.shown(company)),
+        // The text of a job that has ended is deleted.
+        is_retryable: false,
         ..job.shown()
     }
 }
@@ -123,6 +125,17 @@ impl Extraction for Taxonomy {
         self.jobs.write(&mut batch, &job, None)?;
         batch.apply()?;
         Ok(shown(&job, ""))
+    }
+
+    /// Refuses: the text of a job that has ended is deleted.
+    fn retry_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
+        let job = self.jobs.jobs.get(&id)?;
+        match job.is_retryable() {
+            true => {
+                Err(Error::unsupported(format!("the text of `{id}` was deleted when it ended; send the capture again")))
+            }
+            false => Ok(shown(&job, "")),
+        }
     }
 }
 

@@ -30,7 +30,7 @@ impl Review for Taxonomy {
             .behind(None)
             .map(|held| &held.item)
             .filter(|item| item.status == Status::Pending)
-            .filter(|item| item.is_visible(&scope, self.config.share_user_memory))
+            .filter(|item| item.is_visible(&scope))
             .filter(|item| last.as_ref().is_none_or(|last| place(item) > *last))
             .collect();
         all.sort_by_key(|item| place(item));
@@ -52,8 +52,7 @@ impl Review for Taxonomy {
 
     fn decide(&mut self, id: RecordId, scope: Scope, decision: Decision) -> Result<Option<Snippet>, Error> {
         self.store.refresh()?;
-        let share = self.config.share_user_memory;
-        let Some(item) = self.store.get(&id).filter(|item| item.is_visible(&scope, share)).cloned() else {
+        let Some(item) = self.store.get(&id).filter(|item| item.is_visible(&scope)).cloned() else {
             return Err(Error::NotFound(format!("there is no record `{id}` in this scope")));
         };
         let decided = decide(&item, decision, now())?;

@@ -23,7 +23,7 @@ impl Taxonomy {
         let now = now();
         let fits = |held: &&Held| {
             held.item.counts(now)
-                && held.item.is_visible(&request.scope, self.config.share_user_memory)
+                && held.item.is_visible(&request.scope)
                 && filter.as_ref().is_none_or(|filter| matches(&held.item, filter))
         };
         let items: Vec<&Held> = self.store.behind(None).filter(fits).collect();
@@ -44,9 +44,7 @@ impl Taxonomy {
         for (kind, title) in
             [(Kind::Constraint, "Constraints"), (Kind::Preference, "Preferences"), (Kind::Profile, "Profile")]
         {
-            let is_one = |item: &&Item| {
-                item.kind == kind && item.counts(now) && item.is_visible(scope, self.config.share_user_memory)
-            };
+            let is_one = |item: &&Item| item.kind == kind && item.counts(now) && item.is_visible(scope);
             let mut all: Vec<&Item> = self.store.behind(None).map(|held| &held.item).filter(is_one).collect();
             all.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
             all.truncate(STATEMENTS);

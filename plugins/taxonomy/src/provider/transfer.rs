@@ -21,7 +21,7 @@ impl Transfer for Taxonomy {
         });
         let (mut lines, mut last) = (String::new(), last.transpose()?.map(str::to_owned));
         for held in self.store.behind(last.clone().as_deref()) {
-            if !held.item.is_visible(&scope, self.config.share_user_memory) {
+            if !held.item.is_visible(&scope) {
                 continue;
             }
             let line = serde_json::to_string(&held.item)
@@ -36,14 +36,15 @@ impl Transfer for Taxonomy {
         Ok(Chunk { lines, next_cursor: None })
     }
 
-    fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error> {
+    fn import_records(&mut self, request: ImportRequest) -> Result<ImportReport, Error> {
         self.store.refresh()?;
+        let ImportRequest { scope, lines, .. } = request;
         let (mut items, mut unchanged): (Vec<Item>, u32) = (Vec::new(), 0);
         for (number, line) in lines.lines().enumerate() {
             let wrong = |message: String| Error::invalid(&format!("lines.{number}"), message);
             let mut item: Item = serde_json::from_str(line)
                 .map_err(|error| wrong(format!("is not an item of taxonomy's export: {error}")))?;
-            if !item.is_visible(&scope, self.config.share_user_memory) {
+            if !item.is_visible(&scope) {
                 return Err(wrong(format!("`{}` is of another scope than the one that it is imported into", item.id)));
             }
             // Anybody can write such a line, so its content is judged again.
@@ -53,7 +54,7 @@ impl Transfer for Taxonomy {
             }
             match self.store.get(&item.id) {
                 Some(present) if *present == item => unchanged += 1,
-                Some(present) if !present.is_visible(&scope, self.config.share_user_memory) => {
+                Some(present) if !present.is_visible(&scope) => {
                     return Err(wrong(format!("`{}` is the id of a record that this scope may not see", item.id)));
                 }
                 _ => items.push(item),

@@ -41,17 +41,14 @@ fn a_repeated_capture_or_job_makes_no_second_item() {
     let mut request = home.residue("I prefer tea. My goal is to run a marathon.");
     request.hook = Some(HookContext {
         hook_kind: HookKind::PostRunCapture,
-        hook_id: "run-7".to_owned(),
         triggered_at: "2026-03-01T00:00:00Z".to_owned(),
         actor_agent_id: None,
         heartbeat_run_id: None,
     });
     let first = home.provider.capture(request.clone()).unwrap().jobs.remove(0);
-    let again =
-        home.provider.capture(CaptureRequest { operation_id: "another".to_owned(), ..request.clone() }).unwrap();
-    assert_eq!(again.jobs[0].provider_job_id, first.provider_job_id, "the same delivery of the same hook");
-    let mut other = request.clone();
-    other.hook.as_mut().unwrap().hook_kind = HookKind::IssueCommentCapture;
+    let again = home.provider.capture(request.clone()).unwrap();
+    assert_eq!(again.jobs[0].provider_job_id, first.provider_job_id, "the same event");
+    let other = CaptureRequest { operation_id: "another".to_owned(), ..request.clone() };
     assert_ne!(home.provider.capture(other).unwrap().jobs[0].provider_job_id, first.provider_job_id);
 
     let made = home.run(&first.provider_job_id);
@@ -68,7 +65,7 @@ fn a_job_that_ran_is_not_run_again_even_after_its_items_were_forgotten() {
     let mut home = Home::new();
     let job = home.queue("I prefer tea.");
     let ids = home.run(&job);
-    home.provider.forget(ids, testing::scope()).unwrap();
+    home.provider.forget(testing::forget(ids, testing::scope())).unwrap();
     home.run(&job);
     assert!(home.list().is_empty());
     assert_eq!(home.learn("I prefer tea.").len(), 1, "said anew, it is known anew");

@@ -33,7 +33,6 @@ fn a_date_counts_from_when_it_was_said() {
     let mut request = home.residue("Remember to call Ann tomorrow.");
     request.hook = Some(HookContext {
         hook_kind: HookKind::ManualCapture,
-        hook_id: "h".to_owned(),
         triggered_at: "2026-03-01T09:00:00Z".to_owned(),
         actor_agent_id: None,
         heartbeat_run_id: None,

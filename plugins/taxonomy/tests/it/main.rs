@@ -85,8 +85,8 @@ impl Home {
         let record = RecordWrite {
             id: id.map(str::to_owned),
             text: text.to_owned(),
-            summary: None,
             metadata: Some(metadata.to_string()),
+            ..RecordWrite::default()
         };
         let request = UpsertRequest { records: vec![record], ..testing::upsert(operation, &[]) };
         Ok(self.provider.upsert_records(request)?.records.remove(0))

@@ -48,7 +48,7 @@ fn metadata_and_summary_are_checked_too() {
 fn a_correction_with_raw_data_waits() {
     let mut home = Home::new();
     let id = home.put("Ann has an address", json!({})).unwrap();
-    let write = RecordWrite { id: None, text: "Ann: ann@example.org".into(), summary: None, metadata: None };
+    let write = RecordWrite { text: "Ann: ann@example.org".into(), ..RecordWrite::default() };
     let patch = Patch::Replacement(write);
     let request = CorrectRequest { operation_id: "c".into(), id: id.clone(), scope: testing::scope(), patch };
     home.provider.correct(request).unwrap();
@@ -116,7 +116,7 @@ proptest! {
         let mut home = Home::with(json!({"pii": if redact { "redact" } else { "pending" }}));
         home.learn(&captured.join(" "));
         home.put(&written, json!({"kind": "fact", "deep": [{"value": value}], "tags": [value]})).unwrap();
-        let record = RecordWrite { id: None, text: written.clone(), summary: Some(value.clone()), metadata: None };
+        let record = RecordWrite { text: written.clone(), summary: Some(value.clone()), ..RecordWrite::default() };
         home.provider.upsert_records(UpsertRequest { records: vec![record], ..testing::upsert("s", &[]) }).unwrap();
         home.provider.capture(testing::capture("c", &written)).ok();
         for round in 0..2 {
@@ -125,7 +125,7 @@ proptest! {
                 prop_assert!(!text.contains(&value), "round {}: {}", round, text);
             }
             for (item, how) in home.pending().into_iter().zip(&decided) {
-                let edited = RecordWrite { id: None, text: edit.clone(), summary: None, metadata: None };
+                let edited = RecordWrite { text: edit.clone(), ..RecordWrite::default() };
                 let decision = match how {
                     0 => Decision::Approve,
                     1 => Decision::Reject,

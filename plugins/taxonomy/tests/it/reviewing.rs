@@ -8,7 +8,7 @@ use super::{Home, metadata, refusal, texts};
 
 fn edit(text: &str, metadata: Option<serde_json::Value>) -> Decision {
     let metadata = metadata.map(|metadata| metadata.to_string());
-    Decision::Edit(RecordWrite { id: None, text: text.to_owned(), summary: None, metadata })
+    Decision::Edit(RecordWrite { text: text.to_owned(), metadata, ..RecordWrite::default() })
 }
 
 #[test]

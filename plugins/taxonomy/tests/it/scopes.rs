@@ -9,10 +9,9 @@ use super::{Home, refusal, texts};
 fn write(home: &mut Home, scope: &Scope, kind: &str, text: &str) -> String {
     let operation = home.operation();
     let record = RecordWrite {
-        id: None,
         text: text.to_owned(),
-        summary: None,
         metadata: Some(json!({"kind": kind}).to_string()),
+        ..RecordWrite::default()
     };
     let request = UpsertRequest { scope: scope.clone(), records: vec![record], ..testing::upsert(&operation, &[]) };
     home.provider.upsert_records(request).unwrap().records.remove(0)
@@ -52,12 +51,12 @@ fn the_contracts_partitions_hold_for_every_call() {
         let query = QueryRequest { scope: other.clone(), ..testing::query("parking") };
         assert!(home.provider.query(query).unwrap().snippets.is_empty());
         assert_eq!(home.provider.get_record(id.clone(), other.clone()).unwrap().snippet, None);
-        let record = RecordWrite { id: Some(id.clone()), text: "x".into(), summary: None, metadata: None };
+        let record = RecordWrite { id: Some(id.clone()), text: "x".into(), ..RecordWrite::default() };
         let request = UpsertRequest { scope: other.clone(), records: vec![record], ..testing::upsert("op", &[]) };
         assert_eq!(refusal(home.provider.upsert_records(request)).0, "records.0.id");
-        let forgotten = home.provider.forget(vec![id.clone()], other).unwrap();
+        let forgotten = home.provider.forget(testing::forget(vec![id.clone()], other)).unwrap();
         assert_eq!(forgotten.outcomes[0].effect, ForgetEffect::NotFound);
-        home.provider.forget(vec![id], own).unwrap();
+        home.provider.forget(testing::forget(vec![id], own)).unwrap();
     }
 }
 
@@ -74,20 +73,6 @@ fn project_memory_follows_the_project_and_user_memory_does_not() {
         seen(&mut home, &project("q")),
         ["constraint", "fact", "goal", "hypothesis", "preference", "profile", "todo"]
     );
-}
-
-#[test]
-fn user_memory_follows_its_subject_if_configured() {
-    let subject = |agent: &str, subject: &str| Scope { subject_id: Some(subject.to_owned()), ..of(agent) };
-    for (shared, count) in [(false, 0), (true, 1)] {
-        let mut home = Home::with(json!({"shareUserMemory": shared}));
-        write(&mut home, &subject("ada", "jerry"), "preference", "tea");
-        write(&mut home, &subject("ada", "jerry"), "fact", "of ada's session");
-        write(&mut home, &of("ada"), "preference", "of ada alone");
-        assert_eq!(seen(&mut home, &subject("bob", "jerry")).len(), count);
-        assert!(seen(&mut home, &subject("bob", "tom")).is_empty());
-        assert!(seen(&mut home, &of("bob")).len() == count);
-    }
 }
 
 #[test]

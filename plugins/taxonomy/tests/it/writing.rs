@@ -63,10 +63,9 @@ fn unreadable_records_are_refused_and_nothing_is_written() {
         [("kind", json!("opinion")), ("confidence", json!(1.5)), ("tags", json!("x")), ("expiresAt", json!("soon"))]
     {
         let bad = RecordWrite {
-            id: None,
             text: "b".into(),
-            summary: None,
             metadata: Some(json!({member: value}).to_string()),
+            ..RecordWrite::default()
         };
         let good = RecordWrite { metadata: None, text: "a".into(), ..bad.clone() };
         let request = UpsertRequest { records: vec![good, bad], ..testing::upsert("op", &[]) };
@@ -96,12 +95,12 @@ fn a_forgotten_record_is_gone_with_its_uses() {
     home.ask("matter");
     let effects =
         |response: ForgetResponse| response.outcomes.into_iter().map(|outcome| outcome.effect).collect::<Vec<_>>();
-    let twice = home.provider.forget(vec![id.clone(), id.clone()], testing::scope()).unwrap();
+    let twice = home.provider.forget(testing::forget(vec![id.clone(), id.clone()], testing::scope())).unwrap();
     assert_eq!(effects(twice), [ForgetEffect::Hard, ForgetEffect::NotFound]);
     home.restart();
     assert!(home.get(&id).is_none() && home.list().is_empty() && home.ask("matter").is_empty());
     let waiting = home.put("mail ann@example.org", json!({})).unwrap();
-    home.provider.forget(vec![waiting], testing::scope()).unwrap();
+    home.provider.forget(testing::forget(vec![waiting], testing::scope())).unwrap();
     assert!(home.pending().is_empty(), "what waits can be forgotten as well");
 }
 
@@ -109,7 +108,7 @@ fn a_forgotten_record_is_gone_with_its_uses() {
 fn a_correction_replaces_the_text_and_keeps_the_kind() {
     let mut home = Home::new();
     let id = home.put("The demo is on Monday", json!({"kind": "fact", "room": 4})).unwrap();
-    let write = RecordWrite { id: None, text: "The demo is on Tuesday".into(), summary: None, metadata: None };
+    let write = RecordWrite { text: "The demo is on Tuesday".into(), ..RecordWrite::default() };
     let request = |patch| CorrectRequest { operation_id: "c".into(), id: id.clone(), scope: testing::scope(), patch };
     home.provider.correct(request(Patch::Replacement(write))).unwrap();
     let item = home.get(&id).unwrap();

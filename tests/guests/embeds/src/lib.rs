@@ -45,8 +45,8 @@ impl Provider for Embeds {
     fn get_record(&mut self, _: RecordId, _: Scope) -> Result<GetResponse, Error> {
         Ok(GetResponse::default())
     }
-    fn forget(&mut self, ids: Vec<RecordId>, _: Scope) -> Result<ForgetResponse, Error> {
-        Ok(ForgetResponse::all(ids, ForgetEffect::NotFound))
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
+        Ok(ForgetResponse::all(request.ids, ForgetEffect::NotFound))
     }
 }
 

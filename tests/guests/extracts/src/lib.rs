@@ -93,6 +93,7 @@ fn shown(id: &str, status: &str) -> ExtractionJob {
         hook_kind: None,
         source: None,
         error: (status == "failed").then(|| "the material makes no sense".to_owned()),
+        is_retryable: matches!(status, "failed" | "cancelled"),
         submitted_at: None,
         started_at: None,
         finished_at: None,
@@ -246,9 +247,9 @@ impl Provider for Extracts {
         Ok(record.map(|record| snippet((id, record))).into())
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, _: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
         let mut outcomes = Vec::new();
-        for id in ids {
+        for id in request.ids {
             let effect = match self.records.get(&id)? {
                 Some(_) => ForgetEffect::Hard,
                 None => ForgetEffect::NotFound,
@@ -325,6 +326,18 @@ impl Extraction for Extracts {
             self.jobs.put(&id, &Job { status: "cancelled".to_owned(), ..job })?;
         }
         Ok(shown(&id, "cancelled"))
+    }
+
+    /// The next run counts on from the ones before: a job that fails `N` times succeeds when it is tried often enough.
+    fn retry_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
+        let Some(mut job) = self.jobs.get(&id)? else {
+            return Err(Error::NotFound(format!("there is no job {id}")));
+        };
+        if matches!(job.status.as_str(), "failed" | "cancelled") {
+            job.status = "queued".to_owned();
+            self.jobs.put(&id, &job)?;
+        }
+        Ok(shown(&id, &job.status))
     }
 }
 

@@ -37,8 +37,8 @@ pub trait Guest: 'static {
         reference.get_record(id, scope)
     }
     /// As [`Reference`].
-    fn forget(reference: &mut Reference, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
-        reference.forget(ids, scope)
+    fn forget(reference: &mut Reference, request: ForgetRequest) -> Result<ForgetResponse, Error> {
+        reference.forget(request)
     }
 }
 
@@ -82,7 +82,7 @@ impl<G: Guest> Provider for Wrapped<G> {
     fn get_record(&mut self, id: RecordId, scope: Scope) -> Result<GetResponse, Error> {
         G::get_record(&mut self.0, id, scope)
     }
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
-        G::forget(&mut self.0, ids, scope)
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
+        G::forget(&mut self.0, request)
     }
 }

@@ -77,7 +77,7 @@ impl Transfer for Reference {
         Ok(Chunk { lines, next_cursor: None })
     }
 
-    fn import_records(&mut self, scope: Scope, lines: String) -> Result<ImportReport, Error> {
+    fn import_records(&mut self, ImportRequest { scope, lines, .. }: ImportRequest) -> Result<ImportReport, Error> {
         let (mut batch, mut report) = (Batch::new(), ImportReport { imported: 0, unchanged: 0 });
         for (number, line) in lines.lines().enumerate() {
             let wrong = |message: String| Error::invalid(&format!("lines.{number}"), message);

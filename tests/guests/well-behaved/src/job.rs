@@ -15,12 +15,12 @@ pub(crate) struct Job {
     pub(crate) state: State,
 }
 
-/// The captured record is stored here only while the job waits, so that a forgotten record leaves nothing behind.
+/// The captured record is stored here only while the job waits or may be tried again, so that a forgotten record leaves nothing behind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum State {
     Queued(Box<Record>),
     Succeeded(Vec<RecordId>),
-    Cancelled,
+    Cancelled(Box<Record>),
 }
 
 impl Job {
@@ -28,7 +28,7 @@ impl Job {
         let (status, record_count) = match &self.state {
             State::Queued(_) => (JobStatus::Queued, None),
             State::Succeeded(records) => (JobStatus::Succeeded, u32::try_from(records.len()).ok()),
-            State::Cancelled => (JobStatus::Cancelled, None),
+            State::Cancelled(_) => (JobStatus::Cancelled, None),
         };
         ExtractionJob {
             provider_job_id: id,
@@ -37,6 +37,7 @@ impl Job {
             source: self.source.map(|source| source.0),
             record_count,
             error: None,
+            is_retryable: status == JobStatus::Cancelled,
             submitted_at: Some(self.submitted_at),
             started_at: if status == JobStatus::Succeeded { self.finished_at.clone() } else { None },
             finished_at: self.finished_at,

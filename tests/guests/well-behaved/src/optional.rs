@@ -134,9 +134,19 @@ impl Extraction for Reference {
 
     fn cancel_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error> {
         let mut job = self.job(&provider_job_id)?;
-        if matches!(job.state, State::Queued(_)) {
-            job.state = State::Cancelled;
+        if let State::Queued(draft) = job.state {
+            job.state = State::Cancelled(draft);
             job.finished_at = Some(now());
+            self.jobs.put(&provider_job_id, &job)?;
+        }
+        Ok(job.shown(provider_job_id))
+    }
+
+    fn retry_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error> {
+        let mut job = self.job(&provider_job_id)?;
+        if let State::Cancelled(draft) = job.state {
+            job.state = State::Queued(draft);
+            job.finished_at = None;
             self.jobs.put(&provider_job_id, &job)?;
         }
         Ok(job.shown(provider_job_id))

@@ -66,6 +66,8 @@ pub(crate) struct Record {
     pub(crate) source: Option<Source>,
     pub(crate) created_at: String,
     pub(crate) updated_at: String,
+    #[serde(default)]
+    pub(crate) expires_at: Option<String>,
 }
 
 impl Record {
@@ -82,6 +84,7 @@ impl Record {
             source: Some(Source(request.source)),
             created_at: request.hook.map_or_else(|| now.clone(), |hook| hook.triggered_at),
             updated_at: now,
+            expires_at: None,
         })
     }
 
@@ -95,6 +98,8 @@ impl Record {
             metadata: self.metadata,
             created_at: Some(self.created_at),
             updated_at: Some(self.updated_at),
+            expires_at: self.expires_at,
+            scope: None,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::record::{Filter, Partition, Record, Source, Standing, name, now};
 pub struct Reference {
     pub(crate) records: Collection<Record>,
     pub(crate) jobs: Collection<Job>,
-    /// The answers to operations and hooks.
+    /// The answers to operations.
     pub(crate) answered: Collection<Answered>,
 }
 
@@ -107,21 +107,17 @@ impl Provider for Reference {
 
     fn capture(&mut self, request: CaptureRequest) -> Result<CaptureResponse, Error> {
         let operation = operation_key(&request.operation_id);
-        let hook = request.hook.as_ref().map(|hook| format!("hook {}", hook.hook_id));
-        let keys: Vec<&String> = hook.iter().chain([&operation]).collect();
-        for key in &keys {
-            if let Some(answered) = self.answered.get(key)? {
-                return self.repeated(answered);
-            }
+        if let Some(answered) = self.answered.get(&operation)? {
+            return self.repeated(answered);
         }
         let mut batch = Batch::new();
         let mut answered = Answered::default();
         if request.mode == CaptureMode::CaptureRecord {
-            let id = name('r', &[keys[0]]);
+            let id = name('r', &[&operation]);
             batch.put(&self.records, &id, &Record::captured(request)?)?;
             answered.records.push(id);
         } else {
-            let id = name('j', &[keys[0]]);
+            let id = name('j', &[&operation]);
             let job = Job {
                 partition: Partition::of(&request.scope),
                 hook: request.hook.as_ref().map(|hook| Hook(hook.hook_kind.clone())),
@@ -133,9 +129,7 @@ impl Provider for Reference {
             batch.put(&self.jobs, &id, &job)?;
             answered.job = Some(id);
         }
-        for key in keys {
-            batch.put(&self.answered, key, &answered)?;
-        }
+        batch.put(&self.answered, &operation, &answered)?;
         batch.apply()?;
         self.repeated(answered)
     }
@@ -158,9 +152,10 @@ impl Provider for Reference {
                 text: write.text,
                 summary: write.summary,
                 metadata: write.metadata,
-                source: request.source.clone().map(Source),
-                created_at: old.map_or_else(|| now.clone(), |old| old.created_at),
+                source: write.source.or_else(|| request.source.clone()).map(Source),
+                created_at: write.created_at.or(old.map(|old| old.created_at)).unwrap_or_else(|| now.clone()),
                 updated_at: now.clone(),
+                expires_at: write.expires_at,
             };
             batch.put(&self.records, &id, &record)?;
             ids.push(id);
@@ -199,7 +194,7 @@ impl Provider for Reference {
         Ok(found.map(|record| record.snippet(id, Score::None)).into())
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, scope: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, ForgetRequest { ids, scope, .. }: ForgetRequest) -> Result<ForgetResponse, Error> {
         let (mut batch, mut outcomes) = (Batch::new(), Vec::<ForgetOutcome>::new());
         for id in ids {
             let again = outcomes.iter().any(|outcome| outcome.id == id);

@@ -103,12 +103,14 @@ impl Transfer for Wrong {
         Ok(chunk)
     }
 
-    fn import_records(&mut self, scope: Scope, mut lines: String) -> Result<ImportReport, Error> {
+    fn import_records(&mut self, request: ImportRequest) -> Result<ImportReport, Error> {
+        let ImportRequest { operation_id, scope, mut lines } = request;
+        let of = |lines| ImportRequest { operation_id: operation_id.clone(), scope: scope.clone(), lines };
         if self.is("TRF-11") {
             let own = scope.agent_id.clone();
             lines = changed(&lines, |line| line["record"]["partition"]["agent"] = json!(own));
         }
-        match self.reference.import_records(scope.clone(), lines.clone()) {
+        match self.reference.import_records(of(lines.clone())) {
             Ok(report) if self.is("TRF-08") => {
                 Ok(ImportReport { imported: report.imported + report.unchanged, unchanged: 0 })
             }
@@ -117,7 +119,7 @@ impl Transfer for Wrong {
                     // One line after the other, until one fails.
                     "TRF-09" => {
                         for line in lines.lines() {
-                            let _ = self.reference.import_records(scope.clone(), format!("{line}\n"));
+                            let _ = self.reference.import_records(of(format!("{line}\n")));
                         }
                     }
                     "TRF-10" => invalid.field = Some("lines".to_owned()),

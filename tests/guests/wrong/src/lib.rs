@@ -1,5 +1,5 @@
 //! `wrong` keeps every rule of the conformance suite except one: by its configuration,
-//! `{"break": "CAP-03"}`, or by a mark in its own bytes where there is no configuration, as in `describe`. Without
+//! `{"break": "CAP-10"}`, or by a mark in its own bytes where there is no configuration, as in `describe`. Without
 //! either it breaks none.
 
 mod holding;
@@ -52,7 +52,7 @@ fn everywhere(scope: Scope) -> Scope {
 }
 
 fn write(text: &str) -> RecordWrite {
-    RecordWrite { id: None, text: text.to_owned(), summary: None, metadata: None }
+    RecordWrite { text: text.to_owned(), ..RecordWrite::default() }
 }
 
 impl Wrong {
@@ -73,7 +73,8 @@ impl Wrong {
 
     fn forget_all(&mut self, scope: &Scope) -> Result<(), Error> {
         let ids = self.everything(scope)?.into_iter().map(|snippet| snippet.id).collect();
-        self.reference.forget(ids, scope.clone()).map(drop)
+        let (operation_id, scope) = (self.fresh(), scope.clone());
+        self.reference.forget(ForgetRequest { operation_id, scope, ids }).map(drop)
     }
 
     /// Writes a record that the caller did not ask for.
@@ -142,9 +143,9 @@ impl Provider for Wrong {
         let is_record = request.mode == CaptureMode::CaptureRecord;
         match (self.breaks.as_str(), &mut request.hook) {
             ("CAP-02", _) => request.operation_id = fresh,
-            ("CAP-03", Some(hook)) => hook.hook_id = fresh,
-            ("EXT-06", Some(hook)) if !is_record => hook.hook_id = fresh,
-            ("RST-03", Some(hook)) => hook.hook_id = format!("{}-{:x}", hook.hook_id, self.nonce),
+            ("CAP-10", Some(hook)) => request.operation_id = hook.triggered_at.clone(),
+            ("EXT-06", _) if !is_record => request.operation_id = fresh,
+            ("RST-03", _) => request.operation_id = format!("{}-{:x}", request.operation_id, self.nonce),
             ("CAP-04", _) if is_record => request.payload.text = Some("Something was captured".to_owned()),
             ("CAP-06", Some(hook)) => {
                 if self.marks.get("latest")?.is_some_and(|latest| latest > hook.triggered_at) {
@@ -185,6 +186,7 @@ impl Provider for Wrong {
             "UPS-06" => request.records.iter_mut().for_each(|record| record.text = record.text.trim().to_owned()),
             "UPS-07" => request.records.iter_mut().for_each(|record| record.metadata = None),
             "UPS-08" => request.source = None,
+            "UPS-10" => request.records.iter_mut().for_each(|record| record.source = None),
             "UPS-09" => request.records.iter_mut().for_each(|record| record.text.truncate(1_000)),
             _ => {}
         }
@@ -220,7 +222,8 @@ impl Provider for Wrong {
         self.got(id, scope)
     }
 
-    fn forget(&mut self, ids: Vec<RecordId>, mut scope: Scope) -> Result<ForgetResponse, Error> {
+    fn forget(&mut self, request: ForgetRequest) -> Result<ForgetResponse, Error> {
+        let ForgetRequest { operation_id, mut scope, ids } = request;
         if self.is("FGT-05") {
             scope = everywhere(scope);
         }
@@ -238,7 +241,7 @@ impl Provider for Wrong {
                 self.marks.put(&snippet.id, &snippet.text)?;
             }
         }
-        let mut answer = self.reference.forget(ids, scope.clone())?;
+        let mut answer = self.reference.forget(ForgetRequest { operation_id, scope: scope.clone(), ids })?;
         for outcome in &mut answer.outcomes {
             let is_there = outcome.effect != ForgetEffect::NotFound;
             match self.breaks.as_str() {

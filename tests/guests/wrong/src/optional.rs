@@ -19,7 +19,8 @@ impl Correction for Wrong {
             }
             ("COR-04", Patch::Replacement(record)) if record.id.is_some() => {
                 let new = self.add(&scope, record.clone())?;
-                self.reference.forget(vec![old.clone()], scope)?;
+                let (operation_id, ids) = (self.fresh(), vec![old.clone()]);
+                self.reference.forget(ForgetRequest { operation_id, scope, ids })?;
                 return answered(new, Some(old));
             }
             ("COR-06", _) => request.scope = everywhere(scope),
@@ -89,6 +90,14 @@ impl Extraction for Wrong {
             job.status = JobStatus::Cancelled;
         }
         Ok(job)
+    }
+
+    fn retry_job(&mut self, provider_job_id: String) -> Result<ExtractionJob, Error> {
+        let job = self.reference.get_job(provider_job_id.clone())?;
+        match job.filter(|_| self.is("EXT-08")) {
+            Some(job) => Ok(job),
+            None => self.reference.retry_job(provider_job_id),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{Wrong, everywhere, write};
 
 impl Wrong {
     pub(crate) fn asked(&mut self, mut request: QueryRequest) -> Result<ContextBundle, Error> {
-        let scope = request.scope.clone();
+        let (scope, mut hidden) = (request.scope.clone(), HashSet::<RecordId>::new());
         match self.breaks.as_str() {
             "QRY-03" => request.top_k = 1_000,
             "QRY-04" => request.metadata_filter = None,
@@ -20,9 +20,15 @@ impl Wrong {
             "PAR-01" => request.scope.agent_id = None,
             "PAR-02" => request.scope.subject_id = None,
             "PAR-03" => request.scope.namespace = None,
+            "PAR-06" if scope.agent_id.is_some() => {
+                let everybodys = Scope { agent_id: Some("nobody".to_owned()), ..scope.clone() };
+                let everybodys = self.everything(&everybodys)?;
+                hidden = everybodys.into_iter().map(|snippet| snippet.id).collect();
+            }
             _ => {}
         }
         let mut found = self.reference.query(request)?.snippets;
+        found.retain(|snippet| !hidden.contains(&snippet.id));
         match self.breaks.as_str() {
             "QRY-01" => {
                 let last = self.marks.get("last")?;

@@ -46,7 +46,8 @@ fn half_body(host: &Host, _: u64) -> Result<(), String> {
 }
 
 fn streams(host: &Host, _: u64) -> Result<(), String> {
-    let head = "GET /control/v1/companies/evil/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer mh_operator_of_the_attacked_host\r\n\r\n";
+    let head = "GET /control/v1/companies/evil/stream HTTP/1.1\r\nhost: x\r\n\
+                authorization: Bearer mh_operator_of_the_attacked_host\r\n\r\n";
     hold(host, head.as_bytes())
 }
 

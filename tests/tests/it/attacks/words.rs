@@ -68,10 +68,19 @@ fn mcp(host: &Host, round: u64) -> Result<(), String> {
         call("resources/read", json!({"uri": "file:///etc/passwd"})).to_string(),
         call("resources/read", json!({"uri": format!("memory://{}", "a/".repeat(100_000))})).to_string(),
         call("resources/list", json!({"cursor": "A".repeat(1_000_000)})).to_string(),
-        call("tools/call", json!({"name": "memory.search", "arguments": {"query": "fact", "company": "neighbour"}})).to_string(),
+        call("tools/call", json!({"name": "memory.search", "arguments": {"query": "fact", "company": "neighbour"}}))
+            .to_string(),
         call("tools/call", json!({"name": "memory.note", "arguments": {"text": "x".repeat(5 << 20)}})).to_string(),
         call("tools/call", json!({"name": "\u{1b}[2J", "arguments": {}})).to_string(),
-        call("initialize", json!({"protocolVersion": "x".repeat(1 << 20), "capabilities": {}, "clientInfo": {"name": "\u{1b}]0;x\u{7}", "version": "\n"}})).to_string(),
+        call(
+            "initialize",
+            json!({
+                "protocolVersion": "x".repeat(1 << 20),
+                "capabilities": {},
+                "clientInfo": {"name": "\u{1b}]0;x\u{7}", "version": "\n"}
+            }),
+        )
+        .to_string(),
         format!(r#"{{"jsonrpc":"2.0","id":{deep},"method":"tools/list"}}"#),
         format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "i".repeat(1 << 20)),
         r#"{"jsonrpc":"2.0","id":1e400,"method":"ping"}"#.to_owned(),

@@ -16,7 +16,7 @@ use crate::plugin::trial::{self, Trial};
 use crate::session::Session;
 use crate::{Backend, CliError};
 use memhost_core::restore_backup;
-use memhost_files::{Copied, Directory, private};
+use memhost_files::{Copied, Directory, durable};
 use memhost_types::Pages;
 
 /// The most records that are copied from a running host.
@@ -153,7 +153,7 @@ fn copy_stopped(data_dir: &Path, copies: &[PathBuf]) -> Result<(), CliError> {
 /// Copies all but the lock, which belongs to whoever has the original open.
 fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
     let (from, parent) = (Directory::open(from)?, to.parent().unwrap_or(Path::new(".")));
-    private::make_directory(parent)?;
+    durable::create_directory(parent, 0o700)?;
     let name = to.file_name().and_then(OsStr::to_str).unwrap_or("data");
     let parent = Directory::open(parent)?;
     from.copy_changed(name, &parent, &Copied::default(), &mut Copied::default())?;

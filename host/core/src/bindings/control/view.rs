@@ -161,6 +161,18 @@ impl Service {
             ));
         }
         view.warnings.extend(self.waiting_warning(&binding));
+        // That of the build that serves, or would.
+        let serves =
+            view.serving.as_ref().and_then(|serving| builds.iter().find(|build| build.digest() == serving.digest));
+        if let Some(build) = serves.or(choice.plugin.as_ref()) {
+            let missing = binding.grants.missing(&build.component.description().permissions);
+            view.warnings.extend(missing.map(|request| {
+                format!(
+                    "the provider needs {}, which is not granted; `memhost binding grant {key}` decides",
+                    request.permission
+                )
+            }));
+        }
         for (target, target_key) in self.bindings.targets(company) {
             match target {
                 _ if target_key != *key => {}
@@ -226,6 +238,20 @@ impl Service {
         let resolution = self.bindings.resolve(company, agent, named)?;
         let binding = self.binding(company, &resolution.binding.key).await?;
         Ok(ResolvedView { binding, why: resolution.why, steps: self.bindings.explain(company, agent, named) })
+    }
+}
+
+impl BindingView {
+    /// What is wrong with the binding, a sentence each: what hinders its calls comes first.
+    pub(crate) fn troubles(&self) -> impl Iterator<Item = String> {
+        let breaker = match self.breaker {
+            BreakerState::Closed => None,
+            BreakerState::Open { .. } => Some("its circuit is open: the provider keeps failing".to_owned()),
+            BreakerState::HalfOpen => Some("its circuit is half open: the provider is being tried".to_owned()),
+        };
+        let rejected = self.rejected_versions.iter().map(|kept| format!("version {} was rejected", kept.version));
+        let waiting = self.waiting.iter().map(|kept| format!("version {} waits for a grant", kept.build.version));
+        breaker.into_iter().chain(self.warnings.iter().cloned()).chain(rejected).chain(waiting)
     }
 }
 

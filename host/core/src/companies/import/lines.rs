@@ -12,7 +12,7 @@ use crate::error::ServiceError;
 use memhost_store::{self as store, Change, Table, Transacted};
 use memhost_types::{
     Binding, BindingId, BindingKey, CompanyId, DeliveryStatus, FieldError, Operation, RecordHandle, Scope, Snippet,
-    limits,
+    limits, plain_syntax,
 };
 
 /// Bytes that are written between two waits for the disk.
@@ -79,9 +79,10 @@ impl<'a> Importing<'a> {
             true => tokio::task::spawn_blocking(move || row::line(&text)).await.map_err(ServiceError::host)?,
             false => row::line(&text),
         };
-        let line = line.map_err(|message| self.wrong(&message))?;
+        let line =
+            line.map_err(|message| self.wrong(&format!("is no line of an export: {}", plain_syntax(&message))))?;
         if !matches!(line, Line::Own { .. }) {
-            self.hand_over().await?;
+            self.hand_over(true).await?;
         }
         if self.ended {
             return Err(self.wrong("stands behind the end"));
@@ -301,8 +302,9 @@ impl<'a> Importing<'a> {
     async fn own(&mut self, binding_key: BindingKey, line: &str) -> Result<(), ServiceError> {
         let (key, lines) = &self.collected;
         let is_full = lines.len() + line.len() >= limits::MAX_TRANSFER_BYTES;
-        if is_full || key.as_ref().is_some_and(|key| *key != binding_key) {
-            self.hand_over().await?;
+        let is_another = key.as_ref().is_some_and(|key| *key != binding_key);
+        if is_full || is_another {
+            self.hand_over(is_another).await?;
         }
         let (key, lines) = &mut self.collected;
         *key = Some(binding_key);
@@ -311,13 +313,14 @@ impl<'a> Importing<'a> {
         Ok(())
     }
 
-    async fn hand_over(&mut self) -> Result<(), ServiceError> {
+    /// Gives the collected lines to their provider. `is_last`: another binding's follow, or none.
+    async fn hand_over(&mut self, is_last: bool) -> Result<(), ServiceError> {
         let (Some(key), lines) = std::mem::take(&mut self.collected) else { return Ok(()) };
         let binding = self.binding(&key)?;
         if binding.requested.is_some() {
             return self.wait(&binding, &Waiting::Own(lines)).await;
         }
-        let taken = self.service.import_lines(Scope::company(self.company.clone()), &key, lines).await?;
+        let taken = self.service.import_lines(Scope::company(self.company.clone()), &key, lines, is_last).await?;
         self.done.records += u64::from(taken);
         Ok(())
     }

@@ -139,7 +139,7 @@ impl Row {
     fn check(&self) -> Result<(), String> {
         let say = |error: memhost_types::FieldError| error.to_string();
         match self {
-            Self::Retention(row) if row.has_zero() => Err("has the retention 0".to_owned()),
+            Self::Retention(row) if row.zero().is_some() => Err("has the retention 0".to_owned()),
             Self::Binding(row) => {
                 if row.revision == 0 || row.revision > MOST_COUNT {
                     return Err(format!("has the revision {}", row.revision));

@@ -55,7 +55,7 @@ fn make(path: &Path) -> Result<(), VaultError> {
     let mut key = [0; KEY];
     getrandom::fill(&mut key).map_err(VaultError::Random)?;
     let text: String = key.iter().map(|byte| format!("{byte:02x}")).chain(["\n".to_owned()]).collect();
-    let made = memhost_durable::write_new(path, text.as_bytes(), 0o600);
+    let made = memhost_files::durable::write_new(path, text.as_bytes(), 0o600);
     match made {
         // Another process made it first; its key is used.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),

@@ -96,7 +96,7 @@ impl Opened {
             provider_key: None,
             provider_version: None,
             scope: scope.clone(),
-            source: caller.via().map(|via| by_hand(scope, via)),
+            source: caller.via().map(|via| by_hand(caller, scope, via)),
             hook: None,
             started_at: now,
             finished_at: None,
@@ -117,10 +117,12 @@ impl Opened {
         Ok(Self(Record {
             recorder: Arc::clone(recorder),
             token: (!caller.is_host()).then(|| caller.key().to_owned()),
+            is_systems: *caller == Caller::system(),
+            attribution: None,
             operation: Arc::new(operation),
             started,
             stage: Stage::Open,
-            embedded: Vec::new(),
+            metered: Vec::new(),
             beside: Vec::new(),
             has_new_jobs: false,
             locks: Vec::new(),
@@ -128,7 +130,8 @@ impl Opened {
     }
 
     /// Writes the intent of a write, durably, in one step with `beside`. A read leaves none.
-    pub(crate) async fn write_intent(mut self, beside: Vec<TableWrite>) -> Result<Intended, ServiceError> {
+    pub(crate) async fn write_intent(mut self, mut beside: Vec<TableWrite>) -> Result<Intended, ServiceError> {
+        beside.extend(self.0.forgetting()?);
         let Record { recorder, operation, .. } = &self.0;
         if !operation.kind.is_write() {
             return Ok(Intended(self.0));
@@ -169,6 +172,13 @@ impl Ending {
     pub(crate) async fn complete<R>(self, ended: Ended<R>, beside: Vec<TableWrite>) -> Concluded<R> {
         let mut record = self.0;
         record.beside.extend(beside);
+        // Where no provider was asked, nothing was removed.
+        if record.stage != Stage::Open {
+            match record.forgetting() {
+                Ok(row) => record.beside.extend(row),
+                Err(error) => tracing::error!(%error, "it could not be noted that something was removed"),
+            }
+        }
         let may_be_done = record.stage != Stage::Open;
         let latency = u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         record.change().latency_us = Some(latency);
@@ -238,8 +248,9 @@ impl Ending {
 }
 
 /// The provenance of what a person asked for with a client: it comes from no event.
-fn by_hand(scope: &Scope, via: &str) -> SourceRef {
+fn by_hand(caller: &Caller, scope: &Scope, via: &str) -> SourceRef {
     SourceRef {
+        asserted_by: Some(caller.principal().to_owned()),
         issue_id: scope.issue_id.clone(),
         run_id: scope.run_id.clone(),
         external_ref: Some(via.to_owned()),

@@ -56,7 +56,7 @@ impl SigningKey {
             "{UNTRUSTED}memhost signing key {id}, NOT ENCRYPTED: keep this file secret\n{}\n",
             STANDARD.encode(bytes)
         );
-        memhost_durable::write_new(path, text.as_bytes(), 0o600).map_err(|source| match source.kind() {
+        memhost_files::durable::write_new(path, text.as_bytes(), 0o600).map_err(|source| match source.kind() {
             std::io::ErrorKind::AlreadyExists => SignatureError::Exists { path: path.to_owned() },
             _ => io("writing", path, source),
         })

@@ -28,7 +28,7 @@ impl ServingBindings {
     pub(crate) async fn quota(&self, binding: &Binding, bytes: u64) -> Result<Arc<DirectoryQuota>, Refusal> {
         let (path, files) = (self.directory(binding), binding.limits.directory_files);
         let measured = tokio::task::spawn_blocking(move || {
-            memhost_durable::create_directory(&path, 0o700)?;
+            memhost_files::durable::create_directory(&path, 0o700)?;
             memhost_files::private::tighten(&path)?;
             Ok::<_, std::io::Error>(DirectoryQuota::new(&path, bytes, files))
         });
@@ -49,7 +49,7 @@ impl ServingBindings {
         let removed = tokio::task::spawn_blocking(move || {
             remove_tree(&path)?;
             // What was removed must not come back after a power failure.
-            path.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_durable::sync_directory)
+            path.parent().filter(|parent| parent.exists()).map_or(Ok(()), memhost_files::durable::sync_directory)
         });
         removed.await.map_err(Refusal::host)?.map_err(Refusal::host)
     }

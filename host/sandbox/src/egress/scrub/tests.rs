@@ -110,7 +110,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn what_is_found_is_what_trying_finds(values in prop::collection::vec(VALUE, 1..4), text in TEXT, picks in prop::collection::vec(0..3_usize, 0..3)) {
+    fn what_is_found_is_what_trying_finds(
+        values in prop::collection::vec(VALUE, 1..4),
+        text in TEXT,
+        picks in prop::collection::vec(0..3_usize, 0..3),
+    ) {
         let more: String = picks.iter().filter_map(|pick| values.get(*pick)).map(String::as_str).collect();
         let json = serde_json::to_string(&more).unwrap();
         let text = format!("{text}{more}{json}{}", STANDARD.encode(&more));
@@ -118,7 +122,11 @@ proptest! {
     }
 
     #[test]
-    fn with_every_letter_nothing_is_missed(values in prop::collection::vec(r#"[a+ 4%"]{4,7}"#, 1..3), text in r#"(a|4|"| |\+|%61|%20|%2B|%25|%22|\\"){0,40}"#, picks in prop::collection::vec(0..3_usize, 0..3)) {
+    fn with_every_letter_nothing_is_missed(
+        values in prop::collection::vec(r#"[a+ 4%"]{4,7}"#, 1..3),
+        text in r#"(a|4|"| |\+|%61|%20|%2B|%25|%22|\\"){0,40}"#,
+        picks in prop::collection::vec(0..3_usize, 0..3),
+    ) {
         // An encoder that leaves `%` alone, where it reads like an escape, and escapes other bytes is not known, and not
         // looked for. What follows the value may be digits.
         let has_escape = |value: &str| {

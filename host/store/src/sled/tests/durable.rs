@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -15,6 +16,8 @@ struct Seam {
     fails_at: Mutex<Option<DiskStep>>,
     /// 0 asks the system.
     free: AtomicU64,
+    /// How long the disk takes.
+    slow_ms: AtomicU64,
 }
 
 impl DiskSeam for Seam {
@@ -24,6 +27,9 @@ impl DiskSeam for Seam {
 
     fn step(&self, step: DiskStep) -> io::Result<()> {
         self.steps.lock().push(step);
+        if step == DiskStep::Sync {
+            std::thread::sleep(Duration::from_millis(self.slow_ms.load(Ordering::SeqCst)));
+        }
         match *self.fails_at.lock() == Some(step) {
             true => Err(io::Error::from_raw_os_error(5)),
             false => Ok(()),
@@ -290,4 +296,25 @@ fn those_who_wait_are_answered_when_the_database_does_not() {
     }
     drop(store);
     drop(release);
+}
+
+/// A caller that writes again at once gets into the next group. Without the wait for it, groups take turns, and each write
+/// waits for two flushes.
+#[test]
+fn callers_that_return_at_once_share_each_flush() {
+    const CALLERS: usize = 16;
+    const ROUNDS: usize = 20;
+    let opened = opened();
+    opened.seam.slow_ms.store(20, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        for _ in 0..CALLERS {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    write(&opened.store, OperationKind::Query, Outcome::Succeeded).unwrap();
+                }
+            });
+        }
+    });
+    let groups = opened.seam.steps.lock().iter().filter(|step| **step == DiskStep::Answer).count();
+    assert!((ROUNDS..ROUNDS * 3 / 2).contains(&groups), "{groups} groups for {ROUNDS} rounds");
 }

@@ -195,7 +195,7 @@ fn two_backups_at_once_are_both_whole() {
 }
 
 fn everything(store: &SledStore) -> Vec<(String, Vec<u8>, Vec<u8>)> {
-    let entries = |(name, tree): (&'static str, &sled::Tree)| {
+    let entries = |(name, tree): (&'static str, &super::super::tree::Tree)| {
         let entry = move |entry: sled::Result<(sled::IVec, sled::IVec)>| {
             let (key, value) = entry.unwrap();
             (name.to_owned(), key.to_vec(), value.to_vec())
@@ -277,7 +277,9 @@ fn an_erased_company_leaves_nothing_and_its_namesakes_stay() {
     }
     indexed(&store);
     assert!(block_on(store.erase_company(&company("acme"))).unwrap() >= 6);
-    let left = |tree: &sled::Tree| tree.iter().keys().filter(|key| find(key.as_ref().unwrap(), b"acme\0")).count();
+    let left = |tree: &super::super::tree::Tree| {
+        tree.iter().keys().filter(|key| find(key.as_ref().unwrap(), b"acme\0")).count()
+    };
     assert_eq!(store.trees.kept().map(|(_, tree)| left(tree)).sum::<usize>() + left(&store.trees.index), 0);
     let rest: Vec<String> = block_on(store.companies()).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(rest, ["acm", "acme2"]);

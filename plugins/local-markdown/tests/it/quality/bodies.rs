@@ -147,7 +147,6 @@ pub(crate) fn score(body: &Body, mut ask: impl FnMut(&str) -> Vec<usize>) -> Sco
 fn take_in(provider: &mut LocalMarkdown, text: &Text) -> String {
     let hook = text.at.as_ref().map(|at| HookContext {
         hook_kind: HookKind::ManualCapture,
-        hook_id: text.id.clone(),
         triggered_at: at.clone(),
         actor_agent_id: None,
         heartbeat_run_id: None,

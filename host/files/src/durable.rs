@@ -30,7 +30,9 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Where the disk fails; the old file is still there then.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    finish(temporary(path, content, mode)?, path)
+    let file = temporary(path, content, mode)?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_directory(parent(path))
 }
 
 /// Writes a file that must not be there yet.
@@ -42,16 +44,7 @@ pub fn write_new(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     sync_directory(parent(path))
 }
 
-/// Gives a finished temporary file of the same directory its name, in the place of another one.
-///
-/// # Errors
-/// Where the disk fails; the old file is still there then.
-pub fn finish(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    sync_directory(parent(path))
-}
-
+/// A file beside `path` with this content, on disk.
 fn temporary(path: &Path, content: &[u8], mode: u32) -> io::Result<NamedTempFile> {
     let mut file = tempfile::Builder::new().permissions(Permissions::from_mode(mode)).tempfile_in(parent(path))?;
     // The umask may have taken something away.
@@ -69,15 +62,6 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_directory(parent(to))?;
     if parent(from) == parent(to) { Ok(()) } else { sync_directory(parent(from)) }
-}
-
-/// Removes a file, for good.
-///
-/// # Errors
-/// Where it is not there or the disk fails.
-pub fn remove(path: &Path) -> io::Result<()> {
-    fs::remove_file(path)?;
-    sync_directory(parent(path))
 }
 
 /// Makes a directory and those above it that are missing, with this mode, such as 0o700. Those that are there stay as
@@ -159,7 +143,7 @@ mod tests {
         assert!(create_directory(&path.join("file"), 0o700).is_err());
         sync_tree(directory.path()).unwrap();
         rename(&path.join("file"), &directory.path().join("moved")).unwrap();
-        remove(&directory.path().join("moved")).unwrap();
+        assert!(directory.path().join("moved").exists());
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
     }
 }

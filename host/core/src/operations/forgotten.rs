@@ -1,0 +1,106 @@
+//! What the host itself has of a record's text: in review items, in the snapshots and logs of operations, in answers that
+//! are kept for idempotency keys, and in records of an import that wait. It goes when the record is forgotten or replaced.
+
+use std::collections::HashSet;
+
+use crate::Service;
+use crate::companies::waiting;
+use crate::operations::idempotency;
+use memhost_store::{self as store, StoreError, Table};
+use memhost_types::{
+    Binding, Operation, OperationFilter, Outcome, RecordHandle, RecordId, ReviewItem, ReviewStatus, limits,
+};
+
+/// Operations that are read at a time.
+const PAGE: usize = 200;
+
+impl Service {
+    /// Removes what the host has of the text of records that their provider has forgotten or replaced. It can be repeated.
+    ///
+    /// # Errors
+    /// Where the store fails. Some of it is removed then.
+    pub(crate) async fn remove_traces(&self, binding: &Binding, gone: &[RecordHandle]) -> Result<(), StoreError> {
+        let ids: HashSet<&RecordId> = gone.iter().map(|handle| &handle.provider_record_id).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        self.clear_reviews(binding, &ids).await?;
+        self.clear_operations(binding, &ids).await?;
+        idempotency::clear(&*self.store, &binding.company_id).await
+    }
+
+    /// Takes records that wait for a decision about an import out of the queue. Answers which.
+    pub(crate) async fn forget_waiting(
+        &self,
+        binding: &Binding,
+        gone: &[RecordHandle],
+    ) -> Result<HashSet<RecordId>, StoreError> {
+        if !self.waiting.has(binding) {
+            return Ok(HashSet::new());
+        }
+        waiting::forget_records(&*self.store, binding, gone).await
+    }
+
+    async fn clear_reviews(&self, binding: &Binding, ids: &HashSet<&RecordId>) -> Result<(), StoreError> {
+        if !ids.iter().any(|id| self.reviews.standing(binding.id, id).is_some()) {
+            return Ok(());
+        }
+        let prefix = store::company_key(&binding.company_id, b"");
+        let mut rows = store::scan_all(&*self.store, Table::Reviews, &prefix);
+        let mut found = Vec::new();
+        while let Some((_, item)) = rows.next_row::<ReviewItem>("review").await? {
+            let is_of = |handle: &RecordHandle| ids.contains(&handle.provider_record_id);
+            if item.binding_id == binding.id && item.subject.record().is_some_and(is_of) && !item.is_without_text() {
+                found.push(item);
+            }
+        }
+        drop(rows);
+        let mut seen = HashSet::new();
+        for item in found {
+            let mut without = item.clone().without_text();
+            if without.status == ReviewStatus::Pending {
+                without.status = ReviewStatus::Rejected;
+                without.decided_by = Some("forgotten before a decision".to_owned());
+                without.decided_at = Some(self.clock.now());
+            }
+            // Somebody who decides about it at this moment removes its text, too.
+            if store::write(&*self.store, &[self.reviews.replace(&item, &without).await?]).await? {
+                // The newest item about a record counts, and it comes first.
+                if seen.insert(without.subject.record().cloned()) {
+                    self.reviews.apply(&without);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn clear_operations(&self, binding: &Binding, ids: &HashSet<&RecordId>) -> Result<(), StoreError> {
+        let filter =
+            OperationFilter { binding_key: Some(binding.key.clone()), keeps_text: true, ..OperationFilter::default() };
+        let (mut before, mut is_changed) = (None, false);
+        loop {
+            let page = self.store.operations(&binding.company_id, &filter, before, PAGE).await?;
+            for mut operation in page.operations {
+                if operation.outcome != Outcome::InProgress && touches(&operation, ids) {
+                    operation.remove_text();
+                    drop(self.store.write_operation(operation.into(), Vec::new()));
+                    is_changed = true;
+                }
+            }
+            match page.next_before {
+                Some(next) => before = Some(next),
+                None if is_changed => return self.store.commit().await,
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Whether an operation's text may be about one of the records. A list of records that was cut may have contained it.
+fn touches(operation: &Operation, ids: &HashSet<&RecordId>) -> bool {
+    let is_one = |handle: &RecordHandle| ids.contains(&handle.provider_record_id);
+    let is_cut = operation.records.len() >= limits::MAX_RECORDED_HANDLES;
+    is_cut
+        || operation.records.iter().any(is_one)
+        || operation.payload.iter().any(|payload| ids.iter().any(|id| payload.text.contains(id.as_str())))
+}

@@ -1,0 +1,174 @@
+//! The thread that applies and flushes groups of records.
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use sled::Batch;
+use tokio::sync::oneshot;
+
+use super::{Item, Shared};
+use crate::sled::disk::PIECE;
+use crate::sled::room::Need;
+use crate::sled::state::{Applied, Companies, Erased, Message};
+use crate::sled::trees::{KeyChange, Trees};
+use crate::sled::{failed, keys};
+use crate::{DiskStep, StoreError};
+use memhost_types::CompanyId;
+
+/// How long a group waits for the callers of the group before it, at most: this part of what that group took.
+const LINGER_PART: u32 = 4;
+/// Records of at most so many bytes are kept in memory until they are indexed.
+const SHORT: usize = 4 << 10;
+const MAX_LINGER: Duration = Duration::from_millis(5);
+
+/// The thread.
+pub(super) struct Worker {
+    pub(super) trees: Trees,
+    pub(super) shared: Arc<Shared>,
+    pub(super) companies: Companies,
+    pub(super) index: Sender<Message>,
+    pub(super) max_batch: usize,
+}
+
+impl Worker {
+    /// Goes on until the log is dropped.
+    pub(super) fn run(self) {
+        // Callers of the last group often write again at once. A group that begins without them makes each of them wait for
+        // two flushes, so it waits for them, a little.
+        let (mut expected, mut linger) = (0, Duration::ZERO);
+        loop {
+            let (items, erasures) = {
+                let mut queue = self.shared.queue.lock();
+                while queue.len() == 0 {
+                    if queue.closed {
+                        return;
+                    }
+                    self.shared.wake.wait(&mut queue);
+                }
+                let until = Instant::now() + linger;
+                queue.wanted = expected;
+                while queue.len() < expected && !queue.closed {
+                    if self.shared.wake.wait_until(&mut queue, until).timed_out() {
+                        break;
+                    }
+                }
+                queue.wanted = 0;
+                // Touches only the items of this group: writers wait for this lock, and the queue may be long.
+                let count = queue.items.len().min(self.max_batch);
+                let items: Arc<Vec<Item>> = Arc::new(queue.items.drain(..count).collect());
+                (queue.in_flight, queue.flushing) = (Arc::clone(&items), Arc::clone(&items));
+                queue.taken += count as u64;
+                let taken = queue.taken;
+                let waiters: Vec<_> = queue.waiters.extract_if(.., |(after, _)| *after <= taken).collect();
+                queue.waiting = waiters.into_iter().map(|(_, waiter)| waiter).collect();
+                let erasures: Vec<_> = queue.erasures.extract_if(.., |(after, ..)| *after <= taken).collect();
+                (items, erasures)
+            };
+            let began = Instant::now();
+            let applied = self.apply(&items);
+            if applied.is_ok() {
+                // Readers find the records in the tree from here on.
+                self.shared.queue.lock().in_flight = Arc::default();
+            }
+            let done = applied.and_then(|()| self.trees.disk.flush());
+            if done.is_err() {
+                self.shared.queue.lock().in_flight = Arc::default();
+                self.give_up(&items);
+            }
+            let _ = self.trees.disk.step(DiskStep::Answer);
+            linger = (began.elapsed() / LINGER_PART).min(MAX_LINGER);
+            let waiting = {
+                let mut queue = self.shared.queue.lock();
+                expected = (items.len() + queue.waiting.len() + queue.len()).min(self.max_batch);
+                std::mem::take(&mut queue.waiting)
+            };
+            for waiter in waiting {
+                let _ = waiter.send(done.clone());
+            }
+            items.iter().for_each(|item| item.answer(done.clone()));
+            self.shared.queue.lock().flushing = Arc::default();
+            if done.is_ok() {
+                for item in items.iter().filter(|item| item.has_ended()) {
+                    let message = match item.value.len() <= SHORT {
+                        true => Message::Ended(Arc::clone(&item.operation)),
+                        false => Message::Applied(Applied::of(&item.operation)),
+                    };
+                    // The indexer ends after this thread. What it did not receive is indexed at the next opening.
+                    let _ = self.index.send(message);
+                }
+            }
+            for (_, company, reply) in erasures {
+                self.erase(company, reply);
+            }
+        }
+    }
+
+    /// Writes nothing until the indexer has removed the company. The indexer has received everything before this.
+    fn erase(&self, company: CompanyId, reply: Erased) {
+        let (sender, receiver) = oneshot::channel();
+        let gone = || failed("erasing")("the store was closed meanwhile");
+        let sent = self.index.send(Message::Erase(company, sender)).map_err(|_| gone());
+        let erased = sent.and_then(|()| receiver.blocking_recv().unwrap_or_else(|_| Err(gone())));
+        let flushed = self.trees.disk.flush();
+        let _ = reply.send(erased.and_then(|count| flushed.map(|()| count)));
+    }
+
+    /// The numbers of records that were not written are not waited for by the index.
+    fn give_up(&self, items: &[Item]) {
+        let mut companies = self.companies.lock();
+        for item in items.iter().filter(|item| item.has_ended()) {
+            if let Some(state) = companies.get_mut(&item.operation.company_id) {
+                state.open.remove(&item.sequence());
+            }
+        }
+    }
+
+    /// Records without further writes share a batch. A record with further writes is a transaction of its own, after the
+    /// batches: one of them may contain the intent that it completes.
+    fn apply(&self, items: &[Item]) -> Result<(), StoreError> {
+        let (alone, joined): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.beside.is_empty());
+        let (mut batch, mut bytes, mut first) = (Batch::default(), 0, 0);
+        for (number, item) in alone.iter().enumerate() {
+            for (key, value) in record(item) {
+                match value {
+                    Some(value) => {
+                        bytes += value.len();
+                        batch.insert(key, value);
+                    }
+                    None => batch.remove(key),
+                }
+            }
+            if bytes >= PIECE || number + 1 == alone.len() {
+                let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
+                writing.note(|| alone[first..=number].iter().flat_map(|item| item.places()).collect::<Vec<_>>());
+                self.trees.disk.wrote("writing", self.trees.records.apply_batch(std::mem::take(&mut batch)))?;
+                first = number + 1;
+            }
+        }
+        for item in joined {
+            let changes = record(item);
+            let values = changes.iter().map(|(_, value)| value).chain(item.beside.iter().map(|write| &write.new));
+            let bytes = values.flatten().map(Vec::len).sum();
+            let writing = self.trees.enter(Need::Present, bytes)?;
+            writing.note(|| {
+                let beside = item.beside.iter().map(|write| (write.table.name(), write.key.clone()));
+                item.places().into_iter().chain(beside).collect::<Vec<_>>()
+            });
+            self.trees.transact(&changes, &item.beside)?;
+        }
+        Ok(())
+    }
+}
+
+/// The changes of the log's tree that write an operation's record.
+fn record(item: &Item) -> Vec<KeyChange> {
+    let (company, sequence) = (&item.operation.company_id, item.sequence());
+    let mut changes = vec![(keys::record(company, sequence), Some(item.value.clone()))];
+    if !item.has_ended() {
+        changes.push((keys::intent(company, sequence), Some(Vec::new())));
+    } else if item.operation.kind.is_write() {
+        changes.push((keys::intent(company, sequence), None));
+    }
+    changes
+}

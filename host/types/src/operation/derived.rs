@@ -1,0 +1,33 @@
+//! What follows from an operation's record, and taking the text out of it.
+
+use super::{LogLine, Operation};
+use crate::AgentId;
+
+impl Operation {
+    /// The agent that it is for: the scope's, or else the one whose action triggered the hook.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.scope.agent_id.as_ref().or_else(|| self.hook.as_ref()?.actor_agent_id.as_ref())
+    }
+
+    /// The run that it belongs to: the scope's, or else the hook's.
+    pub fn run(&self) -> Option<&str> {
+        self.scope.run_id.as_deref().or_else(|| self.hook.as_ref()?.heartbeat_run_id.as_deref())
+    }
+
+    /// Whether it has text of a request or of a guest: [`Operation::remove_text`] removes it. The answer is the same
+    /// afterwards.
+    pub fn keeps_text(&self) -> bool {
+        self.payload.is_some() || !self.log.is_empty()
+    }
+
+    /// Removes the text of the request and the lines of the guest. What stays says that there was some.
+    pub fn remove_text(&mut self) {
+        if let Some(payload) = &mut self.payload {
+            payload.text.clear();
+        }
+        if !self.log.is_empty() {
+            let text = "removed, because a record of this operation was forgotten or replaced".to_owned();
+            self.log = vec![LogLine { level: "info".to_owned(), text }];
+        }
+    }
+}
