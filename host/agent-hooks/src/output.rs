@@ -7,9 +7,13 @@ use comfy_table::presets::NOTHING;
 
 use super::HooksError;
 
-/// Prints one line.
+/// Prints one line. A host's answer or a file of the spool may be in it: nothing of it is executed by a terminal.
 pub(crate) fn line(text: &str) -> Result<(), HooksError> {
-    Ok(writeln!(std::io::stdout().lock(), "{text}")?)
+    Ok(writeln!(std::io::stdout().lock(), "{}", printable(text))?)
+}
+
+fn printable(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "\u{fffd}")
 }
 
 /// A table with a header.
@@ -29,6 +33,11 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_executes_nothing_of_a_line() {
+        assert_eq!(printable("http://a\x1b[2J\u{9b}\n+ b\tc"), "http://a\u{fffd}[2J\u{fffd}\n+ b\tc");
+    }
 
     #[test]
     fn a_table_begins_at_the_margin() {

@@ -5,7 +5,7 @@
 //! when the spool is full.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,12 +16,16 @@ use serde_json::Value;
 
 use super::http::{self, RequestError};
 use super::settings::Settings;
-use super::state::{State, open_private, remove_older, short_hash};
+use super::state::{State, open_private, open_regular, remove_older, short_hash};
 
 /// How long one request may take.
 const DELIVERY: Duration = Duration::from_secs(5);
 /// An older file that was never finished is removed.
 const MAX_UNFINISHED: Duration = Duration::from_secs(60);
+/// The longest file that is sent, in bytes. A host takes half of that.
+const MAX_FILE: u64 = 16 << 20;
+/// What every path of a request begins with. The token goes nowhere else, whatever a file says.
+const PATHS: &str = "/runtime/v1/companies/";
 
 /// A request: the path and the body of a `POST`.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,10 +73,11 @@ impl Spool {
         Ok(Self::at(directory, settings))
     }
 
-    /// Every spool, to show it or to deliver by hand.
+    /// Every spool, to show it or to deliver by hand. A link to a directory is none.
     pub(super) fn all(state: &State, settings: &Settings) -> Vec<Self> {
-        let directories = fs::read_dir(state.root().join("spool")).into_iter().flatten().flatten();
-        let mut all: Vec<PathBuf> = directories.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        let entries = fs::read_dir(state.root().join("spool")).into_iter().flatten().flatten();
+        let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let mut all: Vec<PathBuf> = directories.map(|entry| entry.path()).collect();
         all.sort();
         all.into_iter().map(|directory| Self::at(directory, settings)).collect()
     }
@@ -120,14 +125,17 @@ impl Spool {
         }
     }
 
-    /// The files and their sizes, oldest first.
+    /// The files and their sizes, oldest first. Whatever else is in the directory is not ours, and stays.
     fn files(&self) -> Vec<(PathBuf, u64)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.retain(|name| !name.starts_with('.') && name.ends_with(".json"));
-        names.sort_unstable();
-        let size = |name: &str| name.trim_end_matches(".json").rsplit('-').next().and_then(|size| size.parse().ok());
-        names.into_iter().map(|name| (self.directory.join(&name), size(&name).unwrap_or_default())).collect()
+        let ours = entries.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let size = size_in(&name)?;
+            entry.file_type().is_ok_and(|kind| kind.is_file()).then_some((name, size))
+        });
+        let mut ours: Vec<(String, u64)> = ours.collect();
+        ours.sort_unstable();
+        ours.into_iter().map(|(name, size)| (self.directory.join(name), size)).collect()
     }
 
     /// How many requests wait, and how many bytes they have.
@@ -183,10 +191,10 @@ impl Spool {
     }
 
     fn deliver_one(&self, path: &Path, state: &State, token: Option<&str>, done: &mut Delivered) {
-        let stored: Option<Stored> = fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let Some(stored) = stored else {
+        let stored = read(path).and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
+        let Some(stored) = stored.filter(|stored| is_path(&stored.path)) else {
             // It cannot be read, so it can never be sent. It may also have been dropped a moment ago.
-            let _ = fs::remove_file(path);
+            remove(path, done);
             return;
         };
         if stored.url != self.url {
@@ -198,13 +206,13 @@ impl Spool {
         match http::post(&stored.url, token, &stored.path, body.as_bytes(), Instant::now() + DELIVERY) {
             Ok((200..300, _)) => {
                 state.close_circuit(&stored.url);
-                let _ = fs::remove_file(path);
+                remove(path, done);
                 done.delivered += 1;
             }
             // These are refused whenever they are sent. Other refusals end, as when the token is corrected.
             Ok((status @ (400 | 409 | 413 | 415 | 422), answer)) => {
                 state.log(&format!("the host refuses an event with {status}: {}", reason(&answer)));
-                let _ = fs::remove_file(path);
+                remove(path, done);
                 self.count("refused");
                 done.refused += 1;
             }
@@ -217,6 +225,38 @@ impl Spool {
                 done.stopped = Some(format!("the host at {} does not answer in time", stored.url));
             }
         }
+    }
+}
+
+/// The size that a name of ours says: `TIME-PROCESS-NUMBER-BYTES.json`, all of them digits.
+fn size_in(name: &str) -> Option<u64> {
+    let parts: Vec<&str> = name.strip_suffix(".json")?.split('-').collect();
+    let are_digits = parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    let [time, process, number, size] = parts.as_slice() else { return None };
+    let is_ours = are_digits && time.len() == 20 && process.len() >= 8 && number.len() >= 4;
+    // The sum of a whole directory stays a number.
+    size.parse().ok().filter(|size| is_ours && *size <= u64::from(u32::MAX))
+}
+
+/// A file's bytes, if it is a file and not too long.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path).ok()?.take(MAX_FILE + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= MAX_FILE).then_some(bytes)
+}
+
+/// Whether a path is one that hooks ask for. The address of a host with another one could become that of another host.
+fn is_path(path: &str) -> bool {
+    path.starts_with(PATHS) && path.len() <= 1_024 && path.bytes().all(|byte| byte.is_ascii_graphic() || byte >= 0x80)
+}
+
+/// Removes a file that is done with. Where that fails, delivery ends: it would be sent again and again.
+fn remove(path: &Path, done: &mut Delivered) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            done.stopped = Some(format!("{} cannot be removed: {error}", path.display()));
+        }
+        _ => {}
     }
 }
 

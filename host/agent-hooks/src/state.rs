@@ -8,6 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::OFlags;
+
 use super::settings::env_path;
 
 const LOG: &str = "agent-hooks.log";
@@ -38,6 +40,15 @@ impl State {
     pub(super) fn directory(&self, name: &str) -> std::io::Result<PathBuf> {
         let path = self.root.join(name);
         DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        // The root may be a link that a person made; nothing below it is one.
+        let mut below = self.root.clone();
+        for part in Path::new(name) {
+            below.push(part);
+            if !fs::symlink_metadata(&below)?.is_dir() {
+                let message = format!("{} is a link and no directory", below.display());
+                return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, message));
+            }
+        }
         let found = fs::metadata(&self.root)?;
         // The directory for temporary files is everybody's: another user may have made one of this name there.
         if found.uid() != rustix::process::geteuid().as_raw() {
@@ -69,7 +80,8 @@ impl State {
             let _ = fs::rename(&path, self.root.join(format!("{LOG}.1")));
         }
         if let Ok(mut file) = open_private(&path, false) {
-            let line = format!("{} {}\n", jiff::Timestamp::now(), message.replace('\n', " "));
+            // A host's answer may be in it.
+            let line = format!("{} {}\n", jiff::Timestamp::now(), message.replace(char::is_control, " "));
             let _ = file.write_all(line.as_bytes());
         }
     }
@@ -131,9 +143,27 @@ pub(super) fn remove_older(directory: &Path, max_age: Duration, choose: impl Fn(
     }
 }
 
-/// Opens a file that only this user can read: emptied, or to add to it.
+/// Opens a file that only this user can read: emptied, or to add to it. No link is followed, and no pipe is waited for.
 pub(super) fn open_private(path: &Path, empty: bool) -> std::io::Result<File> {
-    OpenOptions::new().create(true).write(true).append(!empty).truncate(empty).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).append(!empty).truncate(empty).mode(0o600);
+    only_regular(options, path)
+}
+
+/// Opens a file to read it. No link is followed, and no pipe or device is waited for.
+pub(super) fn open_regular(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    only_regular(options, path)
+}
+
+fn only_regular(mut options: OpenOptions, path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "is no regular file")),
+    }
 }
 
 /// A hash of 128 bits of these texts, in hexadecimal.

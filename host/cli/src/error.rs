@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::flags;
+use super::output::printable;
 
 /// The code that a process ends with whose store can take no more calls. Start it again.
 pub(super) const STORE_FAILED: u8 = 6;
@@ -109,6 +110,8 @@ impl CliError {
             }
             None => detail,
         };
-        Self::Problem { status, detail, operation: text("operationId") }
+        // Standard error is a terminal, too.
+        let operation = text("operationId").map(|id| printable(&id));
+        Self::Problem { status, detail: printable(&detail), operation }
     }
 }

@@ -29,11 +29,15 @@ impl Format {
     ) -> Result<String, CliError> {
         match self {
             Self::Table => Ok(human(answer)),
-            Self::Json => serde_json::to_string_pretty(answer).map_err(CliError::host),
+            Self::Json => serde_json::to_string_pretty(answer).map(|text| escaped(&text)).map_err(CliError::host),
             Self::Jsonl => Ok(lines(answer, items)),
             Self::Yaml => {
                 let text = serde_saphyr::to_string(answer).map_err(CliError::host)?;
-                Ok(text.trim_end().to_owned())
+                match text.chars().any(is_deceptive) {
+                    // JSON is YAML, too, and has an escape for every character.
+                    true => Self::Json.render(answer, items, human),
+                    false => Ok(text.trim_end().to_owned()),
+                }
             }
         }
     }
@@ -42,17 +46,34 @@ impl Format {
 /// One line for each item; one line for an answer without items.
 pub(super) fn lines(answer: &Value, items: &str) -> String {
     match answer.get(items).and_then(Value::as_array) {
-        Some(items) => items.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"),
-        None => answer.to_string(),
+        Some(items) => items.iter().map(|item| escaped(&item.to_string())).collect::<Vec<_>>().join("\n"),
+        None => escaped(&answer.to_string()),
     }
 }
 
-/// Prints one line; an empty text prints nothing.
+/// Styles that a line may have on a terminal: dim, red, green, none.
+const STYLES: [&str; 4] = ["\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"];
+
+/// Prints one line; an empty text prints nothing. Nothing but text and our own styles reaches the terminal.
 pub(super) fn line(text: &str) -> Result<(), CliError> {
     if text.is_empty() {
         return Ok(());
     }
-    Ok(writeln!(std::io::stdout().lock(), "{text}")?)
+    let shown = if is_plain() { printable(text) } else { styled(text) };
+    Ok(writeln!(std::io::stdout().lock(), "{shown}")?)
+}
+
+fn styled(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\x1b') {
+        shown.push_str(&printable(&rest[..at]));
+        let style = STYLES.into_iter().find(|style| rest[at..].starts_with(style));
+        shown.push_str(style.unwrap_or("\\u{1b}"));
+        rest = &rest[at + style.map_or(1, str::len)..];
+    }
+    shown.push_str(&printable(rest));
+    shown
 }
 
 /// A table as wide as the terminal; unbounded without a terminal.
@@ -89,7 +110,7 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     }
     let columns = rows.first().map_or(head.len(), Vec::len);
     for row in rows {
-        table.add_row(row.iter().map(|cell| printable(cell)));
+        table.add_row(row.iter().map(|cell| printable(cell).replace('\t', "\\t")));
     }
     for (index, title) in (0..columns).zip(head.iter().copied().chain(std::iter::repeat(""))) {
         if let Some(column) = table.column_mut(index) {
@@ -103,10 +124,33 @@ fn render(head: &[&str], rows: Vec<Vec<String>>, is_plain: bool) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Escapes control characters. Any agent can write a record, and a terminal executes the control sequences in it.
-fn printable(text: &str) -> String {
-    let is_plain = |c: char| !c.is_control() || c == '\n';
-    text.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_default().to_string() }).collect()
+/// Escapes what a terminal executes or hides. Any agent can write a record, and a person believes what is shown of it.
+pub(super) fn printable(text: &str) -> String {
+    if !text.contains(is_deceptive) {
+        return text.to_owned();
+    }
+    let text = text.replace("\r\n", "\n");
+    text.chars().map(|c| if is_deceptive(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
+/// Control characters but line ends and tabs, those that change the order of what is shown (UTS 55), and those that show
+/// nothing.
+fn is_deceptive(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{200b}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
+        '\u{fff9}'..='\u{fffb}' => true,
+        _ => c.is_control(),
+    }
+}
+
+/// JSON with such characters as escapes; they are in nothing but its texts.
+fn escaped(json: &str) -> String {
+    if !json.contains(is_deceptive) {
+        return json.to_owned();
+    }
+    let escape = |c: char| format!("\\u{:04x}", u32::from(c));
+    json.chars().map(|c| if is_deceptive(c) { escape(c) } else { c.to_string() }).collect()
 }
 
 /// All fields of one item: a line for each value, with its path.
@@ -153,9 +197,9 @@ pub(super) fn moment(at: &str) -> String {
     at.get(..19).unwrap_or(at).replace('T', " ")
 }
 
-/// The first line, cut to a width in characters.
+/// The text in one line, cut to a width in characters.
 pub(super) fn clip(text: &str, width: usize) -> String {
-    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat: String = printable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     if flat.chars().count() <= width {
         return flat;
     }
@@ -208,6 +252,24 @@ mod tests {
         let shown = render(&["text"], vec![vec!["a\x1b]0;title\x07\u{9b}31m\nb".to_owned()]], true);
         assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
         assert!(shown.contains("\\u{1b}]0;title"), "{shown}");
+        assert_eq!(printable("a\r\nb\tc\r"), "a\nb\tc\\r");
+        assert_eq!(styled("\x1b[31mfailed\x1b[0m \x1b[2J\x1b"), "\x1b[31mfailed\x1b[0m \\u{1b}[2J\\u{1b}");
+    }
+
+    #[test]
+    fn a_text_is_shown_in_the_order_that_it_has() {
+        assert_eq!(printable("pay \u{202e}eve\u{200b}"), "pay \\u{202e}eve\\u{200b}");
+        for harmless in ["שלום, עולם", "مرحبا", "👩\u{200d}👧", "e\u{301}", "標識"] {
+            assert_eq!(printable(harmless), harmless);
+        }
+        let answer = json!({ "items": [{ "text": "\u{9b}2J \u{202e}" }] });
+        for format in [Format::Json, Format::Jsonl, Format::Yaml] {
+            let shown = format.render(&answer, "items", |_| String::new()).unwrap();
+            assert!(!shown.contains(is_deceptive), "{shown:?}");
+            // JSON is YAML, too.
+            let read: Value = serde_saphyr::from_str(&shown).unwrap();
+            assert_eq!(if format == Format::Jsonl { &answer["items"][0] } else { &answer }, &read);
+        }
     }
 
     #[test]

@@ -14,6 +14,12 @@ const MAX_DEPTH: usize = 256;
 const MAX_PATTERNS: usize = 256;
 /// The memory that one compiled pattern may take, in bytes.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
+/// The steps that 16 bytes of a text make, at worst, by the memory of the pattern that they are compared with: every state
+/// of it is tried at every character.
+const PATTERN_STEPS: [(usize, usize); 3] = [(4 << 10, 4), (32 << 10, 32), (MAX_PATTERN_BYTES, 192)];
+/// The bytes of patterns that the validator may read while it makes those of JavaScript into its own. It reads a pattern
+/// again for each class such as `\d` in it.
+const MAX_REWRITTEN: usize = 4 << 20;
 
 /// Keywords whose value is a schema for the same value.
 const SAME: [&str; 6] = ["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties"];
@@ -45,18 +51,50 @@ pub(crate) fn of_schema(schema: &Value) -> Result<(), String> {
     if patterns.len() > MAX_PATTERNS {
         return Err(format!("it has {} patterns; at most {MAX_PATTERNS} are allowed", patterns.len()));
     }
-    // What is no pattern here may be one to the validator, which reads those of JavaScript.
-    let is_large = |pattern: &&&str| {
-        let compiled = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
-        matches!(compiled, Err(Error::CompiledTooBig(_)))
-    };
-    match patterns.iter().find(is_large) {
-        Some(pattern) => {
+    let rewritten: Vec<(String, usize)> = patterns.iter().map(|pattern| rewritten(pattern)).collect();
+    if rewritten.iter().map(|(_, bytes)| *bytes).fold(0, usize::saturating_add) > MAX_REWRITTEN {
+        return Err("its patterns have too many classes such as `\\d`; use counts, or `[0-9]`".to_owned());
+    }
+    let is_large = |pattern: &&(&&str, &(String, usize))| !fits(&pattern.1.0, MAX_PATTERN_BYTES);
+    match patterns.iter().zip(&rewritten).collect::<Vec<_>>().iter().find(is_large) {
+        Some((pattern, _)) => {
             let shown: String = pattern.chars().take(64).collect();
             Err(format!("the pattern `{shown}` stands for too many texts; use smaller counts"))
         }
         None => Ok(()),
     }
+}
+
+/// A pattern of JavaScript as the validator makes it into one of its own, and the bytes that it reads for that.
+fn rewritten(pattern: &str) -> (String, usize) {
+    let (mut own, mut passes) = (String::with_capacity(pattern.len()), 1);
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        let escaped = if c == '\\' { chars.next() } else { None };
+        let class = match escaped {
+            Some('d') => "[0-9]",
+            Some('D') => "[^0-9]",
+            Some('w') => "[A-Za-z0-9_]",
+            Some('W') => "[^A-Za-z0-9_]",
+            Some('s') => r"[ \t\n\r\x0b\x0c\u00a0\ufeff\u2003\u2029]",
+            Some('S') => r"[^ \t\n\r\x0b\x0c\u00a0\ufeff\u2003\u2029]",
+            Some('c') if chars.next_if(char::is_ascii_alphabetic).is_some() => r"\x01",
+            other => {
+                own.push(c);
+                own.extend(other);
+                continue;
+            }
+        };
+        own.push_str(class);
+        passes += 1;
+    }
+    let bytes = own.len().max(pattern.len()).saturating_mul(passes);
+    (own, bytes)
+}
+
+/// Whether a compiled pattern takes no more than this. What is no pattern takes nothing, and the validator refuses it.
+fn fits(own: &str, bytes: usize) -> bool {
+    !matches!(RegexBuilder::new(own).size_limit(bytes).build(), Err(Error::CompiledTooBig(_)))
 }
 
 /// Why a schema is too much work for this configuration.
@@ -73,7 +111,7 @@ pub(crate) fn of_config(schema: &Value, config: &Value) -> Result<(), String> {
             }
         }
     });
-    Work { names, resources, steps: 0 }.visit(schema, config, 0)
+    Work { names, resources, patterns: HashMap::new(), steps: 0 }.visit(schema, config, 0)
 }
 
 /// An object in a schema.
@@ -103,6 +141,8 @@ fn each<'a>(value: &'a Value, seen: &mut impl FnMut(Member<'a>)) {
 struct Work<'a> {
     names: HashMap<&'a str, Vec<&'a Value>>,
     resources: Vec<&'a Value>,
+    /// The steps that each pattern makes of 16 bytes.
+    patterns: HashMap<&'a str, usize>,
     steps: usize,
 }
 
@@ -110,9 +150,10 @@ impl<'a> Work<'a> {
     /// Counts every pair of a schema and a value that could be compared.
     fn visit(&mut self, schema: &'a Value, value: &Value, depth: usize) -> Result<(), String> {
         let Value::Object(words) = schema else { return Ok(()) };
-        self.steps += 1 + size(value) / 256 + words.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
-        if self.steps > MAX_STEPS || depth > MAX_DEPTH {
-            return Err("it makes too much work of this configuration".to_owned());
+        let choices = words.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
+        self.count(if depth > MAX_DEPTH { MAX_STEPS } else { 1 + size(value) / 256 + choices })?;
+        if let (Some(Value::String(pattern)), Value::String(text)) = (words.get("pattern"), value) {
+            self.compare(pattern, text.len())?;
         }
         for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
             if let Some(target) = words.get(word).and_then(Value::as_str) {
@@ -143,7 +184,9 @@ impl<'a> Work<'a> {
             }
         }
         if let Some(Value::Object(patterns)) = words.get("patternProperties") {
-            for schema in patterns.values() {
+            let names = value.as_object().map_or(0, |members| members.keys().map(|name| name.len() + 1).sum());
+            for (pattern, schema) in patterns {
+                self.compare(pattern, names)?;
                 for value in &below {
                     self.visit(schema, value, depth + 1)?;
                 }
@@ -157,6 +200,24 @@ impl<'a> Work<'a> {
             }
         }
         Ok(())
+    }
+
+    fn count(&mut self, steps: usize) -> Result<(), String> {
+        self.steps = self.steps.saturating_add(steps);
+        match self.steps > MAX_STEPS {
+            true => Err("it makes too much work of this configuration".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts the comparison of texts of this length with a pattern.
+    fn compare(&mut self, pattern: &'a str, length: usize) -> Result<(), String> {
+        let steps = *self.patterns.entry(pattern).or_insert_with(|| {
+            let (own, _) = rewritten(pattern);
+            let found = PATTERN_STEPS.into_iter().find(|(bytes, _)| fits(&own, *bytes));
+            found.map_or(MAX_STEPS, |(_, steps)| steps)
+        });
+        self.count(length.saturating_mul(steps) / 16)
     }
 
     fn all(&mut self, schemas: Option<&'a Value>, value: &Value, depth: usize) -> Result<(), String> {
@@ -246,6 +307,23 @@ mod tests {
         assert!(of_schema(&json!({"pattern": r"(\w{100}){100}"})).unwrap_err().contains("too many texts"));
         let many: Map<String, Value> = (0..300).map(|n| (format!("^{n}"), json!({}))).collect();
         assert!(of_schema(&json!({"patternProperties": many})).unwrap_err().contains("300 patterns"));
+        // Patterns of JavaScript only, which the validator rewrites.
+        assert_eq!(of_schema(&json!({"pattern": r"^\cA\s?\w+\\c\D\S\W$"})), Ok(()));
+        assert!(of_schema(&json!({"pattern": r"\cA(\w{100}){100}"})).unwrap_err().contains("too many texts"));
+        for class in [r"\d", r"\cA", r"[\d]"] {
+            assert!(of_schema(&json!({"pattern": class.repeat(1_500)})).unwrap_err().contains("classes"), "{class}");
+        }
+    }
+
+    #[test]
+    fn long_texts_and_large_patterns_do_not_meet() {
+        let schema = json!({"properties": {"a": {"pattern": "[ab]*a[ab]{1000}c"}, "b": {"pattern": "^a+$"}}});
+        let long = "a".repeat(200 << 10);
+        assert_eq!(of_config(&schema, &json!({"a": "a", "b": long})), Ok(()));
+        assert!(of_config(&schema, &json!({"a": long})).unwrap_err().contains("too much work"));
+        let names = json!({"patternProperties": {"[ab]*a[ab]{1000}c": {}}});
+        assert_eq!(of_config(&names, &json!({"a": 1, "b": 2})), Ok(()));
+        assert!(of_config(&names, &json!({ long.as_str(): 1 })).is_err());
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! Somebody else's model: an endpoint in the form of OpenAI's (`POST …/embeddings`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::encoder::unit;
 use super::{EmbeddingsError, Model};
 use memhost_ports::EmbeddingModel;
 use memhost_types::{BillingType, Microcents, Usage};
 
-/// Shorter than a call of a provider may take by default, so that it is the endpoint that is named as late.
+/// Of a batch, with all requests that it takes. Shorter than a call of a provider may take by default, so that it is the
+/// endpoint that is named as late.
 const TIMEOUT: Duration = Duration::from_secs(25);
-/// Of an answer, in bytes: 256 vectors of 4,096 numbers in decimal are about 24 MiB.
-const MAX_ANSWER: u64 = 64 << 20;
+/// Of an answer, in bytes: for each number with its space, for what is around a vector, and for what is around all.
+const NUMBER: u64 = 48;
+const VECTOR: u64 = 1 << 10;
+const ENVELOPE: u64 = 64 << 10;
+/// Tokens of a text beside those of its bytes: it begins, it ends, and some models are told what it is for.
+const MARKS: u64 = 16;
 const MAX_DIMENSIONS: u32 = 4_096;
 const BATCH: usize = 256;
 /// How an endpoint refuses what it was sent, mostly a text beyond the model's window: 400, 413 or 422.
@@ -116,9 +120,15 @@ impl Endpoint {
         })
     }
 
-    fn ask(&self, texts: &[String]) -> Result<Response, EmbeddingsError> {
+    /// The most bytes of an answer for so many texts. Who sends more answers something else.
+    fn max_answer(&self, texts: usize) -> u64 {
+        ENVELOPE + texts as u64 * (VECTOR + u64::from(self.options.dimensions) * NUMBER)
+    }
+
+    fn ask(&self, texts: &[String], until: Instant) -> Result<Response, EmbeddingsError> {
         let failed = |error: ureq::Error| EmbeddingsError::Endpoint(format!("{} failed: {error}", self.host));
-        let mut request = self.agent.post(&self.address);
+        let remaining = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let mut request = self.agent.post(&self.address).config().timeout_global(Some(remaining)).build();
         if let Some(key) = &self.options.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
@@ -133,12 +143,12 @@ impl Endpoint {
             let hint = if status == 401 { "; look at the key that `key_env` names" } else { "" };
             return Err(EmbeddingsError::Endpoint(format!("{} answered {status}{hint}", self.host)));
         }
-        response.body_mut().with_config().limit(MAX_ANSWER).read_json().map_err(failed)
+        response.body_mut().with_config().limit(self.max_answer(texts.len())).read_json().map_err(failed)
     }
 
     /// One vector a text, and the tokens of all.
-    fn ask_for_vectors(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
-        let response = self.ask(texts)?;
+    fn ask_for_vectors(&self, texts: &[String], until: Instant) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+        let response = self.ask(texts, until)?;
         let wrong = |what: String| EmbeddingsError::Endpoint(format!("{} answered {what}", self.host));
         let dimensions = self.options.dimensions as usize;
         let mut vectors = vec![Vec::new(); texts.len()];
@@ -147,31 +157,42 @@ impl Endpoint {
                 return Err(wrong(format!("a vector that is not of {dimensions} numbers; set `dimensions`")));
             }
             let place = vectors.get_mut(item.index).filter(|vector| vector.is_empty());
-            *place.ok_or_else(|| wrong("a vector for no text".to_owned()))? = unit(item.embedding);
+            let place = place.ok_or_else(|| wrong("a vector for no text".to_owned()))?;
+            *place = unit(&item.embedding).ok_or_else(|| wrong("a vector without a direction".to_owned()))?;
         }
         if vectors.iter().any(Vec::is_empty) {
             return Err(wrong("fewer vectors than texts".to_owned()));
         }
-        Ok((vectors, response.usage.total_tokens.max(response.usage.prompt_tokens)))
+        // No token is shorter than a byte: who counts more makes the bill longer than the text.
+        let most: u64 = texts.iter().map(|text| text.len() as u64 + MARKS).sum();
+        Ok((vectors, response.usage.total_tokens.max(response.usage.prompt_tokens).min(most)))
     }
 
     /// The contract cuts a text that is beyond the model's window, and the form of the endpoint has no word for that: where
     /// one is refused, it is sought by halves and cut by halves, so that the texts beside it are not refused with it.
-    fn ask_or_cut(&self, texts: &[String]) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
-        match (self.ask_for_vectors(texts), texts) {
+    fn ask_or_cut(&self, texts: &[String], until: Instant) -> Result<(Vec<Vec<f32>>, u64), EmbeddingsError> {
+        match (self.ask_for_vectors(texts, until), texts) {
             (Err(EmbeddingsError::Refused { .. }), [text]) if text.len() > SHORT => {
-                self.ask_or_cut(&[text[..text.floor_char_boundary(text.len() / 2)].to_owned()])
+                self.ask_or_cut(&[text[..text.floor_char_boundary(text.len() / 2)].to_owned()], until)
             }
             (Err(EmbeddingsError::Refused { .. }), [_, _, ..]) => {
                 let (first, second) = texts.split_at(texts.len() / 2);
-                let (mut vectors, tokens) = self.ask_or_cut(first)?;
-                let (others, more) = self.ask_or_cut(second)?;
+                let (mut vectors, tokens) = self.ask_or_cut(first, until)?;
+                let (others, more) = self.ask_or_cut(second, until)?;
                 vectors.extend(others);
                 Ok((vectors, tokens + more))
             }
             (answer, _) => answer,
         }
     }
+}
+
+/// The vector of length 1 in the same direction; none where there is no direction. Squares of large and of small numbers are
+/// no 32-bit numbers.
+#[allow(clippy::cast_possible_truncation, reason = "at most 1")]
+fn unit(vector: &[f32]) -> Option<Vec<f32>> {
+    let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
+    (length > 0.0).then(|| vector.iter().map(|number| (f64::from(*number) / length) as f32).collect())
 }
 
 impl Model for Endpoint {
@@ -191,7 +212,7 @@ impl Model for Endpoint {
         // The form refuses a text without characters.
         let texts: Vec<String> =
             texts.iter().map(|text| if text.is_empty() { " ".to_owned() } else { text.clone() }).collect();
-        self.ask_or_cut(&texts)
+        self.ask_or_cut(&texts, Instant::now() + TIMEOUT)
     }
 
     fn usage(&self, tokens: u64) -> Usage {

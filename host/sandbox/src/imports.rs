@@ -219,10 +219,14 @@ impl State {
         let known =
             self.metered.iter_mut().find(|known| (&known.provider, &known.model) == (&usage.provider, &usage.model));
         let Some(known) = known else { return self.metered.push(usage.clone()) };
-        let sum = |sum: &mut Option<u64>, more: Option<u64>| *sum = Some(sum.unwrap_or(0) + more.unwrap_or(0));
+        // What a provider reported before may have any size.
+        let sum = |sum: &mut Option<u64>, more: Option<u64>| {
+            *sum = Some(sum.unwrap_or(0).saturating_add(more.unwrap_or(0)));
+        };
         sum(&mut known.embedding_tokens, usage.embedding_tokens);
         sum(&mut known.latency_ms, usage.latency_ms);
-        known.cost = Some(Microcents(known.cost.unwrap_or_default().0 + usage.cost.unwrap_or_default().0));
+        let cost = known.cost.unwrap_or_default().0.saturating_add(usage.cost.unwrap_or_default().0);
+        known.cost = Some(Microcents(cost));
     }
 }
 

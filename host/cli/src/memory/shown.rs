@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::output::{clip, moment, provenance, table, text};
+use crate::output::{clip, moment, printable, provenance, table, text};
 use crate::page::items;
 
 /// The results of a search.
@@ -43,7 +43,7 @@ pub(crate) fn record(answer: &Value) -> String {
             lines.push(format!("{label:<9} {value}"));
         }
     }
-    format!("{}\n\n{}", lines.join("\n"), text(record, "/text"))
+    printable(&format!("{}\n\n{}", lines.join("\n"), text(record, "/text")))
 }
 
 /// The outcome for each record of a forget.

@@ -4,10 +4,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::EndpointOptions;
+use super::{Endpoint, EndpointOptions};
 use crate::tests::embed;
 use crate::{Embeddings, EmbeddingsOptions};
 use memhost_types::Microcents;
@@ -18,7 +19,8 @@ fn serve(answer: impl FnOnce(&Value) -> String + Send + 'static) -> (String, std
     let handle = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let (head, asked) = read(&stream);
-        stream.write_all(answer(&asked).as_bytes()).unwrap();
+        // Who is told too much closes the connection.
+        let _ = stream.write_all(answer(&asked).as_bytes());
         (head, asked)
     });
     (url, handle)
@@ -90,7 +92,15 @@ async fn an_endpoint_that_lies_or_refuses_is_told_of_without_its_words() {
     for (answer, says) in [
         (ok(&json!({"data": [{"index": 0, "embedding": [1.0, 2.0, 3.0]}]})), "not of 2 numbers"),
         (ok(&json!({"data": [{"index": 1, "embedding": [1.0, 2.0]}]})), "for no text"),
+        (ok(&json!({"data": [{"index": 0, "embedding": [0.0, -0.0]}]})), "without a direction"),
+        (ok(&json!({"data": [{"index": 0, "embedding": [1e39, 0.0]}]})), "not of 2 numbers"),
         (ok(&json!({"data": []})), "fewer vectors"),
+        // More bytes than two numbers take, in one vector, in many, around them and without an end.
+        (ok(&json!({"data": [{"index": 0, "embedding": vec![1; 1 << 20]}]})), "failed"),
+        (ok(&json!({"data": vec![json!({"index": 0, "embedding": [1.0, 2.0]}); 1 << 14]})), "failed"),
+        (ok(&json!({"data": [], "other": "secret".repeat(1 << 14)})), "failed"),
+        (format!("HTTP/1.1 200 OK\r\n\r\n{{\"deep\": {}", "[".repeat(1 << 20)), "failed"),
+        ("HTTP/1.1 307 No\r\nlocation: http://127.0.0.1:9/secret\r\ncontent-length: 0\r\n\r\n".to_owned(), "307"),
         (ok(&json!({"nothing": true})), "failed"),
         ("HTTP/1.1 401 No\r\ncontent-length: 9\r\n\r\nsecret ab".to_owned(), "401; look at the key"),
     ] {
@@ -103,6 +113,48 @@ async fn an_endpoint_that_lies_or_refuses_is_told_of_without_its_words() {
         let error = Embeddings::open(endpoint(url.to_owned()), home.path()).err().unwrap().to_string();
         assert!(error.contains(&format!("embeddings.{field}")), "{error}");
     }
+}
+
+#[tokio::test]
+async fn an_endpoint_makes_no_bill_longer_than_the_text_and_no_vector_longer_than_one() {
+    let home = tempfile::tempdir().unwrap();
+    for given in [[3e38, 3e38], [1e-42, 1e-42]] {
+        let answer = json!({"data": [{"index": 0, "embedding": given}], "usage": {"total_tokens": u64::MAX}});
+        let (url, server) = serve(move |_| ok(&answer));
+        let found = embed(endpoint(url), home.path(), &["four"]).await.unwrap();
+        let is_half = |number: &f32| (number - std::f32::consts::FRAC_1_SQRT_2).abs() < 1e-3;
+        assert!(found.vectors[0].iter().all(is_half), "{:?}", found.vectors);
+        let usage = found.usage.unwrap();
+        assert_eq!((usage.embedding_tokens, usage.cost), (Some(20), Some(Microcents(40))));
+        server.join().unwrap();
+    }
+}
+
+#[test]
+fn all_requests_of_a_batch_have_one_deadline() {
+    let (listener, url) = listen();
+    let EmbeddingsOptions::Endpoint(options) = endpoint(url) else { panic!("it is one") };
+    let endpoint = Endpoint::new(options).unwrap();
+    // Refuses everything, each time after a while.
+    let refusing = std::thread::spawn(move || {
+        let mut count = 0;
+        while let Ok((mut stream, _)) = listener.accept() {
+            let (_, asked) = read(&stream);
+            if asked["input"][0] == "last" {
+                break;
+            }
+            count += 1;
+            std::thread::sleep(Duration::from_millis(100));
+            let _ = stream.write_all(b"HTTP/1.1 400 No\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+        }
+        count
+    });
+    let long = "ä".repeat(32 << 10);
+    let error = endpoint.ask_or_cut(&[long], Instant::now() + Duration::from_millis(250)).unwrap_err();
+    assert!(error.to_string().contains("failed"), "{error}");
+    let _ = endpoint.ask(&["last".to_owned()], Instant::now() + Duration::from_secs(20));
+    // Seven cuts would be needed.
+    assert!(refusing.join().unwrap() <= 3);
 }
 
 /// Takes texts of up to 1,000 characters, and none about secrets; answers their length.
