@@ -3,23 +3,14 @@
 
 use std::collections::HashMap;
 
-use regex::{Error, RegexBuilder};
 use serde_json::{Map, Value};
+
+use super::patterns;
 
 /// The most pairs of a schema and a value that are compared. Each takes about a microsecond.
 const MAX_STEPS: usize = 100_000;
 /// The deepest chain of schemas: references can go in circles.
 const MAX_DEPTH: usize = 256;
-/// The most patterns of one schema.
-const MAX_PATTERNS: usize = 256;
-/// The memory that one compiled pattern may take, in bytes.
-const MAX_PATTERN_BYTES: usize = 256 << 10;
-/// The steps that 16 bytes of a text make, at worst, by the memory of the pattern that they are compared with: every state
-/// of it is tried at every character.
-const PATTERN_STEPS: [(usize, usize); 3] = [(4 << 10, 4), (32 << 10, 32), (MAX_PATTERN_BYTES, 192)];
-/// The bytes of patterns that the validator may read while it makes those of JavaScript into its own. It reads a pattern
-/// again for each class such as `\d` in it.
-const MAX_REWRITTEN: usize = 4 << 20;
 
 /// Keywords whose value is a schema for the same value.
 const SAME: [&str; 6] = ["not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties"];
@@ -41,60 +32,14 @@ const BELOW: [&str; 8] = [
 
 /// Why a schema is too much work for any configuration.
 pub(crate) fn of_schema(schema: &Value) -> Result<(), String> {
-    let mut patterns = Vec::new();
+    let mut all = Vec::new();
     each(schema, &mut |member| {
-        patterns.extend(member.get("pattern").and_then(Value::as_str));
+        all.extend(member.get("pattern").and_then(Value::as_str));
         if let Some(Value::Object(named)) = member.get("patternProperties") {
-            patterns.extend(named.keys().map(String::as_str));
+            all.extend(named.keys().map(String::as_str));
         }
     });
-    if patterns.len() > MAX_PATTERNS {
-        return Err(format!("it has {} patterns; at most {MAX_PATTERNS} are allowed", patterns.len()));
-    }
-    let rewritten: Vec<(String, usize)> = patterns.iter().map(|pattern| rewritten(pattern)).collect();
-    if rewritten.iter().map(|(_, bytes)| *bytes).fold(0, usize::saturating_add) > MAX_REWRITTEN {
-        return Err("its patterns have too many classes such as `\\d`; use counts, or `[0-9]`".to_owned());
-    }
-    let is_large = |pattern: &&(&&str, &(String, usize))| !fits(&pattern.1.0, MAX_PATTERN_BYTES);
-    match patterns.iter().zip(&rewritten).collect::<Vec<_>>().iter().find(is_large) {
-        Some((pattern, _)) => {
-            let shown: String = pattern.chars().take(64).collect();
-            Err(format!("the pattern `{shown}` stands for too many texts; use smaller counts"))
-        }
-        None => Ok(()),
-    }
-}
-
-/// A pattern of JavaScript as the validator makes it into one of its own, and the bytes that it reads for that.
-fn rewritten(pattern: &str) -> (String, usize) {
-    let (mut own, mut passes) = (String::with_capacity(pattern.len()), 1);
-    let mut chars = pattern.chars().peekable();
-    while let Some(c) = chars.next() {
-        let escaped = if c == '\\' { chars.next() } else { None };
-        let class = match escaped {
-            Some('d') => "[0-9]",
-            Some('D') => "[^0-9]",
-            Some('w') => "[A-Za-z0-9_]",
-            Some('W') => "[^A-Za-z0-9_]",
-            Some('s') => r"[ \t\n\r\x0b\x0c\u00a0\ufeff\u2003\u2029]",
-            Some('S') => r"[^ \t\n\r\x0b\x0c\u00a0\ufeff\u2003\u2029]",
-            Some('c') if chars.next_if(char::is_ascii_alphabetic).is_some() => r"\x01",
-            other => {
-                own.push(c);
-                own.extend(other);
-                continue;
-            }
-        };
-        own.push_str(class);
-        passes += 1;
-    }
-    let bytes = own.len().max(pattern.len()).saturating_mul(passes);
-    (own, bytes)
-}
-
-/// Whether a compiled pattern takes no more than this. What is no pattern takes nothing, and the validator refuses it.
-fn fits(own: &str, bytes: usize) -> bool {
-    !matches!(RegexBuilder::new(own).size_limit(bytes).build(), Err(Error::CompiledTooBig(_)))
+    patterns::check(&all)
 }
 
 /// Why a schema is too much work for this configuration.
@@ -151,7 +96,7 @@ impl<'a> Work<'a> {
     fn visit(&mut self, schema: &'a Value, value: &Value, depth: usize) -> Result<(), String> {
         let Value::Object(words) = schema else { return Ok(()) };
         let choices = words.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
-        self.count(if depth > MAX_DEPTH { MAX_STEPS } else { 1 + size(value) / 256 + choices })?;
+        self.count(if depth > MAX_DEPTH { MAX_STEPS + 1 } else { 1 + size(value) / 256 + choices })?;
         if let (Some(Value::String(pattern)), Value::String(text)) = (words.get("pattern"), value) {
             self.compare(pattern, text.len())?;
         }
@@ -212,11 +157,7 @@ impl<'a> Work<'a> {
 
     /// Counts the comparison of texts of this length with a pattern.
     fn compare(&mut self, pattern: &'a str, length: usize) -> Result<(), String> {
-        let steps = *self.patterns.entry(pattern).or_insert_with(|| {
-            let (own, _) = rewritten(pattern);
-            let found = PATTERN_STEPS.into_iter().find(|(bytes, _)| fits(&own, *bytes));
-            found.map_or(MAX_STEPS, |(_, steps)| steps)
-        });
+        let steps = *self.patterns.entry(pattern).or_insert_with(|| patterns::steps(pattern));
         self.count(length.saturating_mul(steps) / 16)
     }
 
@@ -299,20 +240,6 @@ mod tests {
         let embedded =
             json!({"$defs": {"a": {"$id": "b.json", "properties": {"c": {"$ref": "b.json"}}}}, "$ref": "b.json"});
         assert_eq!(of_config(&embedded, &json!({"c": {"c": {}}})), Ok(()));
-    }
-
-    #[test]
-    fn patterns_are_few_and_small() {
-        assert_eq!(of_schema(&json!({"pattern": "^[a-z]{1,64}$", "patternProperties": {"^x-": {}}})), Ok(()));
-        assert!(of_schema(&json!({"pattern": r"(\w{100}){100}"})).unwrap_err().contains("too many texts"));
-        let many: Map<String, Value> = (0..300).map(|n| (format!("^{n}"), json!({}))).collect();
-        assert!(of_schema(&json!({"patternProperties": many})).unwrap_err().contains("300 patterns"));
-        // Patterns of JavaScript only, which the validator rewrites.
-        assert_eq!(of_schema(&json!({"pattern": r"^\cA\s?\w+\\c\D\S\W$"})), Ok(()));
-        assert!(of_schema(&json!({"pattern": r"\cA(\w{100}){100}"})).unwrap_err().contains("too many texts"));
-        for class in [r"\d", r"\cA", r"[\d]"] {
-            assert!(of_schema(&json!({"pattern": class.repeat(1_500)})).unwrap_err().contains("classes"), "{class}");
-        }
     }
 
     #[test]

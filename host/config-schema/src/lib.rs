@@ -5,6 +5,7 @@
 //! This is a crate of its own because the validator takes long to compile.
 
 mod cost;
+mod patterns;
 
 use boon::{Compiler, Draft, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;

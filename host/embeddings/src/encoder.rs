@@ -46,8 +46,18 @@ impl Shape {
             && (1..=16_384).contains(&self.intermediate_size)
             && (2..=8_192).contains(&self.max_position_embeddings)
             && (3..=1_000_000).contains(&self.vocab_size)
-            && self.type_vocab_size > 0;
+            && (1..=1_000).contains(&self.type_vocab_size)
+            && (0.0..1.0).contains(&self.layer_norm_eps);
         if fits { Ok(()) } else { Err(EmbeddingsError::model("its `config.json` has a size that makes no sense")) }
+    }
+
+    /// The most bytes that weights of this shape have: twice what is computed with, as files have more, and some names.
+    pub(super) fn max_weights(&self) -> u64 {
+        let [hidden, inner] = [self.hidden_size, self.intermediate_size].map(|size| size as u64);
+        let rows = [self.vocab_size, self.max_position_embeddings, self.type_vocab_size].map(|rows| rows as u64);
+        let layer = 4 * hidden * (hidden + 1) + 2 * hidden * inner + inner + 5 * hidden;
+        let numbers = (rows.iter().sum::<u64>() + 2) * hidden + self.num_hidden_layers as u64 * layer;
+        (16 << 20) + 2 * 4 * numbers
     }
 }
 

