@@ -1,5 +1,5 @@
-//! Attacks by callers: the real program, an attacker, a neighbour who asks its own company, and somebody who looks whether
-//! the host is well.
+//! Attacks by callers, and by an endpoint that the host asks: the real program, an attacker, a neighbour who asks its own
+//! company, and somebody who looks whether the host is well.
 //!
 //! The short form runs with the other tests: each attack for some rounds, with what must hold whatever the machine does.
 //! `just attacks` runs the whole form: each attack for seconds on a host of its own, beside measured neighbours.
@@ -7,6 +7,10 @@
 mod bodies;
 mod connections;
 mod harness;
+mod names;
+mod outside;
+mod spool;
+mod tokens;
 mod words;
 
 use std::time::{Duration, Instant};
@@ -27,12 +31,20 @@ struct Attack {
 
 /// Every attack.
 fn all() -> Vec<Attack> {
-    [bodies::ATTACKS, connections::ATTACKS, words::ATTACKS].concat()
+    [
+        bodies::ATTACKS,
+        connections::ATTACKS,
+        names::ATTACKS,
+        outside::ATTACKS,
+        tokens::ATTACKS,
+        words::ATTACKS,
+    ]
+    .concat()
 }
 
 #[test]
 fn attacks_are_answered_and_bounded() {
-    let host = Host::start();
+    let host = Host::start("info,memhost=debug");
     let mut wrong = Vec::new();
     for attack in all() {
         let (before, started) = (host.resident(), Instant::now());

@@ -21,6 +21,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "preambles of many records", threads: 2, rounds: 4, run: preambles },
     Attack { name: "cursors of others", threads: 2, rounds: 20, run: cursors },
     Attack { name: "idempotency keys", threads: 4, rounds: 50, run: idempotency },
+    Attack { name: "texts for the search of personal data", threads: 2, rounds: 7, run: patterns },
 ];
 
 /// The host must say no: with a problem, or by closing the connection before it has read everything.
@@ -126,7 +127,7 @@ fn odd_json(host: &Host, round: u64) -> Result<(), String> {
 }
 
 /// 64 MiB of zeros.
-fn bomb() -> Vec<u8> {
+pub(super) fn bomb() -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     for _ in 0..64 {
         encoder.write_all(&vec![0; 1 << 20]).unwrap();
@@ -181,4 +182,28 @@ fn idempotency(host: &Host, round: u64) -> Result<(), String> {
     let key = format!("{round}-{}", "k".repeat(usize::try_from(round % 200).unwrap_or(0)));
     let headers = [("content-type", "application/json"), ("idempotency-key", key.as_str())];
     survived("a key", host.send("POST", "/runtime/v1/companies/evil/query", &host.agent, &headers, body.as_bytes()))
+}
+
+/// Texts that nearly are what the patterns of personal data look for, again and again.
+fn patterns(host: &Host, round: u64) -> Result<(), String> {
+    let parts = [
+        "a@",
+        "a.",
+        "foo at bar dot ",
+        "0",
+        "+49 30 1",
+        "DE89 3704 0044 ",
+        "4111 1111 1111 111",
+        "Street 1, ",
+        "born on 1.1.",
+        "Dr. A",
+        "192.168.1.",
+        "password: ",
+        "標",
+        "\u{661}",
+    ];
+    let part = parts[usize::try_from(round).unwrap_or(0) % parts.len()];
+    let text = part.repeat((256 << 10) / part.len());
+    let body = json!({"scope": {"companyId": "evil"}, "bindingKey": "guarded", "records": [{"text": text}]});
+    survived(part, host.as_operator("/runtime/v1/companies/evil/records", &body))
 }

@@ -12,9 +12,11 @@ use memhost_tests::measure::{Timings, show};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Attack, mib};
+use super::{Attack, mib, outside};
 
-const OPERATOR: &str = "mh_operator_of_the_attacked_host";
+pub(super) const OPERATOR: &str = "mh_operator_of_the_attacked_host";
+/// What attackers would have at the beginning of a line of the log.
+pub(super) const FORGED: &str = "FORGED";
 /// How long a call may take in the short form. It is there so that a host that hangs fails the test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -39,17 +41,27 @@ pub(super) struct Host {
 pub(super) type Answer = (u16, String);
 
 impl Host {
-    pub(super) fn start() -> Self {
+    /// A host whose log has what the filter lets through.
+    pub(super) fn start(log: &str) -> Self {
         let directory = TempDir::new().unwrap();
+        let plugins = directory.path().join("data/plugins");
+        std::fs::create_dir_all(&plugins).unwrap();
+        std::fs::copy(memhost_tests::guest_file("embeds"), plugins.join("embeds.wasm")).unwrap();
+        let endpoint = outside::serve();
+        let config = format!("[embeddings.endpoint]\nurl = \"{endpoint}\"\nmodel = \"small\"\ndimensions = 2\n");
+        std::fs::write(directory.path().join("config.toml"), config).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_memhost-cli"))
             .args(["serve", "--listen", "127.0.0.1:0", "--token", OPERATOR, "--data-dir"])
             .arg(directory.path().join("data"))
+            .arg("--config")
+            .arg(directory.path().join("config.toml"))
+            .env("MEMHOST_LOG", log)
             .env("MEMHOST_CACHE_DIR", memhost_tests::cache_dir())
             .env("HOME", directory.path())
             .env("XDG_CONFIG_HOME", directory.path().join("config"))
             .env_remove("MEMHOST_COMPANY")
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(directory.path().join("log")).unwrap())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -75,6 +87,8 @@ impl Host {
                 json!({"scope": {"companyId": company}, "records": [{"text": format!("a fact of {company}")}]});
             host.fine(&format!("/runtime/v1/companies/{company}/records"), &records);
         }
+        host.bind(&json!({"key": "vectors", "providerKey": "embeds", "grants": {"embeddings": true}}));
+        host.bind(&json!({"key": "guarded", "providerKey": "local-markdown", "policy": {"review": {"piiRisk": 1}}}));
         let tokens = "/control/v1/companies/evil/tokens";
         let made = host.fine(tokens, &json!({"name": "a", "role": "agent", "agentId": "ada"}));
         host.agent = made["value"].as_str().unwrap().to_owned();
@@ -91,6 +105,31 @@ impl Host {
         let (status, text) = self.as_operator(path, body).unwrap();
         assert!(status < 300, "{path}: {status} {text}");
         serde_json::from_str(&text).unwrap()
+    }
+
+    /// Makes a binding of `evil`, once its provider is there.
+    fn bind(&self, binding: &Value) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.as_operator("/control/v1/companies/evil/bindings", binding).unwrap() {
+                (200..300, _) => return,
+                (status, text) => assert!(Instant::now() < until, "{binding}: {status} {text}"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The directory that the host and its commands use.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Whether every line of the log is one that the host wrote, and none of it does anything to a terminal.
+    pub(super) fn logs_well(&self) -> Result<(), String> {
+        let log = std::fs::read(self.directory.path().join("log")).unwrap();
+        let log = String::from_utf8_lossy(&log);
+        let is_bad = |line: &&str| line.starts_with(FORGED) || line.contains(|c: char| c.is_control() && c != '\t');
+        log.lines().find(is_bad).map_or(Ok(()), |line| Err(format!("the log has {line:?}")))
     }
 
     pub(super) fn as_operator(&self, path: &str, body: &Value) -> Result<Answer, String> {
@@ -225,6 +264,7 @@ impl Host {
         }
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner).split_off(0);
+        errors.extend(self.logs_well().err());
         errors.sort();
         errors.dedup();
         errors.truncate(5);
@@ -265,7 +305,7 @@ fn harmless(host: &Host, _: u64) -> Result<(), String> {
 
 /// Runs an attack beside the neighbour, on a host of its own.
 pub(super) fn measure(attack: &Attack, time: Duration) -> Measured {
-    let host = Host::start();
+    let host = Host::start("warn");
     let (quiet, ..) = phase(&host, None, 0, time);
     let quiet_bytes = host.resident();
     let (harmless, ..) = phase(&host, Some(harmless), attack.threads, time);

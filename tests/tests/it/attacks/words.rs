@@ -9,7 +9,7 @@ use super::harness::Host;
 pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "ids that are no names", threads: 2, rounds: 30, run: ids },
     Attack { name: "paths", threads: 2, rounds: 20, run: paths },
-    Attack { name: "MCP messages", threads: 2, rounds: 26, run: mcp },
+    Attack { name: "MCP messages", threads: 2, rounds: 40, run: mcp },
     Attack { name: "control characters for a terminal", threads: 1, rounds: 2, run: terminal },
 ];
 
@@ -68,6 +68,20 @@ fn mcp(host: &Host, round: u64) -> Result<(), String> {
         call("resources/read", json!({"uri": "file:///etc/passwd"})).to_string(),
         call("resources/read", json!({"uri": format!("memory://{}", "a/".repeat(100_000))})).to_string(),
         call("resources/list", json!({"cursor": "A".repeat(1_000_000)})).to_string(),
+        call("resources/templates/list", json!({"cursor": "A".repeat(1_000_000)})).to_string(),
+        call("resources/read", json!({"uri": "memory://{providerKey}/{recordId}"})).to_string(),
+        call("resources/read", json!({"uri": "memory://local-markdown/..%2f..%2f..%2fetc%2fpasswd"})).to_string(),
+        call("resources/read", json!({"uri": "memory://local-markdown/%252e%252e%252fneighbour%00\u{202e}"})).to_string(),
+        call("resources/read", json!({"uri": format!("memory://local-markdown/{}", "%41".repeat(300_000))})).to_string(),
+        call("resources/subscribe", json!({"uri": "memory://local-markdown/1"})).to_string(),
+        call(
+            "completion/complete",
+            json!({
+                "ref": {"type": "ref/resource", "uri": "memory://{providerKey}/{recordId}"},
+                "argument": {"name": "recordId", "value": "x".repeat(1 << 20)}
+            }),
+        )
+        .to_string(),
         call("tools/call", json!({"name": "memory.search", "arguments": {"query": "fact", "company": "neighbour"}}))
             .to_string(),
         call("tools/call", json!({"name": "memory.note", "arguments": {"text": "x".repeat(5 << 20)}})).to_string(),
@@ -96,14 +110,19 @@ fn mcp(host: &Host, round: u64) -> Result<(), String> {
 
 /// An agent writes what a terminal would do. Nothing of it reaches the terminal of the person who looks.
 fn terminal(host: &Host, round: u64) -> Result<(), String> {
-    let evil = format!("fact {round} \u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\u{8}");
+    let evil = format!("fact {round} \u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\u{8} \u{202e}lave\u{200b}");
     let body = json!({"scope": {"companyId": "evil", "agentId": "ada"}, "records": [{"text": evil}],
         "source": {"kind": "manual_note", "companyId": "evil"}});
-    survived("a record", host.post("/runtime/v1/companies/evil/records", &body.to_string()))?;
+    let (status, written) = host.post("/runtime/v1/companies/evil/records", &body.to_string())?;
+    let written: Value = serde_json::from_str(&written).map_err(|error| format!("a record: {status}: {error}"))?;
+    let id = written["records"][0]["providerRecordId"].as_str().unwrap_or_default();
     let refused_kind = json!({"scope": {"companyId": "evil"}, "query": "x", "bindingKey": "\u{1b}[2J"});
     refused("a binding", host.post("/runtime/v1/companies/evil/query", &refused_kind.to_string()))?;
     for arguments in [
         ["search", "fact", "--company", "evil"].as_slice(),
+        &["record", "show", id, "--company", "evil"],
+        &["record", "show", id, "--company", "evil", "--output", "json"],
+        &["record", "show", id, "--company", "evil", "--output", "yaml"],
         &["operation", "list", "--company", "evil"],
         &["record", "list", "--company", "evil"],
         &["activity", "list", "--company", "evil"],
@@ -112,7 +131,12 @@ fn terminal(host: &Host, round: u64) -> Result<(), String> {
         let done = host.command(arguments);
         let shown = [done.stdout.as_slice(), &done.stderr].concat();
         let shown = String::from_utf8_lossy(&shown);
-        if let Some(bad) = shown.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+        let is_bad = |c: &char| match c {
+            '\n' | '\t' => false,
+            '\u{200b}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+            c => c.is_control(),
+        };
+        if let Some(bad) = shown.chars().find(is_bad) {
             return Err(format!("{arguments:?} prints U+{:04X}", u32::from(bad)));
         }
         if !done.status.success() {
