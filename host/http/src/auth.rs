@@ -256,6 +256,23 @@ mod tests {
         assert!(!late.accepts(&session), "that of another process");
     }
 
+    /// `blake3::Hash` compares in constant time. And if it did not, it would tell of digests only: however much of a token
+    /// a guess has right, its digest has nothing more in common with that of the token.
+    #[test]
+    fn how_long_a_comparison_takes_tells_nothing_of_the_token() {
+        let token = "mh_0123456789abcdefghijklmnopqrstuvwxyzABCDEF";
+        let compared: &blake3::Hash = &AdminToken::of(token).0;
+        let in_common = |guess: &str| {
+            let guess = blake3::hash(guess.as_bytes());
+            compared.as_bytes().iter().zip(guess.as_bytes()).take_while(|(one, other)| one == other).count()
+        };
+        for right in 0..token.len() {
+            let guesses = (0..256).map(|number| format!("{}{number:-<46}", &token[..right]));
+            let bytes: usize = guesses.filter(|guess| guess != token).map(|guess| in_common(&guess)).sum();
+            assert!(bytes <= 10, "{right} right characters: {bytes} bytes in common in 256 guesses, and 1 by chance");
+        }
+    }
+
     #[test]
     fn a_short_token_is_refused() {
         assert!(AdminToken::known("short").is_err());

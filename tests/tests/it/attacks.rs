@@ -7,6 +7,7 @@
 mod bodies;
 mod connections;
 mod harness;
+mod measured;
 mod names;
 mod outside;
 mod spool;
@@ -31,15 +32,7 @@ struct Attack {
 
 /// Every attack.
 fn all() -> Vec<Attack> {
-    [
-        bodies::ATTACKS,
-        connections::ATTACKS,
-        names::ATTACKS,
-        outside::ATTACKS,
-        tokens::ATTACKS,
-        words::ATTACKS,
-    ]
-    .concat()
+    [bodies::ATTACKS, connections::ATTACKS, names::ATTACKS, outside::ATTACKS, tokens::ATTACKS, words::ATTACKS].concat()
 }
 
 #[test]
@@ -73,7 +66,7 @@ fn attacks_leave_the_neighbours_alone() {
     for attack in
         all().into_iter().filter(|attack| named.as_ref().is_none_or(|named| attack.name.contains(named.as_str())))
     {
-        let measured = harness::measure(&attack, time);
+        let measured = measured::measure(&attack, time);
         wrong.extend(measured.wrong(attack.name));
         rows.push(measured.row(attack.name));
     }

@@ -82,7 +82,7 @@ fn texts(host: &Host, round: u64) -> Result<(), String> {
         return Err(format!("{text:?} comes back as {read}"));
     }
     let mut strange = Vec::new();
-    look(&host.directory().join("data/memory"), &mut strange);
+    look(&host.directory().join("data/memory/evil"), &mut strange);
     strange.pop().map_or(Ok(()), Err)
 }
 
@@ -150,10 +150,10 @@ fn settings(host: &Host, round: u64) -> Result<(), String> {
     let number = usize::try_from(round).unwrap_or(0) % texts.len();
     let file = host.directory().join(format!("settings{number}.toml"));
     std::fs::write(&file, &texts[number]).unwrap();
-    let (file, data) = (file.to_string_lossy(), host.directory().join("other"));
+    let [file, data] = [file, host.directory().join("other")].map(|path| path.to_string_lossy().into_owned());
     for arguments in [
-        ["serve", "--config", &file, "--listen", "127.0.0.1:0", "--data-dir", &data.to_string_lossy()].as_slice(),
-        &["agent-hooks", "spool", "--config", &file],
+        ["serve", "--config", file.as_str(), "--listen", "127.0.0.1:0", "--data-dir", data.as_str()].as_slice(),
+        &["agent-hooks", "spool", "--config", file.as_str()],
     ] {
         let done = host.command(arguments);
         let said = [done.stdout.as_slice(), &done.stderr].concat();

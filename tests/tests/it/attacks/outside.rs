@@ -69,7 +69,8 @@ fn answer(mut stream: TcpStream) -> Option<()> {
     let texts = asked["input"].as_array()?;
     let (how, _) = ANSWERS.iter().find(|(how, _)| texts[0].as_str().is_some_and(|text| text.starts_with(how)))?;
     let data = |vector: Value| (0..texts.len()).map(|n| json!({"index": n, "embedding": vector})).collect::<Value>();
-    let sound = |vector: Value, tokens: u64| json!({"data": data(vector), "usage": {"total_tokens": tokens}}).to_string();
+    let sound =
+        |vector: Value, tokens: u64| json!({"data": data(vector), "usage": {"total_tokens": tokens}}).to_string();
     let head = |more: &str| format!("HTTP/1.1 200 OK\r\nconnection: close\r\n{more}\r\n");
     let whole = |body: String| format!("{}{body}", head(&format!("content-length: {}\r\n", body.len())));
     let begin = r#"{"data":[{"index":0,"embedding":["#;
@@ -81,9 +82,11 @@ fn answer(mut stream: TcpStream) -> Option<()> {
             stream.write_all(&[*byte])
         }),
         "without end" => endless(&mut stream, &head(""), &" ".repeat(1 << 16)),
-        "in chunks without end" => {
-            endless(&mut stream, &head("transfer-encoding: chunked\r\n"), &format!("10000\r\n{}\r\n", " ".repeat(1 << 16)))
-        }
+        "in chunks without end" => endless(
+            &mut stream,
+            &head("transfer-encoding: chunked\r\n"),
+            &format!("10000\r\n{}\r\n", " ".repeat(1 << 16)),
+        ),
         "a header without end" => endless(&mut stream, "HTTP/1.1 200 OK\r\nx: ", &"x".repeat(1 << 16)),
         "a vector without end" => endless(&mut stream, &format!("{}{begin}", head("")), &"0,".repeat(1 << 15)),
         "too many numbers" => stream.write_all(whole(sound(json!([3, 4, 5]), 2)).as_bytes()),

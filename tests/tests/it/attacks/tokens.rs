@@ -44,7 +44,9 @@ fn tokens(host: &Host, round: u64) -> Result<(), String> {
     let number = usize::try_from(round).unwrap_or(0) % (FOREIGN.len() + near.len() + elsewhere.len() + 1);
     let (shown, answer) = match number.checked_sub(FOREIGN.len()) {
         None => (FOREIGN[number], host.send("GET", path, FOREIGN[number], &[], b"")?),
-        Some(number) if number < near.len() => (near[number].as_str(), host.send("GET", path, &near[number], &[], b"")?),
+        Some(number) if number < near.len() => {
+            (near[number].as_str(), host.send("GET", path, &near[number], &[], b"")?)
+        }
         Some(number) if number < near.len() + elsewhere.len() => {
             let headers = elsewhere[number - near.len()];
             (headers[0].0, host.send("GET", path, "none", headers, b"")?)

@@ -71,8 +71,10 @@ fn mcp(host: &Host, round: u64) -> Result<(), String> {
         call("resources/templates/list", json!({"cursor": "A".repeat(1_000_000)})).to_string(),
         call("resources/read", json!({"uri": "memory://{providerKey}/{recordId}"})).to_string(),
         call("resources/read", json!({"uri": "memory://local-markdown/..%2f..%2f..%2fetc%2fpasswd"})).to_string(),
-        call("resources/read", json!({"uri": "memory://local-markdown/%252e%252e%252fneighbour%00\u{202e}"})).to_string(),
-        call("resources/read", json!({"uri": format!("memory://local-markdown/{}", "%41".repeat(300_000))})).to_string(),
+        call("resources/read", json!({"uri": "memory://local-markdown/%252e%252e%252fneighbour%00\u{202e}"}))
+            .to_string(),
+        call("resources/read", json!({"uri": format!("memory://local-markdown/{}", "%41".repeat(300_000))}))
+            .to_string(),
         call("resources/subscribe", json!({"uri": "memory://local-markdown/1"})).to_string(),
         call(
             "completion/complete",
