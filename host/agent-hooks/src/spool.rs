@@ -252,11 +252,10 @@ fn is_path(path: &str) -> bool {
 
 /// Removes a file that is done with. Where that fails, delivery ends: it would be sent again and again.
 fn remove(path: &Path, done: &mut Delivered) {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            done.stopped = Some(format!("{} cannot be removed: {error}", path.display()));
-        }
-        _ => {}
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        done.stopped = Some(format!("{} cannot be removed: {error}", path.display()));
     }
 }
 
