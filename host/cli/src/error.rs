@@ -74,7 +74,8 @@ impl CliError {
     }
 
     pub(super) fn input(what: impl Into<String>, message: impl std::fmt::Display) -> Self {
-        Self::Input { what: what.into(), message: message.to_string() }
+        // It may show a line of a file.
+        Self::Input { what: what.into(), message: printable(&message.to_string()) }
     }
 
     /// A file cannot be read or written.
