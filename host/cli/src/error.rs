@@ -5,10 +5,12 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::flags;
-use super::output::printable;
+use super::output::{clip, printable};
 
 /// The code that a process ends with whose store can take no more calls. Start it again.
 pub(super) const STORE_FAILED: u8 = 6;
+/// The longest line of a message, in characters.
+const MAX_LINE: usize = 1_000;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -74,8 +76,11 @@ impl CliError {
     }
 
     pub(super) fn input(what: impl Into<String>, message: impl std::fmt::Display) -> Self {
-        // It may show a line of a file.
-        Self::Input { what: what.into(), message: printable(&message.to_string()) }
+        // It may show a line of a file, and that may have a megabyte.
+        let message = printable(&message.to_string());
+        let lines =
+            message.lines().map(|line| if line.len() > MAX_LINE { clip(line, MAX_LINE) } else { line.to_owned() });
+        Self::Input { what: what.into(), message: lines.collect::<Vec<_>>().join("\n") }
     }
 
     /// A file cannot be read or written.
