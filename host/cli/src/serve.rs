@@ -140,7 +140,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
 }
 
 /// Refuses an address that other machines reach: tokens and memories would go over the network as they are.
-fn check_address(address: &Address, surfaces: Surfaces) -> Result<(), CliError> {
+pub(super) fn check_address(address: &Address, surfaces: Surfaces) -> Result<(), CliError> {
     let Address::Tcp(socket) = address else { return Ok(()) };
     if socket.ip().is_loopback() {
         return Ok(());

@@ -187,10 +187,13 @@ impl Service {
         let _lock = self.jobs.lock(id).await?;
         let before = self.jobs.get(company, id.0).await?;
         if !before.can_retry() {
-            return Err(wrong_status(
-                &before,
-                "only one that failed or was cancelled, and whose provider can try it again, can be queued again",
-            ));
+            let advice = match before.status {
+                JobStatus::Failed | JobStatus::Cancelled => {
+                    "its provider cannot try it again; capture its material anew"
+                }
+                _ => "only one that failed or was cancelled can be queued again",
+            };
+            return Err(wrong_status(&before, advice));
         }
         let after = Job {
             status: JobStatus::Queued,
