@@ -69,8 +69,8 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     if args.once {
         return service.flush().await.map_err(CliError::host);
     }
-    let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
     let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
+    let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
     let address = endpoint.address();
     let shown = shown.unwrap_or_default();
     title("The host stays up; Ctrl-C ends it")?;

@@ -201,6 +201,8 @@ async fn what_an_agent_forgets_over_mcp_is_gone() {
     assert_eq!(forgotten["outcomes"][0]["effect"], "hard", "{forgotten}");
     let found = ada.does("memory.search", json!({"query": "which vendor"})).await;
     assert_eq!(found["records"], json!([]));
+    // A server that stops ends the work in the background, too.
+    is_gone_from_disk(&host).await;
     serving.stop().await.unwrap();
     stays_gone(host, api).await;
 }
@@ -226,6 +228,8 @@ async fn what_a_person_forgets_on_the_command_line_is_gone() {
     assert_eq!(forgotten["outcomes"][0]["effect"], "hard", "{forgotten}");
     let found = run("search 'which vendor'".to_owned()).await;
     assert_eq!(found["snippets"], json!([]));
+    // A server that stops ends the work in the background, too.
+    is_gone_from_disk(&host).await;
     serving.stop().await.unwrap();
     stays_gone(host, api).await;
 }
