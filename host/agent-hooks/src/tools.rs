@@ -13,9 +13,7 @@
 //!    `expected.json`, which says for each payload what the host must learn from it. The integration test
 //!    `agent_hooks` finds the directory by the name. `tests/agent-hooks/README.md` explains the columns.
 //!
-//! Then name the tool where people read of it: in the help of `AgentHooks` (`host/cli/src/lib.rs`), in the text of an
-//! empty list of events (`host/explorer/src/events.rs`) and in `host/docs/agents.md`. Accept the new help text
-//! (`cargo insta review`).
+//! Then say in `host/docs/agents.md` what a user does with it, and accept the new help text (`cargo insta review`).
 //!
 //! A tool whose settings have a form that no other tool has needs a variant of [`SettingsFormat`], too: see
 //! `settings_entries.rs`.

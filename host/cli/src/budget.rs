@@ -21,7 +21,7 @@ pub(super) enum BudgetCommand {
         #[command(flatten)]
         watch: WatchArgs,
     },
-    /// Create a budget. A spent budget blocks all operations until the next period.
+    /// Create a budget. At its limit, operations that may cost something are refused until the next period.
     Create(CreateArgs),
     /// Update a budget.
     Update {

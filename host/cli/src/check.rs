@@ -24,7 +24,7 @@ pub(super) struct CheckArgs {
     /// Also run the slow and large tests.
     #[arg(long)]
     thorough: bool,
-    /// Run only this rule, such as CAP-03; repeatable.
+    /// Run only this rule, such as CAP-02; repeatable.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     rule: Vec<String>,
     /// Metadata for every record of the suite, a JSON object.

@@ -24,6 +24,9 @@ pub(super) struct DemoArgs {
     /// Listen address after the demonstration.
     #[arg(long, default_value = "127.0.0.1:7600", value_name = "ADDRESS", value_parser = address)]
     listen: SocketAddr,
+    /// Listen on an address that other machines reach, without TLS: for a host behind a proxy that has TLS.
+    #[arg(long)]
+    allow_plain_http: bool,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -39,6 +42,9 @@ const RUNTIME: &str = "/runtime/v1/companies/demo";
 const CONTROL: &str = "/control/v1/companies/demo";
 
 pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
+    if !args.allow_plain_http {
+        serve::check_address(&args.listen.into(), Surfaces::All)?;
+    }
     let data_dir = args.data_dir.clone().unwrap_or_else(|| {
         std::env::temp_dir().join(format!("memhost-demo-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]))
     });
@@ -63,8 +69,8 @@ pub(super) async fn run(args: DemoArgs) -> Result<(), CliError> {
     if args.once {
         return service.flush().await.map_err(CliError::host);
     }
-    let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
     let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
+    let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
     let address = endpoint.address();
     let shown = shown.unwrap_or_default();
     title("The host stays up; Ctrl-C ends it")?;

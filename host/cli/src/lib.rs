@@ -151,7 +151,7 @@ enum Command {
     Eval(evaluate::EvalCommand),
     /// Run a Model Context Protocol server on standard input and output.
     Mcp(mcp::McpArgs),
-    /// Hooks of agent tools: Claude Code and Codex.
+    /// Hooks of agent tools, such as Claude Code.
     #[command(subcommand)]
     AgentHooks(memhost_agent_hooks::AgentHooksCommand),
     /// Import from and export to other memory systems (claude-mem).

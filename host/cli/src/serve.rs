@@ -113,6 +113,17 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     let known = args.token.map(|token| AdminToken::known(&token)).transpose();
     let known = known.map_err(|error| CliError::input("--token", error))?;
     let service = Service::open(options).await.map_err(CliError::host)?;
+    // Before a token is made: one of a host that cannot listen would be shown and lost.
+    let mut endpoints = Vec::new();
+    let mut planes = Vec::new();
+    for (address, surfaces) in listen {
+        endpoints.push(Endpoint::bind(&address, surfaces).await.map_err(CliError::host)?);
+        planes.push(match surfaces {
+            Surfaces::All => "",
+            Surfaces::Runtime => " (runtime plane)",
+            Surfaces::Control => " (control plane)",
+        });
+    }
     let (token, made) = match known {
         Some(token) => (token, None),
         None => AdminToken::of_data_dir(&data_dir, args.new_token).map_err(CliError::host)?,
@@ -120,16 +131,8 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
     if let Some(made) = &made {
         line(&format!("the operator token, shown only once:\n  {made}"))?;
     }
-    let mut endpoints = Vec::new();
-    for (address, surfaces) in listen {
-        let endpoint = Endpoint::bind(&address, surfaces).await.map_err(CliError::host)?;
-        let what = match surfaces {
-            Surfaces::All => "",
-            Surfaces::Runtime => " (runtime plane)",
-            Surfaces::Control => " (control plane)",
-        };
-        line(&format!("memhost is listening on {}{what}", endpoint.address()))?;
-        endpoints.push(endpoint);
+    for (endpoint, plane) in endpoints.iter().zip(planes) {
+        line(&format!("memhost is listening on {}{plane}", endpoint.address()))?;
     }
     let explorer = endpoints.last().map(|endpoint| endpoint.address().to_string()).unwrap_or_default();
     let token = show_explorer(token, &explorer, &service, made.is_some())?;
@@ -140,7 +143,7 @@ pub(super) async fn run(args: ServeArgs) -> Result<(), CliError> {
 }
 
 /// Refuses an address that other machines reach: tokens and memories would go over the network as they are.
-fn check_address(address: &Address, surfaces: Surfaces) -> Result<(), CliError> {
+pub(super) fn check_address(address: &Address, surfaces: Surfaces) -> Result<(), CliError> {
     let Address::Tcp(socket) = address else { return Ok(()) };
     if socket.ip().is_loopback() {
         return Ok(());

@@ -39,7 +39,7 @@ fn advice(connection: &Connection, found: &Result<serde_json::Value, CliError>) 
             format!("The host at {url} requires a token. Save it in a context:"),
             &[
                 (&format!("memhost context create main --url {url} --token -"), "reads the token from standard input"),
-                ("memhost serve --new-token", "replaces a lost token"),
+                ("memhost serve --new-token", "after you stopped the host: replaces a lost token"),
             ],
         ),
         _ => match (&connection.company, &connection.context) {

@@ -6,6 +6,7 @@ mod browse;
 pub(crate) mod call;
 pub(crate) mod capture;
 mod correct;
+pub(crate) mod corrections;
 mod discovered_jobs;
 mod explain;
 mod export;

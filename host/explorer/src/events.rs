@@ -54,8 +54,7 @@ pub(super) async fn list(
     let page = view.service.events(&view.company, &query.filter, query.cursor.as_deref(), PAGE_SIZE).await?;
     let rows = page.items.iter().map(|event| row(&view, &params, event));
     let none = html! {
-        "Install the hooks of Claude Code or Codex: " code { "memhost agent-hooks claude install" } " or "
-        code { "memhost agent-hooks codex install" } "."
+        "Install the hooks of your agent tool: " code { "memhost agent-hooks --help" } " names the tools."
     };
     let page_of = (page.items.as_slice(), page.next_cursor.as_deref());
     let body = html! {

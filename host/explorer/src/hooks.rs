@@ -9,7 +9,7 @@ use super::components::{
     operation_link, panel, record_link, scope_details, sentence, short_id, source_text, table, time, wide, words,
 };
 use super::guard::redirect;
-use memhost_core::Act;
+use memhost_core::{Act, Turn};
 use memhost_http::{PathParam, Problem, permission};
 use memhost_types::{CaptureMode, Delivery, DeliveryFilter, DeliveryId, DeliveryStatus, SubscribedWhen};
 
@@ -226,7 +226,7 @@ pub(super) async fn replay(
     PathParam(id): PathParam<DeliveryId>,
     _: CsrfForm<NoFields>,
 ) -> Result<Response, Problem> {
-    let delivery = view.service.replay_delivery(&view.caller, &view.company, id).await?;
+    let delivery = view.service.turn_delivery(&view.caller, &view.company, id, Turn::Replay).await?;
     view.flash("The delivery is queued again.");
     Ok(redirect(&view.at(&["hooks", &delivery.id.0.to_string()])))
 }

@@ -184,7 +184,8 @@ pub async fn require_token(
         }
         (None, Some(_)) => {
             "the token is not accepted: it is unknown, has expired or was revoked; make one with `memhost token \
-             create`, or a new one for the operator with `memhost serve --new-token`"
+             create`, or, for the operator, stop the host and type `memhost serve \
+             --new-token`"
         }
         (None, None) => "send a token as `authorization: Bearer …`",
     };

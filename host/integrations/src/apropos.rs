@@ -82,6 +82,7 @@ async fn add(Project(mut records): Project, Body(new): Body<NewItem>) -> Result<
         updated_at: None,
         expires_at: None,
         scope: None,
+        corrected: None,
     };
     Ok((StatusCode::CREATED, Json(Item::of(&records, written))))
 }

@@ -147,6 +147,7 @@ impl Normalize {
             updated_at: time("updatedAt", snippet.updated_at)?,
             expires_at: time("expiresAt", snippet.expires_at)?,
             scope: snippet.scope.map(|found| scope(found, company)).transpose()?,
+            corrected: None,
         })
     }
 }

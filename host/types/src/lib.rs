@@ -71,15 +71,8 @@ pub use policy::{
 };
 pub use provenance::{HookContext, HookKind, Scope, SourceKind, SourcePayload, SourceRef};
 pub use record::{JsonObject, RecordHandle};
-pub use request::{
-    BrowseRequest, CaptureMode, CaptureRequest, CorrectRequest, CorrectionPatch, ExportRequest, ForgetRequest,
-    GetRequest, ImportRequest, Intent, ListRequest, QueryRequest, RecordWrite, UpsertRequest,
-};
-pub use response::{
-    BrowseNode, BrowsePage, CaptureResponse, ContextBundle, Contribution, CorrectResponse, Explanation, ExportPage,
-    ExtractionJob, ForgetEffect, ForgetOutcome, ForgetResponse, GetResponse, Held, HitTrace, ImportResponse, JobStatus,
-    ListPage, ScoreKind, Snippet, UpsertResponse,
-};
+pub use request::*;
+pub use response::*;
 pub use review::{
     Decision, ReviewDecision, ReviewFilter, ReviewHolder, ReviewId, ReviewItem, ReviewStatus, ReviewSubject,
 };

@@ -45,6 +45,23 @@ pub struct Snippet {
     /// Who and what it was written for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
+    /// Who corrected it, where its provider keeps the record before; in the answers to `get` and `list`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected: Option<Corrected>,
+}
+
+/// How a record took the place of another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Corrected {
+    /// Who asked for it.
+    pub by: String,
+    /// The record before.
+    pub from: RecordHandle,
+    /// The operation that made it.
+    pub operation_id: OperationId,
+    /// When it began.
+    pub at: Timestamp,
 }
 
 named!(

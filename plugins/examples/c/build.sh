@@ -7,7 +7,7 @@ target=$(mkdir -p ../../../target/examples && cd ../../../target && pwd)
 
 tools=$target/tools
 if ! "$tools/bin/wit-bindgen" --version 2>/dev/null | grep -qx 'wit-bindgen-cli 0.63.0'; then
-  cargo install --quiet --locked --root "$tools" --version 0.63.0 --no-default-features --features c wit-bindgen-cli
+  cargo install --quiet --locked --debug --root "$tools" --version 0.63.0 --no-default-features --features c wit-bindgen-cli
 fi
 python=$target/venv-ziglang
 if ! "$python/bin/pip" freeze 2>/dev/null | grep -qxf requirements.txt; then

@@ -24,12 +24,6 @@ async fn bind(api: &Api, config: &Value) {
     api.post("/control/v1/companies/acme/bindings", &binding).await.fine();
 }
 
-async fn agent(api: &Api, name: &str) -> Api {
-    let body = json!({"name": name, "role": "agent", "agentId": name});
-    let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
-    api.with(made["value"].as_str().unwrap())
-}
-
 async fn recall(api: &Api, query: &str) -> Vec<(String, String)> {
     let found = api.post(&format!("{MEMORY}/recall"), &json!({"query": query})).await.fine();
     let one = |item: &Value| (item["id"].as_str().unwrap().to_owned(), item["content"].as_str().unwrap().to_owned());
@@ -41,7 +35,7 @@ async fn recall(api: &Api, query: &str) -> Vec<(String, String)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_framework_wrote_another_one_recalls_in_a_later_session() {
     let (mut host, api) = host(&json!({})).await;
-    let (codex, claude) = (agent(&api, "codex-1").await, agent(&api, "claude-1").await);
+    let (codex, claude) = (api.agent("codex-1").await, api.agent("claude-1").await);
     let item = json!({"sessionId": "s1", "agentKind": "codex", "type": "decision", "confidence": 0.9,
         "content": "Deployments are frozen on Fridays", "tags": ["release"], "source": "inferred"});
     let written = codex.post(MEMORY, &item).await.fine();
@@ -82,7 +76,7 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
         };
         let events = json!({"events": [event("session.started", None), event("tool_call.started", Some("Bash")),
             event("tool_call.failed", Some("Bash")), event("tool_call.started", Some("mcp__memhost__search"))]});
-        let token = agent(&api, name).await;
+        let token = api.agent(name).await;
         token.post("/runtime/v1/companies/acme/events", &events).await.fine();
     }
     for (filter, count) in [
@@ -108,7 +102,7 @@ async fn tool_calls_are_found_by_project_session_and_tool() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_agent_gets_the_same_results_in_the_same_order() {
     let (_host, api) = host(&json!({})).await;
-    let (codex, claude) = (agent(&api, "codex-1").await, agent(&api, "claude-1").await);
+    let (codex, claude) = (api.agent("codex-1").await, api.agent("claude-1").await);
     for (number, writer) in [&codex, &claude].into_iter().cycle().take(12).enumerate() {
         let kind = if number % 2 == 0 { "codex" } else { "claude" };
         let item = json!({"agentKind": kind, "content": format!("The gate has {number} locks"), "type": "fact",

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use memhost_server::Method;
-use memhost_tests::{TestHost, eventually};
+use memhost_tests::{Serving, TestHost, eventually};
 use serde_json::{Value, json};
 
+use super::cli;
+use super::mcp_http::{self, Client};
 use super::support::Api;
 
 /// A word that nothing else contains.
@@ -169,6 +171,67 @@ async fn what_facts_forgot_is_gone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_taxonomy_forgot_is_gone() {
     forgotten_with("taxonomy").await;
+}
+
+/// What was forgotten is in no answer and no file, also after a restart.
+async fn stays_gone(mut host: TestHost, api: Api) {
+    let left = everything(&api).await;
+    let at = left.find(WORD).map(|at| left[at.saturating_sub(400)..(at + 100).min(left.len())].to_owned());
+    assert_eq!(at, None);
+    is_gone_from_disk(&host).await;
+    drop(api);
+    host.stop().await;
+    host.start().await.unwrap();
+    assert!(!everything(&Api::new(&host)).await.contains(WORD), "after a restart");
+    assert_eq!(with_word(host.data_dir()), Vec::<PathBuf>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_agent_forgets_over_mcp_is_gone() {
+    let (host, api) = host("local-markdown", &talkative()).await;
+    let serving = Serving::start(&host, cli::TOKEN).await.unwrap();
+    let address = serving.url().trim_start_matches("http://").parse().unwrap();
+    let token = mcp_http::token(&host, "acme", json!({"name": "ada", "role": "agent", "agentId": "ada"})).await;
+    let ada = Client::new(address, &token).with("memhost-subject-id", "u1").with("memhost-project-id", "p1");
+    let noted = ada.does("memory.note", json!({"text": format!("The vendor is {WORD}")})).await;
+    let found = ada.does("memory.search", json!({"query": "which vendor"})).await;
+    assert!(found.to_string().contains(WORD), "{found}");
+    assert!(everything(&api).await.contains(WORD) && !with_word(host.data_dir()).is_empty());
+    let forgotten = ada.does("memory.forget", json!({"ids": [noted["record"]["id"]]})).await;
+    assert_eq!(forgotten["outcomes"][0]["effect"], "hard", "{forgotten}");
+    let found = ada.does("memory.search", json!({"query": "which vendor"})).await;
+    assert_eq!(found["records"], json!([]));
+    // A server that stops ends the work in the background, too.
+    is_gone_from_disk(&host).await;
+    serving.stop().await.unwrap();
+    stays_gone(host, api).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_forgets_on_the_command_line_is_gone() {
+    let (host, api) = host("facts", &talkative()).await;
+    let serving = Serving::start(&host, cli::TOKEN).await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let environment = [("MEMHOST_URL", serving.url()), ("MEMHOST_TOKEN", cli::TOKEN), ("MEMHOST_COMPANY", "acme")];
+    let run = async |line: String| {
+        let line = format!("{line} --subject u1 --project p1 -o json");
+        let done = cli::run(home.path(), &environment, &cli::words(&line), "").await;
+        assert_eq!(done.code, 0, "{line}: {done:?}");
+        serde_json::from_str::<Value>(&done.out).unwrap()
+    };
+    let noted = run(format!("note 'The vendor is {WORD}' --metadata {{\"kind\":\"fact\"}}")).await;
+    let found = run("search 'which vendor'".to_owned()).await;
+    assert!(found.to_string().contains(WORD), "{found}");
+    assert!(everything(&api).await.contains(WORD) && !with_word(host.data_dir()).is_empty());
+    let id = noted["records"][0]["providerRecordId"].as_str().unwrap();
+    let forgotten = run(format!("forget facts:{id}")).await;
+    assert_eq!(forgotten["outcomes"][0]["effect"], "hard", "{forgotten}");
+    let found = run("search 'which vendor'".to_owned()).await;
+    assert_eq!(found["snippets"], json!([]));
+    // A server that stops ends the work in the background, too.
+    is_gone_from_disk(&host).await;
+    serving.stop().await.unwrap();
+    stays_gone(host, api).await;
 }
 
 /// What another company has stays, and so does what was not forgotten.

@@ -153,12 +153,7 @@ async fn operations_of_hooks_say_who_sent_the_event_and_for_whom() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agents_see_the_jobs_that_they_may_know_of() {
     let (_host, api) = extracting().await;
-    let mut agents = Vec::new();
-    for name in ["ada", "bob"] {
-        let body = json!({"name": name, "role": "agent", "agentId": name});
-        let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
-        agents.push(api.with(made["value"].as_str().unwrap()));
-    }
+    let agents = [api.agent("ada").await, api.agent("bob").await];
     let body = json!({"scope": {"companyId": "acme"}, "source": {"kind": "run", "companyId": "acme"},
         "payload": {"text": "job 1"}});
     agents[0].post("/runtime/v1/companies/acme/capture", &body).await.fine();

@@ -201,12 +201,7 @@ async fn recall_fits_its_budget_and_never_stops_a_run() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hook_id_of_one_agent_has_no_effect_for_another() {
     let (_host, api) = extracting().await;
-    let mut agents = Vec::new();
-    for name in ["ada", "bob"] {
-        let body = json!({"name": name, "role": "agent", "agentId": name});
-        let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
-        agents.push(api.with(made["value"].as_str().unwrap()));
-    }
+    let agents = [api.agent("ada").await, api.agent("bob").await];
     api.capture("acme", "the gate is green").await.fine();
     let recalled = agents[0].post(HOOKS, &hydrate("same", "gate", &json!({"deadlineMs": 30_000}))).await.fine();
     assert!(recalled["context"]["text"].as_str().unwrap().contains("gate"));

@@ -8,6 +8,7 @@ use memhost_tests::{TestHost, caller, eventually, parse, query};
 use memhost_types::QueryRequest;
 use serde_json::{Value, json};
 
+use super::mcp_http::{self, Client};
 use super::support::{Api, bind, extracting, extracting_with};
 
 const JOBS: &str = "/control/v1/companies/acme/jobs";
@@ -88,6 +89,85 @@ async fn a_job_that_another_write_left_is_found_and_run_once() {
     assert_eq!(api.get(JOBS).await["items"].as_array().unwrap().len(), 1, "what has ended is not begun again");
     let operations = api.get("/control/v1/companies/acme/operations?kind=record_upsert").await;
     assert!(operations["items"][0].get("jobs").is_none(), "{operations}");
+}
+
+/// A page of a provider's list has 64 jobs; the host reads on until it has all that have not ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_job_that_a_write_left_is_found_however_many_there_are() {
+    const COUNT: usize = 130;
+    let (_host, api) = extracting().await;
+    let records: Vec<Value> = (0..COUNT).map(|n| json!({"text": format!("job later {n}")})).collect();
+    let body = json!({"scope": {"companyId": "acme"}, "records": records});
+    api.post("/runtime/v1/companies/acme/records", &body).await.fine();
+    let jobs = api.get(&format!("{JOBS}?limit=1000")).await;
+    assert_eq!(jobs["items"].as_array().unwrap().len(), COUNT);
+    let all_done = |page: &Value| page["items"].as_array().unwrap().len() == COUNT;
+    let done = api.until(&format!("{JOBS}?limit=1000&status=succeeded"), all_done).await;
+    let names = done["items"].as_array().unwrap().iter().map(|job| job["providerJobId"].as_str().unwrap());
+    assert_eq!(names.collect::<std::collections::BTreeSet<_>>().len(), COUNT);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_job_is_retried_where_its_provider_can_try_it_again() {
+    let (_host, api) = extracting().await;
+    let state = |job: &Value| [&job["status"], &job["isRetryable"], &job["canRetry"]].map(Value::clone);
+    let path = left(&api, "job stumbles 1").await;
+    let job = ended(&api, &path).await;
+    assert_eq!(state(&job), [json!("failed"), json!(true), json!(true)], "{job}");
+    api.post(&format!("{path}/retry"), &json!({})).await.fine();
+    let job = ended(&api, &path).await;
+    assert_eq!((&job["status"], job["attempts"].as_u64()), (&json!("succeeded"), Some(2)), "{job}");
+    assert_eq!(job["recordCount"], 1);
+    assert_eq!(api.query("acme", "stumbles").await, ["job stumbles 1"]);
+    let path = left(&api, "job hopeless").await;
+    let job = ended(&api, &path).await;
+    assert_eq!(state(&job), [json!("failed"), json!(false), json!(false)], "{job}");
+    let refused = api.post(&format!("{path}/retry"), &json!({})).await;
+    assert_eq!(refused.problem(), (409, "job_status"), "{}", refused.text);
+    let detail = refused.json["detail"].as_str().unwrap();
+    for told in
+        [job["id"].as_str().unwrap(), "is failed", "its provider cannot try it again", "capture its material anew"]
+    {
+        assert!(detail.contains(told), "{told}: {detail}");
+    }
+    let done = api.post(&format!("{JOBS}/retry"), &json!({})).await.fine();
+    assert_eq!(done, json!({"changed": 0, "more": false}), "and is no candidate");
+    assert_eq!(api.get(&path).await["attempts"], 1);
+}
+
+/// `memory.jobs` shows an agent its own jobs, and those of no agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_sees_over_mcp_how_far_jobs_are() {
+    let (host, address) = mcp_http::host(&["extracts"]).await;
+    let api = Api::new(&host);
+    bind(&api, "acme", "extracts", &json!({})).await;
+    let token = async |name: &str| {
+        mcp_http::token(&host, "acme", json!({"name": name, "role": "agent", "agentId": name})).await
+    };
+    let (of_ada, of_bob) = (token("ada").await, token("bob").await);
+    let (ada, bob) = (Client::new(address, &of_ada), Client::new(address, &of_bob));
+    api.with(&of_ada).capture("acme", "job hopeless").await.fine();
+    let failed = api.until(JOBS, |jobs| jobs["items"][0]["status"] == "failed").await;
+    let seen = ada.does("memory.jobs", json!({"status": "failed"})).await;
+    let job = &seen["jobs"][0];
+    assert_eq!((&job["id"], &job["canRetry"]), (&failed["items"][0]["id"], &json!(false)), "{seen}");
+    assert_eq!((&job["status"], &job["error"]), (&json!("failed"), &json!("the material makes no sense")), "{seen}");
+    assert_eq!(ada.does("memory.jobs", json!({"status": "succeeded"})).await["jobs"], json!([]));
+    assert_eq!(bob.does("memory.jobs", json!({})).await["jobs"], json!([]), "it is ada's");
+    // A job of no agent is retried by an administrator, and every agent sees how it ends.
+    api.capture("acme", "job stumbles 1").await.fine();
+    api.until(JOBS, |jobs| jobs["items"][0]["status"] == "failed").await;
+    let seen = bob.does("memory.jobs", json!({})).await;
+    assert_eq!(seen["jobs"][0]["canRetry"], true, "{seen}");
+    let path = format!("{JOBS}/{}", seen["jobs"][0]["id"].as_str().unwrap());
+    api.post(&format!("{path}/retry"), &json!({})).await.fine();
+    api.until(&path, |job| job["status"] == "succeeded").await;
+    let seen = bob.does("memory.jobs", json!({})).await;
+    assert_eq!(
+        (&seen["jobs"][0]["status"], &seen["jobs"][0]["recordCount"]),
+        (&json!("succeeded"), &json!(1)),
+        "{seen}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -298,7 +298,7 @@ async fn errors_of_tools_tell_a_model_what_to_do() {
         (json!({"query": 7}), "query: is `7`; a text is needed"),
     ] {
         let text = agent.is_refused("memory.search", arguments).await;
-        assert!(text.contains(why) && text.ends_with("Mend the arguments and call again."), "{text}");
+        assert!(text.contains(why) && text.ends_with("Correct the arguments and call again."), "{text}");
     }
 }
 

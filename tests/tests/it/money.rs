@@ -75,10 +75,13 @@ async fn only_what_is_billed_directly_makes_a_cost_event() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flat_charges_are_finance_events_and_no_operations() {
     let (_host, api) = extracting().await;
+    api.capture("acme", "metered 1").await.fine();
+    let before = api.get(&path("costs")).await["total"].clone();
+    let corrected = api.get(&path("cost-events")).await["items"][0]["id"].clone();
     let charge = json!({
         "eventKind": "log_storage_charge", "biller": "vendor", "amountCents": 1999, "occurredAt": "2026-11-01T00:00:00Z",
         "description": "November", "bindingKey": "extracts", "estimated": true, "issueId": "i1", "projectId": "p1",
-        "heartbeatRunId": "r1", "quantity": 3, "unit": "gb_month", "costEventId": "01890000-0000-7000-8000-000000000000",
+        "heartbeatRunId": "r1", "quantity": 3, "unit": "gb_month", "costEventId": corrected,
     });
     let made = api.post(&path("finance-events"), &charge).await.fine();
     assert_eq!(
@@ -87,7 +90,8 @@ async fn flat_charges_are_finance_events_and_no_operations() {
     );
     let listed = api.get(&path("finance-events")).await;
     assert_eq!(listed["items"], json!([made]));
-    assert_eq!(api.get(&path("costs")).await["total"]["operations"], 0);
+    assert_eq!(made["costEventId"], corrected);
+    assert_eq!(api.get(&path("costs")).await["total"], before);
     let mut wrong = charge.clone();
     wrong["currency"] = json!("dollars");
     assert_eq!(api.post(&path("finance-events"), &wrong).await.json["field"], "currency");
@@ -97,6 +101,28 @@ async fn flat_charges_are_finance_events_and_no_operations() {
         let answer = api.post(&path("finance-events"), &wrong).await;
         assert_eq!((answer.status, &answer.json["field"]), (400, &json!(field)), "{}", answer.text);
     }
+}
+
+/// A charge belongs to a cost event of its own company, or to none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_charge_names_a_cost_event_of_its_own_company() {
+    let (_host, api) = extracting().await;
+    bind(&api, "zeta", "extracts", &json!({})).await;
+    api.capture("zeta", "metered 1").await.fine();
+    let theirs = api.get("/control/v1/companies/zeta/cost-events").await["items"][0]["id"].clone();
+    let charge = |event: &Value| {
+        json!({"eventKind": "platform_fee", "biller": "vendor", "amountCents": 1, "occurredAt": "2026-11-01T00:00:00Z",
+            "costEventId": event})
+    };
+    for wrong in [&theirs, &json!("01890000-0000-7000-8000-000000000000")] {
+        let refused = api.post(&path("finance-events"), &charge(wrong)).await;
+        assert_eq!((refused.status, &refused.json["field"]), (400, &json!("costEventId")), "{}", refused.text);
+        let detail = refused.json["detail"].as_str().unwrap();
+        assert!(detail.contains(wrong.as_str().unwrap()) && detail.contains("memhost cost list"), "{detail}");
+    }
+    assert_eq!(api.get(&path("finance-events")).await["items"], json!([]));
+    let made = api.post("/control/v1/companies/zeta/finance-events", &charge(&theirs)).await.fine();
+    assert_eq!(made["costEventId"], theirs);
 }
 
 /// The operator decides what is billed, whatever the provider says. Without a run nothing is included in one.

@@ -1,13 +1,15 @@
 //! The interfaces `profile`, `review` and `transfer` through the host.
 
 use memhost_server::Method;
-use memhost_tests::{TestHost, eventually};
+use memhost_tests::{Serving, TestHost, eventually};
 use memhost_types::OperationKind;
 use serde_json::{Value, json};
 
+use super::cli;
 use super::support::{Api, bind_provider};
 
 const RUNTIME: &str = "/runtime/v1/companies/acme";
+const CONTROL: &str = "/control/v1/companies/acme";
 const REVIEWS: &str = "/control/v1/companies/acme/reviews";
 
 async fn reference() -> (TestHost, Api) {
@@ -190,4 +192,61 @@ async fn a_moved_company_keeps_its_providers_own_lines() {
     // An imported binding can be changed, although its fields were stored in another order.
     let binding = "/control/v1/companies/acme/bindings/reference";
     assert_eq!(there.patch(binding, &json!({"enabled": false})).await.fine()["enabled"], false);
+}
+
+/// Who corrected the record of an answer to `get`, and of each record of a list.
+async fn corrections(api: &Api, handle: &Value) -> (Value, Vec<(Value, Value)>) {
+    let scope = json!({"companyId": "acme"});
+    let got = api.post(&format!("{RUNTIME}/get"), &json!({"scope": scope, "handle": handle})).await.fine();
+    let listed = api.post(&format!("{RUNTIME}/list"), &json!({"scope": scope})).await.fine();
+    let listed = listed["items"].as_array().unwrap().iter();
+    let listed = listed.map(|item| (item["handle"].clone(), item["corrected"].clone())).collect();
+    (got["record"]["corrected"].clone(), listed)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_says_who_corrected_it_where_the_one_before_is_kept() {
+    let (mut host, api) = reference().await;
+    let records = json!([{"text": "the gate is green"}, {"text": "the wall is grey"}]);
+    let body = json!({"scope": {"companyId": "acme"}, "records": records});
+    let written = api.post(&format!("{RUNTIME}/records"), &body).await.fine();
+    let (gate, wall) = (&written["records"][0], &written["records"][1]);
+    let body = json!({"name": "gateway", "role": "company_administrator"});
+    let made = api.post("/control/v1/companies/acme/tokens", &body).await.fine();
+    let gateway = api.with(made["value"].as_str().unwrap());
+    // This provider keeps the first one as history, and changes the second one in place.
+    let correct = async |handle: &Value, text: &str| {
+        let patch = json!({"record": {"text": text}});
+        let body = json!({"scope": {"companyId": "acme"}, "handle": handle, "patch": patch});
+        gateway.post(&format!("{RUNTIME}/correct"), &body).await.fine()
+    };
+    let corrected = correct(gate, "instead the gate is red").await;
+    assert_eq!(&corrected["superseded"], gate);
+    let in_place = correct(wall, "the wall is white").await;
+    assert_eq!((&in_place["record"], &in_place["superseded"]), (wall, &Value::Null));
+    let told = corrections(&api, &corrected["record"]).await;
+    assert_eq!((&told.0["by"], &told.0["from"]), (&json!("company_administrator:gateway"), gate), "{}", told.0);
+    assert_eq!(told.0["operationId"], corrected["operationId"]);
+    assert_eq!(told.1.len(), 2, "{:?}", told.1);
+    for (handle, by) in &told.1 {
+        assert!(if handle == wall { by.is_null() } else { *by == told.0 }, "{handle}: {by}");
+    }
+    let operation = api.get(&format!("{CONTROL}/operations/{}", corrected["operationId"].as_str().unwrap())).await;
+    assert_eq!((&operation["records"], &operation["recordCount"]), (&json!([corrected["record"], gate]), &json!(1)));
+    // For people.
+    let (id, from) = (&corrected["record"]["providerRecordId"], gate["providerRecordId"].as_str().unwrap());
+    let visitor = super::ui_pages::operator(&api).await;
+    let page = visitor.page(&format!("/c/acme/records/reference/{}", id.as_str().unwrap())).await;
+    assert!(page.contains("by company_administrator:gateway from") && page.contains(from), "{page}");
+    let (serving, home) = (Serving::start(&host, cli::TOKEN).await.unwrap(), tempfile::tempdir().unwrap());
+    let environment = [("MEMHOST_URL", serving.url()), ("MEMHOST_TOKEN", cli::TOKEN), ("MEMHOST_COMPANY", "acme")];
+    let line = cli::words(&format!("record show {}", id.as_str().unwrap()));
+    let shown = cli::run(home.path(), &environment, &line, "").await;
+    assert!(shown.out.contains(&format!("corrected by company_administrator:gateway from {from}")), "{shown:?}");
+    serving.stop().await.unwrap();
+    // From the operation log.
+    drop((api, gateway, visitor));
+    host.stop().await;
+    host.start().await.unwrap();
+    assert_eq!(corrections(&Api::new(&host), &corrected["record"]).await, told, "after a restart");
 }

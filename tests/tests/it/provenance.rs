@@ -146,3 +146,26 @@ async fn a_run_does_not_read_what_became_of_another_runs_event() {
         assert!(!other.text.contains("board") && !other.text.contains("deliveries"), "{}", other.text);
     }
 }
+
+/// What is refused leaves nothing, not even at a binding that has not had the event yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_of_another_run_is_refused_before_anything_is_accepted() {
+    const DELIVERIES: &str = "/control/v1/companies/acme/deliveries";
+    let host = TestHost::new(&[]).await.unwrap();
+    let operator = Api::new(&host);
+    bind_provider(&operator, "acme", "local-markdown").await;
+    let run = |run: &str| json!({"name": run, "role": "agent", "agentId": "ada", "runId": run});
+    let (first, second) = (token(&operator, run("r1")).await, token(&operator, run("r2")).await);
+    let sent = event("end", "post_run_capture", json!({}));
+    first.post(HOOKS, &sent).await.fine();
+    let policy = json!({"hooks": [{"kind": "post_run_capture", "when": "always"}]});
+    let archive = json!({"key": "archive", "providerKey": "local-markdown", "policy": policy});
+    operator.post("/control/v1/companies/acme/bindings", &archive).await.fine();
+    let refused = second.post(HOOKS, &sent).await;
+    assert_eq!((refused.problem(), &refused.json["field"]), ((403, "forbidden"), &json!("hookId")), "{}", refused.text);
+    let kept = operator.get(DELIVERIES).await;
+    assert_eq!(kept["items"].as_array().unwrap().len(), 1, "{kept}");
+    // The event's own run is told of both.
+    let both = first.post(HOOKS, &sent).await.fine();
+    assert_eq!((both["deliveries"].as_array().unwrap().len(), &both["isDuplicate"]), (2, &json!(false)), "{both}");
+}

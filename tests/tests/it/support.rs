@@ -64,6 +64,13 @@ impl Api {
         Self { http: Arc::clone(&self.http), token: Some(token.to_owned()) }
     }
 
+    /// As an agent of the company `acme`, with a token of its own.
+    pub(crate) async fn agent(&self, name: &str) -> Self {
+        let body = json!({"name": name, "role": "agent", "agentId": name});
+        let made = self.post("/control/v1/companies/acme/tokens", &body).await.fine();
+        self.with(made["value"].as_str().unwrap())
+    }
+
     /// The token of [`Self::with`]; empty for the operator.
     pub(crate) fn token(&self) -> &str {
         self.token.as_deref().unwrap_or_default()

@@ -138,3 +138,25 @@ async fn an_interrupted_import_leaves_nothing() {
     bind(&api, "acme", "extracts", &json!({})).await;
     assert!(api.query("acme", "half").await.is_empty());
 }
+
+/// A provider whose list never ends stops neither an export without a reason, nor an erasure.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_never_ends_ends_an_export_with_the_reason() {
+    for (text, reason) in [
+        ("list in circles", "leads back to a page that it has answered before"),
+        ("list on the spot", "answers the cursor that it was asked with"),
+    ] {
+        let (_host, api) = extracting().await;
+        api.capture("acme", text).await.fine();
+        let export = api.send(Method::Get, &path("export"), None, &[]).await;
+        assert_eq!(export.status, 500, "the body is cut off: {}", export.text);
+        for told in [reason, "`extracts`", "report it to the provider's author"] {
+            assert!(export.text.contains(told), "{told}: {}", export.text);
+        }
+        let lists = api.get(&path("operations?kind=list&limit=1000")).await;
+        let lists = lists["items"].as_array().unwrap().len();
+        assert!((2..=3).contains(&lists), "{text}: {lists} pages were read");
+        let erased = api.post(&path("erase"), &json!({"confirm": "acme"})).await.fine();
+        assert_eq!(erased["forgotten"]["extracts"], 1, "{erased}");
+    }
+}

@@ -34,6 +34,7 @@ pub(crate) fn record(answer: &Value) -> String {
         ("id", id(record)),
         ("source", provenance(record)),
         ("asserted", text(record, "/source/assertedBy")),
+        ("corrected", corrected(record)),
         ("created", text(record, "/createdAt")),
         ("updated", text(record, "/updatedAt")),
         ("summary", text(record, "/summary")),
@@ -44,6 +45,12 @@ pub(crate) fn record(answer: &Value) -> String {
         }
     }
     printable(&format!("{}\n\n{}", lines.join("\n"), text(record, "/text")))
+}
+
+/// Who corrected a record, and from which one; empty where that is not known.
+fn corrected(record: &Value) -> String {
+    let (by, from) = (text(record, "/corrected/by"), text(record, "/corrected/from/providerRecordId"));
+    if by.is_empty() { by } else { format!("by {by} from {from}") }
 }
 
 /// The outcome for each record of a forget.

@@ -77,12 +77,14 @@ pub(crate) fn check(company: Option<&CompanyId>, request: &CreateToken, now: Tim
         (Role::Operator | Role::Monitor, None) | (_, Some(_)) => {}
     }
     let is_agent = request.role == Role::Agent;
-    if is_agent != request.agent_id.is_some() {
-        return Err(FieldError::new("agentId", "goes with the role `agent`, and that role goes with it"));
+    match (is_agent, &request.agent_id) {
+        (true, None) => return Err(FieldError::new("agentId", "is missing; the role `agent` needs it: name the agent")),
+        (false, Some(_)) => return Err(FieldError::new("agentId", "belongs to the role `agent` only; leave it out")),
+        (true, Some(_)) | (false, None) => {}
     }
     if let Some(run) = &request.run_id {
         if !is_agent {
-            return Err(FieldError::new("runId", "goes with the role `agent` only"));
+            return Err(FieldError::new("runId", "belongs to the role `agent` only; leave it out"));
         }
         memhost_types::check_id("runId", run)?;
     }

@@ -89,7 +89,8 @@ fn new_cursor(
     match next {
         Some(cursor) if !seen.insert(blake3::hash(cursor.as_bytes())) => Err(ServiceError::Host(format!(
             "the provider of the binding `{}` leads back to a page that it has answered before, so its list never ends; \
-             the export is incomplete",
+             the export is incomplete; report it to the provider's author, install a version that ends its list, and \
+             export again",
             binding.key
         ))),
         next => Ok(next),

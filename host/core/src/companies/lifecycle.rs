@@ -125,6 +125,7 @@ impl Service {
             self.serving.close(binding.id).await;
             self.serving.remove_stored(binding).await?;
             self.reviews.forget(binding.id);
+            self.corrections.forget(binding.id);
         }
         deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
         // At least 1: the erasure is complete.

@@ -24,6 +24,7 @@ use crate::host::privacy;
 use crate::host::secret_store::SecretStore;
 use crate::host::vault::{self, Vault};
 use crate::money::Ledger;
+use crate::operations::corrections::Corrections;
 use crate::operations::record::Recorder;
 use crate::operations::refusals::Refusals;
 use crate::plugins::{Plugins, PluginsOptions, Trust};
@@ -122,6 +123,7 @@ impl Service {
             deliveries: Deliveries::new(Arc::clone(&store), Arc::clone(&options.clock)),
             jobs: Jobs::new(Arc::clone(&store), Arc::clone(&options.clock)),
             reviews: Reviews::open(Arc::clone(&store)).await?,
+            corrections: Corrections::default(),
             companies: Companies::open(&*store).await?,
             waiting: WaitingRecords::open(&*store).await?,
             retry: options.retry,

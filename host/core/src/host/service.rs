@@ -12,6 +12,7 @@ use crate::bindings::Bindings;
 use crate::companies::cache::Companies;
 use crate::companies::waiting::WaitingRecords;
 use crate::host::secret_store::SecretStore;
+use crate::operations::corrections::Corrections;
 use crate::operations::record::Recorder;
 use crate::plugins::Plugins;
 use crate::review::Reviews;
@@ -41,6 +42,7 @@ pub struct Service {
     pub(crate) deliveries: Deliveries,
     pub(crate) jobs: Jobs,
     pub(crate) reviews: Reviews,
+    pub(crate) corrections: Corrections,
     pub(crate) companies: Companies,
     pub(crate) waiting: WaitingRecords,
     pub(crate) retry: RetryPolicy,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use uuid::Uuid;
 
 use crate::money::budgets::{self, Exceeded, Spending};
 use memhost_ports::{Clock, new_id};
@@ -281,6 +282,22 @@ impl Ledger {
     ) -> Result<Found<CostEvent>, StoreError> {
         let prefix = store::company_key(company, b"");
         store::matching(&*self.store, (Table::CostEvents, "cost event"), &prefix, from, limit, |_| true).await
+    }
+
+    /// Whether a company has the cost event of this id. An id does not say where its event is: they are read until it is
+    /// found.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub(crate) async fn has_cost_event(&self, company: &CompanyId, id: Uuid) -> Result<bool, StoreError> {
+        let prefix = store::company_key(company, b"");
+        let mut events = store::scan_all(&*self.store, Table::CostEvents, &prefix);
+        while let Some((_, event)) = events.next_row::<CostEvent>("cost event").await? {
+            if event.id == id {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The change that enters a flat charge.

@@ -276,6 +276,13 @@ impl Service {
                 format!("is `{key}`, and the company has no such binding; `memhost binding list` shows its own");
             return Err(FieldError::new("bindingKey", message).into());
         }
+        if let Some(id) = entered.cost_event_id
+            && !self.recorder.ledger.has_cost_event(company, id).await?
+        {
+            let message =
+                format!("is {id}, and the company has no such cost event; `memhost cost list` shows those that it has");
+            return Err(FieldError::new("costEventId", message).into());
+        }
         let (event, change) = self.recorder.ledger.finance_event(company, caller.principal(), entered)?;
         let entry = NewActivity::new(caller.principal(), ActivityAction::FinanceEventAdded, event.id.to_string());
         let entry = entry.with(None::<&FinanceEvent>, Some(&event));

@@ -53,13 +53,17 @@ impl Step for Correct {
     }
 
     fn completion(&self, answer: &Correction) -> Completion {
-        Completion::records(vec![answer.record.clone()], &answer.usage)
+        // The record that holds now, then the one that it replaced.
+        let replaced = answer.superseded.iter().filter(|old| **old != answer.record);
+        let records = [&answer.record].into_iter().chain(replaced).cloned().collect();
+        Completion { record_count: 1, ..Completion::records(records, &answer.usage) }
     }
 
     async fn finish(&mut self, answered: &mut Answered<'_>, answer: Correction) -> Result<CorrectResponse, Refusal> {
         // Before the new text is judged: what the host has of the record is the text before.
         let before: Vec<RecordHandle> = answer.superseded.iter().chain([&self.request.handle]).cloned().collect();
         answered.host.remove_traces(&answered.serving.binding, &before).await?;
+        answered.note_correction();
         // The jobs are found even where the record could not be judged.
         let records = std::slice::from_ref(&answer.record);
         let judged = answered.judge_new(&self.request.scope, records, &self.author).await;

@@ -46,6 +46,7 @@ impl Step for Get {
     ) -> Result<GetResponse, Refusal> {
         let mut found: Vec<Snippet> = record.into_iter().collect();
         answered.hide(&mut found).await?;
+        answered.show_corrections(&mut found).await?;
         answered.returns(&found);
         Ok(GetResponse { operation_id: answered.id(), record: found.pop(), usage })
     }

@@ -63,6 +63,7 @@ impl Step for List {
         if !self.shows_hidden {
             answered.hide(&mut items).await?;
         }
+        answered.show_corrections(&mut items).await?;
         answered.returns(&items);
         let digest = self.digest(answered.serving);
         let next_cursor = next.map(|cursor| answered.host.cursors.seal(&digest, cursor.as_bytes()));

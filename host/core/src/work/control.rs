@@ -44,34 +44,20 @@ impl Service {
         Ok(self.deliveries.get(company, id.0).await?)
     }
 
-    /// Tries a dead delivery again.
+    /// Tries a dead delivery again, or gives up one that is dead or pending. What that one would have delivered is removed.
     ///
     /// # Errors
-    /// Where there is none of this id, or it is not dead.
+    /// Where there is none of this id, or its status does not allow it.
     #[boxed]
-    pub async fn replay_delivery(
+    pub async fn turn_delivery(
         &self,
         caller: &Caller,
         company: &CompanyId,
         id: DeliveryId,
+        turn: Turn,
     ) -> Result<Delivery, ServiceError> {
         let before = self.deliveries.get(company, id.0).await?;
-        self.turn_delivery(caller, &before, Turn::Replay).await
-    }
-
-    /// Gives up a delivery that is dead or pending. What it would have delivered is removed.
-    ///
-    /// # Errors
-    /// Where there is none of this id, or it has ended otherwise.
-    #[boxed]
-    pub async fn discard_delivery(
-        &self,
-        caller: &Caller,
-        company: &CompanyId,
-        id: DeliveryId,
-    ) -> Result<Delivery, ServiceError> {
-        let before = self.deliveries.get(company, id.0).await?;
-        self.turn_delivery(caller, &before, Turn::Discard).await
+        self.turn(caller, &before, turn).await
     }
 
     /// Tries all dead deliveries again that match, or gives up those that are dead or pending: at most 1,000 at a time.
@@ -95,13 +81,13 @@ impl Service {
             if changed == MOST_TURNED {
                 return Ok(Turned { changed, more: true });
             }
-            self.turn_delivery(caller, &delivery, turn).await?;
+            self.turn(caller, &delivery, turn).await?;
             changed += 1;
         }
         Ok(Turned { changed, more: false })
     }
 
-    async fn turn_delivery(&self, caller: &Caller, before: &Delivery, turn: Turn) -> Result<Delivery, ServiceError> {
+    async fn turn(&self, caller: &Caller, before: &Delivery, turn: Turn) -> Result<Delivery, ServiceError> {
         if !turn.takes(before.status) {
             let (id, status) = (before.id.0, before.status);
             return Err(WorkError::DeliveryStatus { id, status, advice: turn.advice() }.into());
@@ -201,10 +187,13 @@ impl Service {
         let _lock = self.jobs.lock(id).await?;
         let before = self.jobs.get(company, id.0).await?;
         if !before.can_retry() {
-            return Err(wrong_status(
-                &before,
-                "only one that failed or was cancelled, and whose provider can try it again, can be queued again",
-            ));
+            let advice = match before.status {
+                JobStatus::Failed | JobStatus::Cancelled => {
+                    "its provider cannot try it again; capture its material anew"
+                }
+                _ => "only one that failed or was cancelled can be queued again",
+            };
+            return Err(wrong_status(&before, advice));
         }
         let after = Job {
             status: JobStatus::Queued,

@@ -47,10 +47,12 @@ impl Service {
             return self.not_taken(caller, event).await;
         }
         let deliveries: Vec<Delivery> = bindings.iter().map(|binding| self.delivery(caller, &event, binding)).collect();
-        let accepted = self.deliveries.accept(deliveries).await?;
-        if let Some(denied) = other_run(caller, &event, &accepted) {
+        // The bearer of a run's token does not get what became of another run's event, and asking for it leaves nothing.
+        let is_own = |known: &Delivery| caller.run().is_none() || known.scope.run_id == event.scope.run_id;
+        let Some(accepted) = self.deliveries.accept_if(deliveries, is_own).await? else {
+            let denied = Denied::field("hookId");
             return Err(self.deny(caller, OperationKind::Control, Some(&event.scope.company_id), &denied).await);
-        }
+        };
         let is_duplicate = !accepted.is_empty() && accepted.iter().all(|(_, is_new)| !is_new);
         let (deliveries, context) = match event.hook_kind {
             HookKind::PreRunHydrate => {
@@ -328,12 +330,4 @@ impl Attempt for DeliveryAttempt<'_> {
         };
         self.service.delivery_rows(Some(self.before), &after)
     }
-}
-
-/// Why the bearer of a run's token does not get what became of an event earlier: it was the event of another run.
-fn other_run(caller: &Caller, event: &HookEvent, accepted: &[(Delivery, bool)]) -> Option<Denied> {
-    caller.run()?;
-    let is_own = |delivery: &Delivery| delivery.scope.run_id == event.scope.run_id;
-    let mut known = accepted.iter().filter(|(_, is_new)| !is_new);
-    known.any(|(delivery, _)| !is_own(delivery)).then(|| Denied::field("hookId"))
 }

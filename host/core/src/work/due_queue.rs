@@ -146,6 +146,16 @@ impl<T: Due> DueQueue<T> {
     /// Accepts new records, durably, all or none. Where the store has a record with the same mark already, that one is
     /// answered, with false.
     pub(crate) async fn accept(&self, records: Vec<T>) -> Result<Vec<(T, bool)>, StoreError> {
+        Ok(self.accept_if(records, |_| true).await?.unwrap_or_default())
+    }
+
+    /// The same, if every record that the store has already may be answered. Otherwise nothing is accepted, and nothing
+    /// is answered.
+    pub(crate) async fn accept_if(
+        &self,
+        records: Vec<T>,
+        may_answer: impl Fn(&T) -> bool + Send,
+    ) -> Result<Option<Vec<(T, bool)>>, StoreError> {
         let mut answer: Vec<(T, bool)> = records.into_iter().map(|record| (record, true)).collect();
         loop {
             let (mut changes, mut owners) = (Vec::new(), Vec::new());
@@ -159,13 +169,16 @@ impl<T: Due> DueQueue<T> {
                 }
             }
             if changes.is_empty() {
-                return Ok(answer);
+                return Ok(Some(answer));
             }
             match self.store.transact(&changes).await? {
-                Transacted::Done(commit) => return commit.await.map(|()| answer),
+                Transacted::Done(commit) => return commit.await.map(|()| Some(answer)),
                 Transacted::Conflict(at) => {
                     let (record, is_new) = &mut answer[owners[at]];
                     if let Some(known) = self.known(record).await? {
+                        if !may_answer(&known) {
+                            return Ok(None);
+                        }
                         (*record, *is_new) = (known, false);
                     }
                 }

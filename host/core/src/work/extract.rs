@@ -113,7 +113,11 @@ impl Service {
             }
             JobStatus::Failed => {
                 let why = found.error.clone().unwrap_or_else(|| "the provider gives no reason".to_owned());
-                let message = format!("the job failed: {why}; `memhost job retry` runs it again");
+                let next = match found.is_retryable {
+                    true => "`memhost job retry` runs it again",
+                    false => "its provider cannot try it again",
+                };
+                let message = format!("the job failed: {why}; {next}");
                 let refusal =
                     Refusal { outcome: Outcome::Failed, ..Refusal::new(OperationErrorCode::Internal, message) };
                 (ended(after, JobStatus::Failed, now, Some(why)), Some(refusal))

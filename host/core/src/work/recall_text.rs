@@ -146,6 +146,7 @@ mod tests {
             updated_at: None,
             expires_at: None,
             scope: None,
+            corrected: None,
         }
     }
 

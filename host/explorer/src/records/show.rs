@@ -19,8 +19,8 @@ use crate::components::{
 use memhost_core::{Abilities, Act, Service};
 use memhost_http::{Permission, Problem, ProblemCode, parse, permission};
 use memhost_types::{
-    BindingKey, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId, Scope,
-    Snippet, SourceRef,
+    BindingKey, Corrected, GetRequest, JsonObject, Operation, OperationFilter, OperationKind, RecordHandle, RecordId,
+    Scope, Snippet, SourceRef,
 };
 
 /// How many of the latest operations of a binding are looked at for a record.
@@ -156,8 +156,15 @@ fn about<P>(record: &RecordView<P>, found: &Snippet) -> Details {
         .row("Provider", record.handle.provider_key.as_str())
         .row("Record ID", html! { code { (record.id) } })
         .maybe("Created", found.created_at.map(moment))
-        .maybe("Updated", found.updated_at.map(moment));
+        .maybe("Updated", found.updated_at.map(moment))
+        .maybe("Corrected", found.corrected.as_ref().map(|corrected| corrected_from(record, corrected)));
     scope_details(details, &record.scope)
+}
+
+fn corrected_from<P>(record: &RecordView<P>, corrected: &Corrected) -> Markup {
+    let from = &corrected.from.provider_record_id;
+    let href = record_path(record, &record.binding, from, &record.scope);
+    html! { "by " (corrected.by) " from " a href=(href) { code { (from) } } }
 }
 
 fn source_details(view: &View, source: Option<&SourceRef>) -> Markup {

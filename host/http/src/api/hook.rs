@@ -98,7 +98,7 @@ async fn discard(
     allowed: Authorized<permission::Administer>,
     PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Failure<DeliveryCodes>> {
-    Ok(Json(allowed.service.discard_delivery(&allowed.caller, &allowed.company, delivery).await?))
+    Ok(Json(allowed.service.turn_delivery(&allowed.caller, &allowed.company, delivery, Turn::Discard).await?))
 }
 
 async fn replay_all(
@@ -119,5 +119,5 @@ async fn replay(
     allowed: Authorized<permission::Administer>,
     PathParam(delivery): PathParam<DeliveryId>,
 ) -> Result<Json<Delivery>, Failure<DeliveryCodes>> {
-    Ok(Json(allowed.service.replay_delivery(&allowed.caller, &allowed.company, delivery).await?))
+    Ok(Json(allowed.service.turn_delivery(&allowed.caller, &allowed.company, delivery, Turn::Replay).await?))
 }

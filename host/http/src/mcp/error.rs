@@ -75,10 +75,10 @@ impl McpError {
     fn advice(&self) -> &'static str {
         use OperationErrorCode as Code;
         match self {
-            Self::Arguments { .. } => "Mend the arguments and call again.",
-            Self::NoCompany | Self::Header { .. } => "Whoever configured this client has to mend that.",
+            Self::Arguments { .. } => "Correct the arguments and call again.",
+            Self::NoCompany | Self::Header { .. } => "Whoever configured this client has to correct that.",
             Self::Service(ServiceError::Operation { error, .. }) => match error.code {
-                Code::InvalidRequest => "Mend the arguments and call again.",
+                Code::InvalidRequest => "Correct the arguments and call again.",
                 Code::NotFound => "Search again: ids of other scopes and of forgotten records name nothing.",
                 Code::RateLimited | Code::Busy | Code::CircuitOpen | Code::ProviderLoading => {
                     "Wait a moment before you call again."

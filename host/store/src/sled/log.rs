@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
+use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::disk::Disk;
@@ -13,7 +14,7 @@ use super::gate::{OPERATIONS, Place};
 use super::room::Need;
 use super::state::{Companies, Erased, Message};
 use super::tree::Tree;
-use super::trees::Trees;
+use super::trees::{KeyChange, Trees};
 use super::{failed, keys};
 use crate::{Commit, StoreError, TableWrite, decode};
 use memhost_types::{CompanyId, Operation, OperationKind, Outcome};
@@ -30,14 +31,28 @@ type Waiter = oneshot::Sender<Result<(), StoreError>>;
 /// A record on its way to the disk.
 struct Item {
     operation: Arc<Operation>,
-    /// The operation as it is stored.
-    value: Vec<u8>,
+    /// What its record changes in the log's tree, in the form that sled takes without a copy.
+    changes: Vec<KeyChange>,
+    /// The length of the record.
+    bytes: usize,
     /// Written in the same step.
     beside: Vec<TableWrite>,
     waiter: Mutex<Option<Waiter>>,
 }
 
 impl Item {
+    fn new(operation: Arc<Operation>, value: Vec<u8>, beside: Vec<TableWrite>, waiter: Waiter) -> Self {
+        let (company, sequence) = (&operation.company_id, operation.id.sequence());
+        let bytes = value.len();
+        let mut changes = vec![(keys::record(company, sequence).into(), Some(value.into()))];
+        if operation.outcome == Outcome::InProgress {
+            changes.push((keys::intent(company, sequence).into(), Some(IVec::default())));
+        } else if operation.kind.is_write() {
+            changes.push((keys::intent(company, sequence).into(), None));
+        }
+        Self { operation, changes, bytes, beside, waiter: Mutex::new(Some(waiter)) }
+    }
+
     fn sequence(&self) -> u64 {
         self.operation.id.sequence()
     }
@@ -203,7 +218,7 @@ impl Log {
             }
         };
         let (sender, commit) = Commit::pair();
-        let item = Item { operation, value, beside, waiter: Mutex::new(Some(sender)) };
+        let item = Item::new(operation, value, beside, sender);
         let mut queue = self.shared.queue.lock();
         queue.items.push_back(item);
         self.shared.wake(&queue);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use sled::Transactional;
 use sled::transaction::{ConflictableTransactionError, TransactionError, TransactionalTree};
+use sled::{IVec, Transactional};
 
 use super::disk::Disk;
 use super::failed;
@@ -14,7 +14,7 @@ use super::tree::Tree;
 use crate::{Change, DiskLevel, DiskStep, Expected, StoreError, Table, TableWrite};
 
 /// A key, and what will be there; none removes.
-pub(super) type KeyChange = (Vec<u8>, Option<Vec<u8>>);
+pub(super) type KeyChange = (IVec, Option<IVec>);
 
 /// What a write takes besides its values, in bytes: keys, and the parts of a page that are written with them.
 const OVERHEAD: u64 = 256;
@@ -131,7 +131,10 @@ impl Trees {
         let (distinct, places) = distinct(trees.collect());
         let done = distinct.iter().collect::<Vec<_>>().as_slice().transaction(|views: &Vec<TransactionalTree>| {
             for (key, value) in records {
-                put(&views[0], key, value.as_deref())?;
+                match value {
+                    Some(value) => views[0].insert(key.clone(), value.clone())?,
+                    None => views[0].remove(key.clone())?,
+                };
             }
             for (write, place) in beside.iter().zip(&places[1..]) {
                 put(&views[*place], &write.key, write.new.as_deref())?;

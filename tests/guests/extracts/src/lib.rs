@@ -85,14 +85,14 @@ fn shown(id: &str, status: &str) -> ExtractionJob {
         status: match status {
             "running" => JobStatus::Running,
             "succeeded" => JobStatus::Succeeded,
-            "failed" => JobStatus::Failed,
+            "failed" | "hopeless" => JobStatus::Failed,
             "cancelled" => JobStatus::Cancelled,
             _ => JobStatus::Queued,
         },
         record_count: None,
         hook_kind: None,
         source: None,
-        error: (status == "failed").then(|| "the material makes no sense".to_owned()),
+        error: matches!(status, "failed" | "hopeless").then(|| "the material makes no sense".to_owned()),
         is_retryable: matches!(status, "failed" | "cancelled"),
         submitted_at: None,
         started_at: None,
@@ -230,8 +230,21 @@ impl Provider for Extracts {
         Ok(found.into_iter().map(snippet).collect::<Vec<_>>().into())
     }
 
+    /// A record `list in circles` makes a list whose pages lead to each other, and `list on the spot` one whose last
+    /// page leads to itself.
     fn list_records(&mut self, request: ListRequest) -> Result<ListPage, Error> {
         let mut rest = self.all()?;
+        let says = |what: &str| rest.iter().any(|(_, record)| record.text == what);
+        let is_first = request.cursor.as_deref() != Some("a");
+        let next = match () {
+            () if says("list in circles") => Some(if is_first { "a" } else { "b" }),
+            () if says("list on the spot") => Some("a"),
+            () => None,
+        };
+        if let Some(next) = next {
+            let items = rest.into_iter().take(request.limit as usize).map(snippet).collect();
+            return Ok(ListPage { items, continuation: Continuation::Next(next.to_owned()), ..ListPage::default() });
+        }
         rest.retain(|(id, _)| request.cursor.as_ref().is_none_or(|last| id > last));
         let has_more = rest.len() > request.limit as usize;
         rest.truncate(request.limit as usize);
@@ -262,8 +275,9 @@ impl Provider for Extracts {
 }
 
 impl Extraction for Extracts {
-    /// `job slices N` takes N calls, `job unavailable N` fails N times first, `job fails` always fails, `job await
-    /// WORD` ends once a record contains the word. The record and the end of the job are one batch.
+    /// `job slices N` takes N calls, `job unavailable N` cannot be run N times first, `job stumbles N` fails N times
+    /// first, `job fails` always fails, `job hopeless` fails and can never be retried, `job await WORD` ends once a
+    /// record contains the word. The record and the end of the job are one batch.
     fn run_job(&mut self, id: String) -> Result<JobResult, Error> {
         let Some(mut job) = self.jobs.get(&id)? else {
             return Err(Error::NotFound(format!("there is no job {id}")));
@@ -281,10 +295,11 @@ impl Extraction for Extracts {
                 self.jobs.put(&id, &job)?;
                 return Err(unavailable("the model rests"));
             }
-            "fails" => {
-                job.status = "failed".to_owned();
+            "stumbles" if u64::from(job.runs) > amount => {}
+            "fails" | "stumbles" | "hopeless" => {
+                job.status = if kind == "hopeless" { "hopeless" } else { "failed" }.to_owned();
                 self.jobs.put(&id, &job)?;
-                return Ok(result("failed", Vec::new()));
+                return Ok(result(&job.status, Vec::new()));
             }
             "await" => self.wait_for(job.text.split_whitespace().nth(2).unwrap_or_default())?,
             _ => {}
@@ -312,13 +327,19 @@ impl Extraction for Extracts {
         Ok(Some(shown(&id, &job.status)))
     }
 
-    fn list_jobs(&mut self, _: Scope, _: Option<String>, limit: u32) -> Result<JobPage, Error> {
-        let mut jobs = Vec::new();
-        for entry in self.jobs.iter("").take(limit as usize) {
+    fn list_jobs(&mut self, _: Scope, cursor: Option<String>, limit: u32) -> Result<JobPage, Error> {
+        let mut all = Vec::new();
+        for entry in self.jobs.iter("") {
             let (key, job) = entry?;
-            jobs.push(shown(&String::from_utf8_lossy(&key), &job.status));
+            all.push((String::from_utf8_lossy(&key).into_owned(), job.status));
         }
-        Ok(JobPage { jobs, next_cursor: None })
+        // Newest first: ids begin with the operation's, which is in the order of time.
+        all.reverse();
+        all.retain(|(id, _)| cursor.as_ref().is_none_or(|last| id < last));
+        let has_more = all.len() > limit as usize;
+        all.truncate(limit as usize);
+        let next_cursor = all.last().filter(|_| has_more).map(|(id, _)| id.clone());
+        Ok(JobPage { jobs: all.iter().map(|(id, status)| shown(id, status)).collect(), next_cursor })
     }
 
     fn cancel_job(&mut self, id: String) -> Result<ExtractionJob, Error> {
@@ -333,6 +354,9 @@ impl Extraction for Extracts {
         let Some(mut job) = self.jobs.get(&id)? else {
             return Err(Error::NotFound(format!("there is no job {id}")));
         };
+        if job.status == "hopeless" {
+            return Err(Error::unsupported("this job cannot be tried again"));
+        }
         if matches!(job.status.as_str(), "failed" | "cancelled") {
             job.status = "queued".to_owned();
             self.jobs.put(&id, &job)?;

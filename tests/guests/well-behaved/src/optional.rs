@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::Reference;
 use crate::job::{Job, State};
-use crate::record::{Record, name, now};
+use crate::record::{Record, Standing, name, now};
 use crate::reference::{Answered, operation_key, terms};
 
 impl Correction for Reference {
@@ -16,19 +16,27 @@ impl Correction for Reference {
             return Err(Error::unsupported("reference accepts replacements only, not instructions"));
         };
         let operation = operation_key(&request.operation_id);
+        // A text that begins with `instead` takes the place of the record, which stays as history.
+        let supersedes = write.text.starts_with("instead ");
+        let record_id = if supersedes { name('r', &[&operation]) } else { request.id.clone() };
         if self.answered.get(&operation)?.is_none() {
             let Some(old) = self.find(&request.id, &request.scope)? else {
                 return Err(Error::NotFound(format!("there is no record {}", request.id)));
             };
+            let mut batch = Batch::new();
+            if supersedes {
+                let before = Record { standing: Standing::Rejected, ..old.clone() };
+                batch.put(&self.records, &request.id, &before)?;
+            }
             let new =
                 Record { text: write.text, summary: write.summary, metadata: write.metadata, updated_at: now(), ..old };
-            let mut batch = Batch::new();
-            batch.put(&self.records, &request.id, &new)?;
-            let answered = Answered { records: vec![request.id.clone()], job: None };
+            batch.put(&self.records, &record_id, &new)?;
+            let answered = Answered { records: vec![record_id.clone()], job: None };
             batch.put(&self.answered, &operation, &answered)?;
             batch.apply()?;
         }
-        Ok(CorrectResponse { record_id: request.id, superseded: None, usage: Vec::new() })
+        let superseded = supersedes.then_some(request.id);
+        Ok(CorrectResponse { record_id, superseded, usage: Vec::new() })
     }
 }
 

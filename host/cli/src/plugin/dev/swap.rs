@@ -66,8 +66,8 @@ impl Place {
         options.plugins_dir = Some(plugins.clone());
         options.sandbox.compiler = compiler::this_program()?;
         let service = Service::open(options).await.map_err(CliError::host)?;
-        let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
         let endpoint = Endpoint::bind(&args.listen.into(), Surfaces::All).await.map_err(CliError::host)?;
+        let (token, shown) = AdminToken::of_data_dir(&data_dir, true).map_err(CliError::host)?;
         let (url, shown) = (endpoint.address().to_string(), shown.unwrap_or_default());
         let mut company = args.company.clone();
         company.company =

@@ -140,6 +140,18 @@ async fn a_record_is_accepted_once_even_where_a_mark_was_left_without_one() {
 }
 
 #[tokio::test]
+async fn nothing_is_accepted_beside_a_known_record_that_may_not_be_answered() {
+    let (_directory, queue) = queue();
+    let (first, same, other) = (chore(1, 1, 10), chore(1_000_001, 1, 10), chore(2, 1, 10));
+    queue.accept(vec![first.clone()]).await.unwrap();
+    let refused = queue.accept_if(vec![other.clone(), same.clone()], |known| *known != first).await.unwrap();
+    assert_eq!(refused, None);
+    assert!(queue.get(&other.company, other.id()).await.is_err());
+    let accepted = queue.accept_if(vec![other.clone(), same], |known| *known == first).await.unwrap();
+    assert_eq!(accepted, Some(vec![(other, true), (first, false)]));
+}
+
+#[tokio::test]
 async fn a_round_that_stops_early_is_continued_by_the_next_one() {
     let (_directory, queue) = queue();
     let count = u32::try_from(MOST_READ).unwrap() + 1;

@@ -9,10 +9,10 @@ use tokio::sync::oneshot;
 
 use super::{Item, Shared};
 use crate::sled::disk::PIECE;
+use crate::sled::failed;
 use crate::sled::room::Need;
 use crate::sled::state::{Applied, Companies, Erased, Message};
-use crate::sled::trees::{KeyChange, Trees};
-use crate::sled::{failed, keys};
+use crate::sled::trees::Trees;
 use crate::{DiskStep, StoreError};
 use memhost_types::CompanyId;
 
@@ -90,7 +90,7 @@ impl Worker {
             self.shared.queue.lock().flushing = Arc::default();
             if done.is_ok() {
                 for item in items.iter().filter(|item| item.has_ended()) {
-                    let message = match item.value.len() <= SHORT {
+                    let message = match item.bytes <= SHORT {
                         true => Message::Ended(Arc::clone(&item.operation)),
                         false => Message::Applied(Applied::of(&item.operation)),
                     };
@@ -130,15 +130,13 @@ impl Worker {
         let (alone, joined): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.beside.is_empty());
         let (mut batch, mut bytes, mut first) = (Batch::default(), 0, 0);
         for (number, item) in alone.iter().enumerate() {
-            for (key, value) in record(item) {
+            for (key, value) in &item.changes {
                 match value {
-                    Some(value) => {
-                        bytes += value.len();
-                        batch.insert(key, value);
-                    }
-                    None => batch.remove(key),
+                    Some(value) => batch.insert(key.clone(), value.clone()),
+                    None => batch.remove(key.clone()),
                 }
             }
+            bytes += item.bytes;
             if bytes >= PIECE || number + 1 == alone.len() {
                 let writing = self.trees.enter(Need::Present, std::mem::take(&mut bytes))?;
                 writing.note(|| alone[first..=number].iter().flat_map(|item| item.places()).collect::<Vec<_>>());
@@ -147,28 +145,14 @@ impl Worker {
             }
         }
         for item in joined {
-            let changes = record(item);
-            let values = changes.iter().map(|(_, value)| value).chain(item.beside.iter().map(|write| &write.new));
-            let bytes = values.flatten().map(Vec::len).sum();
-            let writing = self.trees.enter(Need::Present, bytes)?;
+            let bytes: usize = item.beside.iter().filter_map(|write| write.new.as_ref()).map(Vec::len).sum();
+            let writing = self.trees.enter(Need::Present, item.bytes + bytes)?;
             writing.note(|| {
                 let beside = item.beside.iter().map(|write| (write.table.name(), write.key.clone()));
                 item.places().into_iter().chain(beside).collect::<Vec<_>>()
             });
-            self.trees.transact(&changes, &item.beside)?;
+            self.trees.transact(&item.changes, &item.beside)?;
         }
         Ok(())
     }
-}
-
-/// The changes of the log's tree that write an operation's record.
-fn record(item: &Item) -> Vec<KeyChange> {
-    let (company, sequence) = (&item.operation.company_id, item.sequence());
-    let mut changes = vec![(keys::record(company, sequence), Some(item.value.clone()))];
-    if !item.has_ended() {
-        changes.push((keys::intent(company, sequence), Some(Vec::new())));
-    } else if item.operation.kind.is_write() {
-        changes.push((keys::intent(company, sequence), None));
-    }
-    changes
 }
