@@ -25,6 +25,7 @@ fn operation(sequence: u64) -> Operation {
     };
     let records = (0..5)
         .map(|n| RecordHandle {
+            binding_id: None,
             provider_key: parse("local-markdown"),
             provider_record_id: parse(&format!("record-{n}")),
         })
@@ -46,6 +47,7 @@ fn operation(sequence: u64) -> Operation {
         finished_at: Some(now),
         latency_us: Some(1_234),
         provider_us: Some(1_000),
+        visibility: memhost_types::Visibility::Company,
         record_count: 5,
         records,
         jobs: Vec::new(),

@@ -19,6 +19,12 @@ filter_fields! {
         "hookKind", "Kind", Control::Select(hook_kinds), read_text(hook_kind);
         "bindingKey", "Binding", Control::Binding, read_text(binding_key);
         "hookId", "Event ID", Control::Text, read_text(hook_id);
+        "since", "From", Control::Day, read_since(since);
+        "until", "Until", Control::Day, read_until(until);
+        advanced:
+        "agentId", "Agent", Control::Text, read_text(agent_id);
+        "issueId", "Issue", Control::Text, read_text(issue_id);
+        "runId", "Run", Control::Text, read_text(run_id);
     }
 }
 

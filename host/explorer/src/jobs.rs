@@ -25,6 +25,9 @@ filter_fields! {
         "until", "Until", Control::Day, read_until(until);
         advanced:
         "hookKind", "Hook", Control::Select(capture_hook_kinds), read_text(hook_kind);
+        "agentId", "Agent", Control::Text, read_text(agent_id);
+        "issueId", "Issue", Control::Text, read_text(issue_id);
+        "runId", "Run", Control::Text, read_text(run_id);
     }
 }
 

@@ -125,6 +125,7 @@ impl Service {
             self.serving.close(binding.id).await;
             self.serving.remove_stored(binding).await?;
             self.reviews.forget(binding.id);
+            self.records.forget(binding.id);
         }
         deletion::finish_cut(&*self.store, &self.serving, Some(company)).await?;
         // At least 1: the erasure is complete.
@@ -233,8 +234,14 @@ impl Service {
         let (key, scope) = (Some(binding.key.clone()), Scope::company(binding.company_id.clone()));
         loop {
             let (binding_key, cursor) = (key.clone(), None);
-            let list =
-                ListRequest { binding_key, scope: scope.clone(), cursor, limit: Some(PAGE), metadata_filter: None };
+            let list = ListRequest {
+                binding_key,
+                scope: scope.clone(),
+                cursor,
+                limit: Some(PAGE),
+                metadata_filter: None,
+                filter: None,
+            };
             let page = self.list_all(&caller, list).await?;
             let handles: Vec<RecordHandle> = page.items.into_iter().map(|item| item.handle).collect();
             if handles.is_empty() && kept == 0 {

@@ -14,6 +14,7 @@ use crate::companies::waiting::WaitingRecords;
 use crate::host::secret_store::SecretStore;
 use crate::operations::record::Recorder;
 use crate::plugins::Plugins;
+use crate::records::Records;
 use crate::review::Reviews;
 use crate::versions::serving::ServingBindings;
 use crate::work::RetryPolicy;
@@ -41,6 +42,7 @@ pub struct Service {
     pub(crate) deliveries: Deliveries,
     pub(crate) jobs: Jobs,
     pub(crate) reviews: Reviews,
+    pub(crate) records: Arc<Records>,
     pub(crate) companies: Companies,
     pub(crate) waiting: WaitingRecords,
     pub(crate) retry: RetryPolicy,
