@@ -69,4 +69,6 @@ mod transfer_trust;
 mod ui;
 mod ui_pages;
 mod ui_records;
+mod whose;
+mod whose_moves;
 mod wrong_inputs;

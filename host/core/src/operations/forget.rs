@@ -45,8 +45,15 @@ impl Service {
         let mut opened = self.begin(caller, OperationKind::Forget, &mut request.scope, true).await?;
         opened.set_binding(binding);
         let mut ending = opened.write_intent(Vec::new()).await?.called();
-        let waited = self.forget_waiting(binding, &request.handles).await?;
-        self.remove_traces(binding, &request.handles).await?;
+        let reader = Reader::of(caller, &request.scope);
+        let mut known = Vec::new();
+        for handle in &request.handles {
+            if self.records.may_read(binding, &reader, &handle.provider_record_id).await? {
+                known.push(handle.clone());
+            }
+        }
+        let waited = self.forget_waiting(binding, &known).await?;
+        self.remove_traces(binding, &known).await?;
         self.note_forgetting().await?;
         let is_gone = |handle: &RecordHandle| waited.contains(&handle.provider_record_id);
         let gone: Vec<RecordHandle> = request.handles.iter().filter(|handle| is_gone(handle)).cloned().collect();
@@ -57,7 +64,8 @@ impl Service {
         };
         let outcomes = request.handles.into_iter().map(outcome).collect();
         let answer = ForgetResponse { operation_id: ending.id(), outcomes, usage: Vec::new() };
-        ending.complete(Ended::Succeeded(answer), Vec::new()).await.into_result()
+        let rows = gone.iter().map(|handle| Records::remove(binding, &handle.provider_record_id)).collect();
+        ending.complete(Ended::Succeeded(answer), rows).await.into_result()
     }
 }
 

@@ -132,6 +132,9 @@ pub struct ResolvedView {
     pub steps: Vec<ResolutionStep>,
 }
 
+/// A binding's limits and policy by their names, and a revision.
+pub type Settings = ([(&'static str, serde_json::Value); 2], u64);
+
 impl Service {
     /// One binding as it is shown.
     ///
@@ -181,6 +184,23 @@ impl Service {
             }
         }
         Ok(view)
+    }
+
+    /// What the company and its agents are assigned to, the company first.
+    pub fn targets(&self, company: &CompanyId) -> Vec<(Target, BindingKey)> {
+        self.bindings.targets(company)
+    }
+
+    /// A binding's limits and policy as JSON, by their names, and the revision that they are of.
+    ///
+    /// # Errors
+    /// Where there is none of this key.
+    pub fn settings(&self, company: &CompanyId, key: &BindingKey) -> Result<Settings, ServiceError> {
+        let binding = self.bindings.get(company, key)?;
+        let json = |value: Result<serde_json::Value, serde_json::Error>| value.map_err(ServiceError::host);
+        let limits = json(serde_json::to_value(binding.limits))?;
+        let policy = json(serde_json::to_value(&binding.policy))?;
+        Ok(([("limits", limits), ("policy", policy)], binding.revision))
     }
 
     /// The keys of the company's bindings, in their order.
