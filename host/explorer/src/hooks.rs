@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::components::{
     Choice, CompanyView, Control, CsrfForm, Details, FilterForm, ListParams, NoFields, PAGE_SIZE, Page, Row, Tone,
     View, badge, binding_link, bytes, count, filter_fields, form, hook_kinds, job_status, listing, long, number,
-    operation_link, panel, record_link, scope_details, sentence, short_id, source_text, table, time, wide, words,
+    operation_link, panel, record_link, scope_details, sentence, short_id, source_link, table, time, wide, words,
 };
 use super::guard::redirect;
 use memhost_core::Act;
@@ -194,7 +194,7 @@ fn about(delivery: &Delivery) -> Details {
         .row("Sent by", delivery.principal.as_str())
         .maybe("Acting agent", delivery.hook.actor_agent_id.as_ref().map(ToString::to_string))
         .maybe("Hook asserted by", delivery.hook.asserted_by.as_deref())
-        .maybe("Source", delivery.source.as_ref().map(source_text))
+        .maybe("Source", delivery.source.as_ref().map(|source| source_link(view, source)))
         .maybe("Source asserted by", delivery.source.as_ref().and_then(|source| source.asserted_by.as_deref()))
         .row("Capture mode", mode)
         .row("Content", size.unwrap_or_else(|| "Delivered, and no longer stored here".to_owned()));

@@ -115,9 +115,15 @@ impl Marks {
         while let Some((_, mark)) = rows.next_row::<Mark>("private write").await? {
             let of = all.of(mark.binding_id);
             match mark.what {
-                What::Owns => drop(of.owners.insert(mark.owner)),
-                What::Goes { operation_id, since } => drop(of.going.insert(operation_id, (mark.owner, since))),
-                What::Unknown { since, until } => drop(of.unknown.insert(mark.owner, (since, until))),
+                What::Owns => {
+                    of.owners.insert(mark.owner);
+                }
+                What::Goes { operation_id, since } => {
+                    of.going.insert(operation_id, (mark.owner, since));
+                }
+                What::Unknown { since, until } => {
+                    of.unknown.insert(mark.owner, (since, until));
+                }
             }
         }
         Ok(all)

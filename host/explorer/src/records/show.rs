@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::scope::ScopeQuery;
 use super::{address, record_path};
 use crate::components::{
-    CompanyView, Details, Page, QueryParams, View, binding_link, empty, issue_link, panel, run_link, scope_details,
-    short_id, source_link, time, words,
+    CompanyView, Details, Page, QueryParams, View, binding_link, empty, issue_link, operation_link, panel, run_link,
+    scope_details, short_id, source_link, time, words,
 };
 use memhost_core::{Abilities, Act, Service};
 use memhost_http::{Permission, Problem, ProblemCode, parse, permission};
@@ -164,6 +164,10 @@ fn about<P>(record: &RecordView<P>, found: &Snippet, row: Option<&RecordRow>) ->
         .maybe("Created", found.created_at.map(moment))
         .maybe("Updated", found.updated_at.map(moment))
         .maybe("Written by", row.map(|row| row.written_by.clone()))
+        .maybe(
+            "Last write",
+            row.filter(|_| record.allows(Act::View)).map(|row| operation_link(record, row.operation_id)),
+        )
         .maybe("Written for", row.and_then(|row| row.scope.agent_id.as_ref()).map(ToString::to_string))
         .maybe("Who finds it", row.map(|row| words(row.visibility.as_str())));
     scope_details(details, &record.scope)
