@@ -136,7 +136,7 @@ pub(super) async fn show(
                 }
                 div.stack {
                     (panel("times", "Timeline", &html! { (times(&view, &delivery)) }))
-                    (panel("about", "Details", &html! { (about(&delivery)) }))
+                    (panel("about", "Details", &html! { (about(&view, &delivery)) }))
                 }
             }
         }
@@ -179,7 +179,7 @@ fn times(view: &View, delivery: &Delivery) -> Details {
         .maybe("Finished", delivery.finished_at.map(moment))
 }
 
-fn about(delivery: &Delivery) -> Details {
+fn about(view: &View, delivery: &Delivery) -> Details {
     let mode = match delivery.mode {
         CaptureMode::CaptureResidue => "Extracted by the provider",
         CaptureMode::CaptureRecord => "Stored as it is",

@@ -63,6 +63,7 @@ mod sign_in_link;
 mod stream;
 mod support;
 mod surfaces;
+mod targets;
 mod taxonomy;
 mod transfer;
 mod transfer_trust;
