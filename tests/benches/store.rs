@@ -25,7 +25,6 @@ fn operation(sequence: u64) -> Operation {
     };
     let records = (0..5)
         .map(|n| RecordHandle {
-            binding_id: None,
             provider_key: parse("local-markdown"),
             provider_record_id: parse(&format!("record-{n}")),
         })
@@ -38,6 +37,7 @@ fn operation(sequence: u64) -> Operation {
         outcome: Outcome::Succeeded,
         principal: "operator".to_owned(),
         binding_key: Some(parse("default")),
+        binding_id: None,
         provider_key: Some(parse("local-markdown")),
         provider_version: Some("0.1.0".to_owned()),
         scope,

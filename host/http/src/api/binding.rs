@@ -156,15 +156,17 @@ fn merged(
     mut patch: JsonObject,
 ) -> Result<UpdateBinding, Problem> {
     if patch.get("limits").is_some() || patch.get("policy").is_some() {
-        let (present, revision) = allowed.service.settings(&allowed.company, key)?;
-        for (name, whole) in present {
-            if let (Some(Value::Object(asked)), Value::Object(mut whole)) = (patch.get_mut(name), whole) {
+        let present = allowed.service.stored_binding(&allowed.company, key)?;
+        let whole =
+            [("limits", serde_json::to_value(present.limits)), ("policy", serde_json::to_value(&present.policy))];
+        for (name, whole) in whole {
+            if let (Some(Value::Object(asked)), Ok(Value::Object(mut whole))) = (patch.get_mut(name), whole) {
                 merge(&mut whole, std::mem::take(asked));
                 *asked = whole;
             }
         }
         // What was merged is of this revision.
-        patch.entry("revision").or_insert_with(|| revision.into());
+        patch.entry("revision").or_insert_with(|| present.revision.into());
     }
     read_json(Value::Object(patch).to_string().as_bytes())
 }

@@ -1,6 +1,8 @@
 //! Bindings as they are shown: the build that serves, builds that wait, warnings and usage.
 
 use async_recursion::async_recursion as boxed;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -132,9 +134,6 @@ pub struct ResolvedView {
     pub steps: Vec<ResolutionStep>,
 }
 
-/// A binding's limits and policy by their names, and a revision.
-pub type Settings = ([(&'static str, serde_json::Value); 2], u64);
-
 impl Service {
     /// One binding as it is shown.
     ///
@@ -191,16 +190,12 @@ impl Service {
         self.bindings.targets(company)
     }
 
-    /// A binding's limits and policy as JSON, by their names, and the revision that they are of.
+    /// A binding as it is stored.
     ///
     /// # Errors
     /// Where there is none of this key.
-    pub fn settings(&self, company: &CompanyId, key: &BindingKey) -> Result<Settings, ServiceError> {
-        let binding = self.bindings.get(company, key)?;
-        let json = |value: Result<serde_json::Value, serde_json::Error>| value.map_err(ServiceError::host);
-        let limits = json(serde_json::to_value(binding.limits))?;
-        let policy = json(serde_json::to_value(&binding.policy))?;
-        Ok(([("limits", limits), ("policy", policy)], binding.revision))
+    pub fn stored_binding(&self, company: &CompanyId, key: &BindingKey) -> Result<Arc<Binding>, ServiceError> {
+        Ok(self.bindings.get(company, key)?)
     }
 
     /// The keys of the company's bindings, in their order.
