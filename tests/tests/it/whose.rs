@@ -105,7 +105,11 @@ async fn a_private_record_is_answered_to_its_agent_alone_with_every_provider() {
         let [ada, carol, outsider] = agents(&host).await;
         let shared = written(&ada, "acme", "Everybody likes the canteen", &json!({})).await;
         let handle = written(&ada, "acme", &format!("Ada likes {SECRET}"), &json!({"visibility": "agent"})).await;
-        let texts = async |api: &Api| api.query("acme", &format!("likes {SECRET}")).await.join("\n");
+        let texts = async |api: &Api| {
+            [api.query("acme", &format!("likes {SECRET}")).await, api.query("acme", "canteen").await]
+                .concat()
+                .join("\n")
+        };
         let own = texts(&ada).await;
         assert!(own.contains(SECRET) && own.contains("canteen"), "{provider}: {own}");
         assert!(texts(&carol).await.contains("canteen"), "{provider}");
