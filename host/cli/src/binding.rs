@@ -34,7 +34,7 @@ pub(super) enum BindingCommand {
         named: NamedArgs,
         #[command(flatten)]
         seen: SeenArgs,
-        /// Delete without asking.
+        /// Do it without asking.
         #[arg(long)]
         yes: bool,
     },
@@ -51,7 +51,7 @@ pub(super) enum BindingCommand {
         /// Assign for this agent only.
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
-        /// Change what the whole company uses without asking.
+        /// Do it without asking.
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
@@ -103,11 +103,10 @@ pub(super) struct CreateArgs {
     /// Grants as a JSON object, such as '{"storageBytes":1000000}' [default: none].
     #[arg(long, value_name = "JSON")]
     grants: Option<String>,
-    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'; missing members are set to their defaults.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Policy as a JSON object with hooks, review, pii, onBudget, retention and mcp, such as '{"pii":"redact"}';
-    /// missing members are set to their defaults.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp and sharing, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Assign the binding to the whole company.

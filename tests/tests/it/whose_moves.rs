@@ -253,3 +253,34 @@ async fn deliveries_jobs_and_costs_are_filtered_by_agent_issue_run_and_date() {
         }
     }
 }
+
+/// A row is of a binding of the file, under its own key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_takes_no_row_of_a_binding_that_is_not_its_own() {
+    let (source, api) = host("extracts").await;
+    let [ada, ..] = agents(&source).await;
+    written(&ada, "acme", "a fact of ada", &json!({"visibility": "agent"})).await;
+    let id = api.get(&path("bindings/memory")).await["id"].as_str().unwrap().to_owned();
+    let other = "01a206b4-3e83-7045-8000-00000145ac37";
+    let export = api.send(Method::Get, &path("export"), None, &[]).await.text;
+    let target = TestHost::new(&["extracts"]).await.unwrap();
+    let there = Api::new(&target);
+    for table in ["records", "private_writes"] {
+        for (also_in_key, said) in
+            [(true, "is of a binding that is not in the file"), (false, "a key that is not its own")]
+        {
+            let changed = |line: &str| {
+                if !line.contains(&format!("\"table\":\"{table}\"")) {
+                    return format!("{line}\n");
+                }
+                let line = line.replace(&id, other);
+                let hex = |id: &str| id.replace('-', "");
+                format!("{}\n", if also_in_key { line.replace(&hex(&id), &hex(other)) } else { line })
+            };
+            let file: String = export.lines().map(changed).collect();
+            let import = path("import?acceptGrants=true");
+            let refused = there.send(Method::Post, &import, Some(file), &[]).await;
+            assert!(refused.status == 400 && refused.text.contains(said), "{table}: {}", refused.text);
+        }
+    }
+}

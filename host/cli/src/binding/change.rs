@@ -27,11 +27,10 @@ pub(crate) struct UpdateArgs {
     /// Provider configuration, a JSON object.
     #[arg(long, value_name = "JSON")]
     config: Option<String>,
-    /// Changed limits as a JSON object, such as '{"callTimeoutMs":5000}'.
+    /// Limits as a JSON object, such as '{"callTimeoutMs":5000}'.
     #[arg(long, value_name = "JSON")]
     limits: Option<String>,
-    /// Changed policy as a JSON object with hooks, review, pii, onBudget, retention, mcp and sharing, such as
-    /// '{"pii":"redact"}'.
+    /// Policy as a JSON object with hooks, review, pii, onBudget, retention, mcp and sharing, such as '{"pii":"redact"}'.
     #[arg(long, value_name = "JSON")]
     policy: Option<String>,
     /// Whether the binding accepts operations.
